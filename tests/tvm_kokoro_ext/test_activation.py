@@ -1,0 +1,341 @@
+"""Activation leaves TVM as it should be: the registered objects themselves are compared."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import pytest
+from tvm import relax
+from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
+
+import tvm_kokoro_ext
+from tvm_kokoro_ext import State, _compat
+
+LEGALIZED = (
+    "relax.add",
+    "relax.maximum",
+    "relax.minimum",
+    "relax.multiply",
+    "relax.nn.group_norm",
+    "relax.nn.instance_norm",
+    "relax.slice_scatter",
+)
+
+
+@pytest.fixture(autouse=True)
+def _active_afterwards():
+    yield
+    tvm_kokoro_ext.activate()
+
+
+def registered():
+    """Everything of TVM that this package replaces."""
+    names = ("create_convert_map", "update_convert_map", "from_exported_program")
+    table = {name: getattr(ExportedProgramImporter, name) for name in names}
+    table |= {"build": relax.build, "add_func": relax.BlockBuilder.add_func}
+    table["import"] = sys.modules[_compat.IMPORTER_MODULE].from_exported_program
+    return table, {op: _compat.get_legalization(op) for op in LEGALIZED}
+
+
+def same(first, second):
+    return first[0] == second[0] and all(
+        _compat.same_object(first[1][op], second[1][op]) for op in LEGALIZED
+    )
+
+
+def python(program, **environment):
+    """Run a program in a fresh interpreter; its stdout. The environment adds to this one's."""
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_deactivating_restores_the_very_objects_and_activating_brings_ours_back():
+    active = registered()
+    tvm_kokoro_ext.deactivate()
+    stock = registered()
+    assert not same(active, stock)
+    assert not hasattr(stock[0]["create_convert_map"], "__tvm_kokoro_ext_original__")
+    assert stock[0]["create_convert_map"].__module__ == _compat.IMPORTER_MODULE
+    tvm_kokoro_ext.deactivate()
+    assert same(registered(), stock)
+    tvm_kokoro_ext.activate()
+    tvm_kokoro_ext.deactivate()
+    assert same(registered(), stock)
+    assert {row.state for row in tvm_kokoro_ext.status()} == {State.DISABLED}
+
+
+def test_activating_twice_wraps_once():
+    active = registered()
+    tvm_kokoro_ext.activate()
+    assert same(registered(), active)
+
+
+def test_reloading_changes_nothing():
+    active = registered()
+    importlib.reload(tvm_kokoro_ext)
+    assert same(registered(), active)
+
+
+def test_a_second_copy_of_the_package_replaces_the_first():
+    """Modules dropped and imported anew: what the first copy left is undone before."""
+    output = python(
+        """
+        import sys, warnings
+        warnings.simplefilter("ignore")
+        import tvm_kokoro_ext
+        from tvm_kokoro_ext import _compat
+        cls = tvm_kokoro_ext._activation.importer_class()
+        for name in [n for n in sys.modules if n.split(".")[0] == "tvm_kokoro_ext"]:
+            del sys.modules[name]
+        import tvm_kokoro_ext as second
+        second.deactivate()
+        print(hasattr(cls.create_convert_map, "__tvm_kokoro_ext_original__"))
+        print("tvm_kokoro_ext" in str(cls.from_exported_program.__module__))
+        """
+    )
+    assert output.split() == ["False", "False"]
+
+
+def test_every_state_is_explained_and_none_failed():
+    for row in tvm_kokoro_ext.status():
+        assert row.state in (State.APPLIED, State.NOT_NEEDED), row
+        assert row.why
+        assert row.what
+        assert row.upstream
+        assert row.id == row.id.lower()
+    assert len({row.id for row in tvm_kokoro_ext.status()}) == len(tvm_kokoro_ext.fixes)
+
+
+def test_disabled_is_a_block_and_knows_its_ids():
+    def state(fix_id):
+        return next(f.state for f in tvm_kokoro_ext.fixes if f.id == fix_id)
+
+    with tvm_kokoro_ext.disabled("clamp"):
+        assert state("clamp") is State.DISABLED
+        assert state("alpha") is State.APPLIED
+        with tvm_kokoro_ext.disabled("alpha"):
+            assert state("alpha") is State.DISABLED
+        assert state("alpha") is State.APPLIED
+    assert state("clamp") is State.APPLIED
+    with (
+        pytest.raises(ValueError, match="no fix is called nonsense"),
+        tvm_kokoro_ext.disabled("nonsense"),
+    ):
+        pass
+
+
+def test_all_disabled_is_stock():
+    tvm_kokoro_ext.deactivate()
+    stock = registered()
+    tvm_kokoro_ext.activate()
+    with tvm_kokoro_ext.disabled("all"):
+        assert same(registered(), stock)
+
+
+def test_environment_disables():
+    program = """
+        import json, tvm_kokoro_ext
+        print(json.dumps({f.id: f.state for f in tvm_kokoro_ext.fixes}))
+    """
+    some = json.loads(python(program, TVM_KOKORO_EXT_DISABLE="clamp, alpha"))
+    assert (some["clamp"], some["alpha"], some["squeeze"]) == ("disabled", "disabled", "applied")
+    everything = json.loads(python(program, TVM_KOKORO_EXT_DISABLE="all"))
+    assert set(everything.values()) == {"disabled"}
+
+
+def test_the_table_is_printed_and_is_json_on_request(capsys):
+    from tvm_kokoro_ext.__main__ import main
+
+    assert main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["id", "state", "what", "why", "upstream"]
+    assert len(lines) == 1 + len(tvm_kokoro_ext.fixes)
+    assert main(["--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {"id", "what", "state", "why", "upstream"} <= set(rows[0])
+
+
+def test_the_converters_wait_where_torch_is_missing():
+    """torch blocked: import works, legalizations are in place, the frontend is fixed once torch is
+    there."""
+    output = python(
+        """
+        import sys
+        sys.modules["torch"] = None
+        import tvm_kokoro_ext
+        from tvm_kokoro_ext import _compat
+        states = {f.id: f for f in tvm_kokoro_ext.fixes}
+        print(states["clamp"].state, "waits for torch" in states["clamp"].why)
+        print(states["instance_norm"].state, _compat.IMPORTER_MODULE in sys.modules)
+        del sys.modules["torch"]
+        import torch
+        from tvm.relax.frontend.torch import from_exported_program
+        from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
+        print(hasattr(ExportedProgramImporter.create_convert_map, "__tvm_kokoro_ext_original__"))
+        print("waits" in states["clamp"].why, len(sys.meta_path))
+        tvm_kokoro_ext.deactivate()
+        print(hasattr(ExportedProgramImporter.create_convert_map, "__tvm_kokoro_ext_original__"))
+        """
+    )
+    lines = [line.split() for line in output.splitlines()]
+    assert lines[0] == ["applied", "True"]
+    assert lines[1] == ["applied", "False"]
+    assert lines[2] == ["True"]
+    assert lines[3][0] == "False"
+    assert lines[4] == ["False"]
+
+
+IMPORT_ONE = """
+    import warnings, torch
+    from tvm.relax.frontend.torch import from_exported_program
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+    def use():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.export(Module(), (torch.ones(2),))
+            from_exported_program(program)
+"""
+SEE_WARNING = """
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        import tvm_kokoro_ext
+    print([w.category.__name__ for w in seen if "tvm_kokoro_ext" in str(w.message)])
+"""
+
+
+def test_a_late_import_warns():
+    assert "LateImportWarning" in python(IMPORT_ONE + "    use()\n" + SEE_WARNING)
+
+
+def test_an_import_in_time_does_not_warn():
+    assert python(IMPORT_ONE + SEE_WARNING).strip() == "[]"
+
+
+def test_convert_map_has_the_converters_without_global_effect():
+    import torch
+    from frontend_cases import Case, check, compile_module, eager, export, import_program
+
+    case = Case("clamp", lambda x: x.clamp(min=2), lambda n: (torch.arange(2 * n),))
+    tvm_kokoro_ext.deactivate()
+    stock = registered()
+    with pytest.raises((AssertionError, RuntimeError)):
+        check(case, symbolic=False, decomposed=True)
+    module = import_program(
+        export(case, symbolic=False), True, custom_convert_map=tvm_kokoro_ext.convert_map()
+    )
+    run = compile_module(module)
+    assert (run(*[t.numpy() for t in case.inputs(6)])[0] == eager(case, 6)[0]).all()
+    assert same(registered(), stock)
+
+
+@pytest.mark.parametrize(
+    ("tvm", "ffi", "works"),
+    [
+        ("0.25.0", "0.1.12", None),
+        ("0.25.0", "0.1.15.post2", "apache-tvm-ffi 0.1.12"),
+        ("0.26.0", "0.1.15.post2", None),
+        ("0.26.0", "0.1.12", "apache-tvm-ffi 0.1.15.post2"),
+        ("0.27.0.post1", "0.1.15.post2", None),
+        ("0.99.0", "0.9", None),
+        (None, None, None),
+    ],
+)
+def test_a_broken_pair_is_named_with_the_one_that_works(tvm, ffi, works):
+    problem = _compat.pair_problem(tvm, ffi)
+    if works is None:
+        assert problem is None
+    else:
+        assert tvm in problem
+        assert ffi in problem
+        assert works in problem
+
+
+def test_a_tvm_that_does_not_load_is_one_clear_error(tmp_path):
+    """A stand-in for the undefined symbol of 0.25.0 with tvm-ffi 0.1.15."""
+    package = tmp_path / "tvm"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise OSError('undefined symbol: Stringify')")
+    (tmp_path / "apache_tvm-0.27.0.dist-info").mkdir()
+    (tmp_path / "apache_tvm-0.27.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: apache-tvm\nVersion: 0.27.0\n"
+    )
+    output = python(
+        f"""
+        import sys
+        sys.path.insert(0, {str(tmp_path)!r})
+        try:
+            import tvm_kokoro_ext
+        except ImportError as error:
+            print(type(error).__name__, error)
+        """
+    )
+    assert "BrokenPairError" in output
+    assert "undefined symbol: Stringify" in output
+    assert "pip install 'apache-tvm==0.27.0.post1' 'apache-tvm-ffi==0.1.15.post2'" in output
+
+
+def test_guards_on_an_unknown_version(monkeypatch):
+    """Newer than any known TVM: probes decide, and the state says so."""
+    from packaging.version import Version
+
+    tvm_kokoro_ext.deactivate()
+    monkeypatch.setattr(_compat, "tvm_version", lambda: Version("9.9"))
+    tvm_kokoro_ext.activate()
+    rows = {row.id: row for row in tvm_kokoro_ext.status()}
+    assert "apache-tvm 9.9 is unknown; the probe finds" in rows["clamp"].why
+    for fix in tvm_kokoro_ext.fixes:
+        expected = {State.APPLIED, State.NOT_NEEDED} if fix.fix.probe else {State.UNKNOWN_VERSION}
+        assert fix.state in expected
+    monkeypatch.undo()
+    tvm_kokoro_ext.deactivate()
+    tvm_kokoro_ext.activate()
+
+
+def test_a_fix_that_cannot_be_applied_is_failed_and_the_others_go_on(monkeypatch):
+    record = next(f for f in tvm_kokoro_ext.fixes if f.id == "instance_norm")
+
+    def broken():
+        raise RuntimeError("no such operator")
+
+    tvm_kokoro_ext.deactivate()
+    import dataclasses
+
+    monkeypatch.setattr(record, "fix", dataclasses.replace(record.fix, install=broken))
+    tvm_kokoro_ext.activate()
+    assert record.state is State.FAILED
+    assert "no such operator" in record.why
+    assert next(f for f in tvm_kokoro_ext.fixes if f.id == "group_norm").state is State.APPLIED
+    tvm_kokoro_ext.deactivate()
+
+
+def test_nothing_of_the_pipeline_is_imported():
+    output = python(
+        """
+        import sys, tvm_kokoro_ext
+        print([n for n in sys.modules if n.startswith("kokoro")])
+        """
+    )
+    assert output.strip() == "[]"
+
+
+def test_every_module_imports_without_warnings():
+    import pkgutil
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for module in pkgutil.walk_packages(tvm_kokoro_ext.__path__, "tvm_kokoro_ext."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)

@@ -1,0 +1,55 @@
+"""Binary operators: alpha, and the dtype in which torch computes."""
+
+import torch
+from frontend_cases import Case, fix_tests
+
+
+def floats(n):
+    return torch.randn(3, n), torch.randn(3, n)
+
+
+def ints(n):
+    return torch.arange(3 * n).reshape(3, n) - 5, torch.arange(n) + 1
+
+
+ALPHA = [
+    Case("add", lambda x, y: torch.add(x, y, alpha=3), floats),
+    Case("sub", lambda x, y: torch.sub(x, y, alpha=0.5), floats),
+    Case("rsub", lambda x, y: torch.rsub(x, y, alpha=2), floats),
+    Case("add_promotes", lambda x, y: torch.add(x, y.float(), alpha=0.5), ints),
+    Case("add_scalar", lambda x, y: torch.add(x, 2, alpha=3), floats, symbolic=(False,)),
+    Case("plain", lambda x, y: x + y, floats, wrong=None, symbolic=(False,)),
+]
+test_alpha, test_alpha_stock = fix_tests("alpha", ALPHA)
+
+PROMOTION = [
+    Case("int_times_half", lambda x, y: x * 0.5, ints),
+    Case("int_plus_float", lambda x, y: x + 0.5, ints),
+    Case("int_div_int", lambda x, y: x / y, ints),
+    Case("int_compare_float", lambda x, y: x > -0.5, ints),
+    Case("rsub_float", lambda x, y: 0.5 - x, ints),
+    Case("rsub_float64", lambda x, y: 1.0 - x.double(), floats),
+    Case("zero_dim_keeps_int32", lambda x, y: x.int() + y.sum(), ints),
+    Case("int_pow_float", lambda x, y: y**0.5, ints),
+    Case("int32_plus_int64", lambda x, y: x.int() + y, ints, wrong=None, symbolic=(False,)),
+    Case(
+        "float64_times_scalar",
+        lambda x, y: x.double() * 0.1,
+        floats,
+        wrong=None,
+        symbolic=(False,),
+    ),
+]
+test_promotion, test_promotion_stock = fix_tests("dtype_promotion", PROMOTION)
+
+MATMUL = [
+    Case("mm_float64", lambda x, y: x.double() @ y.double().transpose(0, 1), floats),
+    Case(
+        "bmm_float64",
+        lambda x, y: torch.bmm(x[None].double(), y.transpose(0, 1)[None].double()),
+        floats,
+    ),
+    Case("mm_int", lambda x, y: x @ y[:, None], ints),
+    Case("mm_float32", lambda x, y: x @ y.transpose(0, 1), floats, wrong=None, symbolic=(False,)),
+]
+test_matmul, test_matmul_stock = fix_tests("matmul", MATMUL)

@@ -1,0 +1,146 @@
+"""Operators that stock lacks or gives another dtype: reductions, statistics, division, powers."""
+
+import torch
+from frontend_cases import Case, fix_tests
+
+STATIC = {"symbolic": (False,)}
+EP = {"decomposed": (True,)}
+RAW = {"decomposed": (False,)}
+
+
+def rows(n):
+    return (torch.randn(3, n),)
+
+
+def ints(n):
+    return torch.arange(3 * n).reshape(3, n) - 5, torch.arange(n) % 4 + 1
+
+
+def bools(n):
+    return (torch.randn(3, n) > 0,)
+
+
+REDUCTIONS = [
+    Case("amax", lambda x: x.amax(1), rows, **EP),
+    Case("amin_keep", lambda x: x.amin(-1, keepdim=True), rows, **RAW),
+    Case("min_dim", lambda x: x.min(1), rows),
+    Case("any_int", lambda x, y: x.any(1), ints, **EP),
+    Case("all_int", lambda x, y: x.all(1), ints, **RAW),
+    Case("any_all", lambda x: x.any(), bools, **EP),
+    Case("prod_dim", lambda x: x.prod(1), rows, **EP),
+]
+test_reductions, test_reductions_stock = fix_tests("reductions", REDUCTIONS)
+
+STD = [
+    Case("std_symbolic", lambda x: x.std(1), rows, symbolic=(True,)),
+    Case("std_raw", lambda x: x.std(), rows, **RAW, **STATIC),
+    Case("var_mean", lambda x: torch.var_mean(x, 1, correction=0), rows, **EP),
+    Case("var_keep", lambda x: x.var(0, keepdim=True), rows, wrong=None, **STATIC, **EP),
+]
+test_std, test_std_stock = fix_tests("std", STD)
+
+CUMSUM = [
+    Case("bool", lambda x: x.cumsum(1), bools, **EP),
+    Case("int32", lambda x, y: x.int().cumsum(0), ints, **RAW),
+    Case("float", lambda x: x.cumsum(1), rows, wrong=None, **STATIC, **EP),
+]
+test_cumsum, test_cumsum_stock = fix_tests("cumsum", CUMSUM)
+
+DIVISION = [
+    Case("floor", lambda x, y: torch.div(x, 3, rounding_mode="floor"), ints, **EP),
+    Case("trunc", lambda x, y: torch.div(x, 3, rounding_mode="trunc"), ints, **EP),
+    Case("none", lambda x, y: torch.div(x, y, rounding_mode=None), ints, **RAW),
+    Case("floor_divide", lambda x, y: x // 3, ints),
+    Case("number_floor_divide", lambda x, y: 7 // y, ints, **EP),
+    Case("number_remainder", lambda x, y: 7 % y, ints, **RAW),
+    Case("int_pow_int", lambda x, y: x**y, ints, **EP),
+    Case("number_pow_int", lambda x, y: 2**y, ints, **STATIC),
+    Case("shift", lambda x, y: (x << 2) >> 1, ints, **EP),
+    Case("negative_mod", lambda x, y: x % 3, ints, wrong=None, **STATIC, **EP),
+]
+test_division, test_division_stock = fix_tests("division", DIVISION)
+
+UNARY = [
+    Case("reciprocal", lambda x, y: 2 / y, ints, **EP),
+    Case("exp", lambda x, y: y.exp(), ints, **RAW),
+    Case("sigmoid", lambda x, y: x.sigmoid(), ints, **STATIC),
+    Case("isfinite", lambda x, y: x.isfinite(), ints, wrong=None, **STATIC),
+]
+test_unary, test_unary_stock = fix_tests("unary", UNARY)
+
+WHERE = [
+    Case("promote", lambda x, y: torch.where(x > 0, x, y / 2), ints),
+    Case("scalar", lambda x, y: torch.where(x > 0, x, 0.5), ints, **RAW),
+    Case("cat", lambda x: torch.cat([x, x.int()]), rows, **EP),
+    Case("same", lambda x: torch.where(x > 0, x, -x), rows, wrong=None, **STATIC, **EP),
+]
+test_where, test_where_stock = fix_tests("where", WHERE)
+
+BOOL = [
+    Case("add", lambda x: x + x, bools, **EP),
+    Case("mul", lambda x: x * ~x, bools, **STATIC),
+]
+test_bool, test_bool_stock = fix_tests("bool_arithmetic", BOOL)
+
+CREATION = [
+    Case("zeros_like", lambda x: torch.zeros_like(x, dtype=torch.int64), rows, **RAW),
+    Case("new_zeros", lambda x: x.new_zeros(3, dtype=torch.int64), rows, **RAW, **STATIC),
+]
+test_creation, test_creation_stock = fix_tests("creation", CREATION)
+
+ELU = [Case("selu", torch.nn.functional.selu, rows, **EP, **STATIC)]
+test_elu, test_elu_stock = fix_tests("elu", ELU)
+
+MISSING = [
+    Case("hypot", lambda x: torch.hypot(x, x + 1), rows, **EP),
+    Case("erfc", torch.erfc, rows, **EP, **STATIC),
+    Case(
+        "scatter_add",
+        lambda x, i: x.scatter_add(1, i, x),
+        lambda n: (*rows(n), torch.randint(0, 5, (3, n))),
+        **EP,
+    ),
+    Case(
+        "repeat_interleave",
+        lambda x, r: x.repeat_interleave(r, 1, output_size=12),
+        lambda n: (torch.randn(3, 6), torch.tensor([1, 2, 3, 0, 4, 2])),
+    ),
+    Case(
+        "searchsorted", lambda x: torch.searchsorted(torch.tensor([-1.0, 0.0, 1.0]), x), rows, **EP
+    ),
+    Case("cdist", lambda x: torch.cdist(x, x[:2]), rows, tolerance=1e-4, **EP),
+]
+test_missing, test_missing_stock = fix_tests("missing", MISSING)
+
+MASK = [
+    Case("elements", lambda x: x[x > 0], lambda n: (torch.randn(3, 6),)),
+    Case(
+        "rows",
+        lambda x, m: x[m],
+        lambda n: (*rows(n), torch.tensor([True, False, True])),
+    ),
+    Case("nonzero", lambda x: (x > 0).nonzero(), lambda n: (torch.randn(3, 6),), **EP),
+]
+test_mask_read, test_mask_read_stock = fix_tests("mask_read", MASK)
+
+EXPAND = [
+    Case("leading", lambda x: x.expand(2, -1, -1), rows),
+    Case("one", lambda x: x[:, :1].expand(-1, 5), rows, wrong=None, **STATIC),
+]
+test_expand, test_expand_stock = fix_tests("expand", EXPAND)
+
+ATAN2 = [
+    Case("quadrants", lambda x: torch.atan2(x, x.flip(1)), rows),
+    Case(
+        "cut",
+        lambda y, x: torch.atan2(y, x),
+        lambda n: (torch.tensor([0.0, -0.0, 0.0, -0.0]), torch.tensor([-1.0, -1.0, 1.0, 0.0])),
+    ),
+]
+test_atan2, test_atan2_stock = fix_tests("atan2", ATAN2)
+
+NEVER = [
+    Case("leaky_relu", lambda x: torch.nn.functional.leaky_relu(x, 0.2), rows, wrong=None),
+    Case("cat", lambda x: torch.cat([x, x], 1), rows, wrong=None),
+]
+test_never_needed, _ = fix_tests("leaky_relu", NEVER)

@@ -1,0 +1,44 @@
+"""upsample_nearest1d and upsample_linear1d kept whole, on constant and symbolic lengths."""
+
+import pytest
+import torch
+from frontend_cases import Case, fix_tests
+from torch.nn.functional import interpolate
+
+
+def signal(n):
+    return (torch.randn(2, 3, n),)
+
+
+def kept(mode, **options):
+    return lambda x: interpolate(x, mode=mode, **options)
+
+
+RAW = {"decomposed": (False,)}
+CASES = [
+    Case("nearest_x2", kept("nearest", scale_factor=2), signal, **RAW),
+    Case("nearest_x300", kept("nearest", scale_factor=300), signal, **RAW),
+    Case("nearest_1.5", kept("nearest", scale_factor=1.5), signal, **RAW),
+    Case("nearest_half", kept("nearest", scale_factor=0.5), signal, **RAW),
+    Case("nearest_exact", kept("nearest-exact", scale_factor=2), signal, **RAW),
+    Case("nearest_size", kept("nearest", size=11), signal, **RAW),
+    Case("linear_x2", kept("linear", scale_factor=2), signal, **RAW),
+    Case("linear_1.5", kept("linear", scale_factor=1.5), signal, **RAW),
+    Case("linear_third", kept("linear", scale_factor=1 / 3), signal, **RAW, symbolic=(False,)),
+    Case("linear_size", kept("linear", size=11), signal, **RAW),
+    Case("linear_corners", kept("linear", scale_factor=2, align_corners=True), signal, **RAW),
+]
+test_equals_torch, test_stock_is_wrong = fix_tests("upsample1d", CASES)
+
+DECOMPOSED = [
+    pytest.param(Case("nearest_x2", kept("nearest", scale_factor=2), signal)),
+    pytest.param(Case("linear_x2", kept("linear", scale_factor=2), signal)),
+]
+
+
+@pytest.mark.parametrize("case", DECOMPOSED)
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_the_decomposed_form_is_right_too(case, symbolic):
+    from frontend_cases import check
+
+    check(case, symbolic, decomposed=True)

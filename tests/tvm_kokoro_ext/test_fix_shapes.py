@@ -1,0 +1,50 @@
+"""Slices, selections, indexing and squeeze on constant and symbolic axes."""
+
+import torch
+from frontend_cases import Case, fix_tests
+
+
+def rows(n):
+    return (torch.randn(3, n),)
+
+
+SLICE = [
+    Case(
+        "proved_extent",
+        lambda x: torch.arange(512)[None, : x.shape[1]].expand(3, -1) + x.long(),
+        rows,
+        symbolic=(True,),
+    ),
+    Case("drop_ends", lambda x: x[:, 1:-1] + x[:, 2:], rows, symbolic=(True,)),
+    Case("last_two", lambda x: x[:, -2:] * 2, rows, wrong=None),
+    Case("step", lambda x: x[:, ::2] + x[:, 0 : x.shape[1] : 2], rows, wrong=None),
+    Case("constant", lambda x: x[:, 1:3], rows, wrong=None),
+]
+test_slice, test_slice_stock = fix_tests("slice", SLICE)
+
+NEGATIVE = [
+    Case("column_list", lambda x, i: x[:, i], lambda n: (*rows(n), torch.tensor([-1, 0]))),
+    Case("row_list", lambda x, i: x[i], lambda n: (*rows(n), torch.tensor([[-1, 0], [1, -3]]))),
+    Case(
+        "separated",
+        lambda x, i, j: x[i, :, j],
+        lambda n: (torch.randn(3, n, 5), torch.tensor([0, 1, -1]), torch.tensor([-1, 2, 0])),
+    ),
+    Case(
+        "adjacent",
+        lambda x, i, j: x[:, i, j],
+        lambda n: (torch.randn(2, 3, n), torch.tensor([[0], [-1]]), torch.tensor([-1, 2])),
+    ),
+    Case("select_last", lambda x: x[:, -1] + x[:, 0], rows),
+    Case("select_symbolic", lambda x: x.select(1, x.shape[1] - 2), rows, symbolic=(True,)),
+    Case("positive", lambda x, i: x[i], lambda n: (*rows(n), torch.tensor([1, 0])), wrong=None),
+]
+test_negative_index, test_negative_index_stock = fix_tests("negative_index", NEGATIVE)
+
+SQUEEZE = [
+    Case("all", lambda x: x.squeeze(), lambda n: (torch.randn(1, n, 1, 4),), symbolic=(True,)),
+    Case("one", lambda x: x.squeeze(1), lambda n: (torch.randn(n, 1, 3),), wrong=None),
+    Case("not_one", lambda x: x.squeeze(1), lambda n: (torch.randn(n, 2, 3),), wrong=None),
+    Case("several", lambda x: x.squeeze((0, 2)), lambda n: (torch.randn(1, n, 1),), wrong=None),
+]
+test_squeeze, test_squeeze_stock = fix_tests("squeeze", SQUEEZE)

@@ -1,0 +1,57 @@
+"""Symbolic sizes as numbers: arithmetic on them, and tensors combined with them."""
+
+import math
+
+import torch
+from frontend_cases import Case, fix_tests
+
+
+def rows(n):
+    return (torch.randn(3, n),)
+
+
+def ints(n):
+    return (torch.arange(3 * n).reshape(3, n) - 5,)
+
+
+FLOORDIV = [
+    Case("floordiv", lambda x: x.new_zeros((x.shape[1] // 2,)), rows, symbolic=(True,)),
+    Case("sub", lambda x: x[:, : x.shape[1] - 1], rows, symbolic=(True,)),
+    Case("add_neg", lambda x: x.new_zeros((x.shape[1] + 1,)), rows, symbolic=(True,)),
+    Case("mod", lambda x: x + (x.shape[1] % 4), rows, symbolic=(True,)),
+]
+test_floordiv, test_floordiv_stock = fix_tests("floordiv", FLOORDIV)
+
+SYM_FLOAT = [
+    Case("truediv", lambda x: x * (x.shape[1] / 4), rows, symbolic=(True,)),
+    Case("sym_float", lambda x: x * torch.sym_float(x.shape[1]), rows, symbolic=(True,)),
+    Case("trunc", lambda x: x.new_ones((math.trunc(x.shape[1] * 1.5),)), rows, symbolic=(True,)),
+    Case("ceil", lambda x: x + math.ceil(x.shape[1] / 4), rows, symbolic=(True,)),
+    Case("pow_int", lambda x: x + x.shape[1] ** 2, rows, symbolic=(True,)),
+    Case("pow_half", lambda x: x / x.shape[1] ** 0.5, rows, symbolic=(True,)),
+    Case("sym_max", lambda x: x + torch.sym_max(x.shape[1], 7), rows, symbolic=(True,)),
+    Case("sym_min", lambda x: x + torch.sym_min(x.shape[1], 7), rows, symbolic=(True,)),
+]
+test_sym_float, test_sym_float_stock = fix_tests("sym_float", SYM_FLOAT)
+
+SYMBOLIC_SCALAR = [
+    Case("mul", lambda x: x * x.shape[1], rows, symbolic=(True,)),
+    Case("mul_float", lambda x: x * (x.shape[1] * 0.5), rows, symbolic=(True,)),
+    Case("rsub", lambda x: x.shape[1] - x, rows, symbolic=(True,)),
+    Case("int_div", lambda x: x / x.shape[1], ints, symbolic=(True,)),
+    Case("int_add", lambda x: x + x.shape[1], ints, wrong="<0.26", symbolic=(True,)),
+    Case("compare", lambda x: x < x.shape[1], ints, wrong="<0.26", symbolic=(True,)),
+    Case("remainder", lambda x: x % x.shape[1], ints, wrong="<0.26", symbolic=(True,)),
+]
+test_symbolic_scalar, test_symbolic_scalar_stock = fix_tests("symbolic_scalar", SYMBOLIC_SCALAR)
+
+SCALAR_TENSOR = [
+    Case("float", lambda x: x * torch.scalar_tensor(x.shape[1]), rows, symbolic=(True,)),
+    Case(
+        "int64",
+        lambda x: x + torch.scalar_tensor(x.size(1), dtype=torch.int64),
+        ints,
+        symbolic=(True,),
+    ),
+]
+test_scalar_tensor, test_scalar_tensor_stock = fix_tests("scalar_tensor", SCALAR_TENSOR)

@@ -1,0 +1,382 @@
+"""Turn fixes on and off, and leave TVM exactly as it was when they are off.
+
+Converters reach every import, `torch.cond` branches included, through one wrapper around
+`ExportedProgramImporter.create_convert_map`: it asks TVM for the stock table and lays the active
+fixes' converters over it, each calling the one below. Effects outside the table (legalizations,
+methods) are a fix's `install`, which returns the function that takes it back.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext._errors import LateImportWarning
+from tvm_kokoro_ext._fix import Converter, FixRecord, FixStatus, State
+
+ENVIRONMENT = "TVM_KOKORO_EXT_DISABLE"
+_UNDO = "_tvm_kokoro_ext_undo"  # on the tvm module: outlives this module's own reloading
+_ORIGINAL = "__tvm_kokoro_ext_original__"
+
+_lock = threading.RLock()
+_records: tuple[FixRecord, ...] = ()
+_scoped_out: list[frozenset[str]] = []  # ids of the `disabled(...)` blocks we are inside of
+_undos: dict[str, Callable[[], None]] = {}  # by fix id, of installed effects
+_active = False
+_hook: _ImporterHook | None = None
+_chains: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
+
+
+def register(records: tuple[FixRecord, ...]) -> None:
+    """Name the fixes of this package; once, before activation."""
+    global _records
+    _records = records
+
+
+# --- the public calls --------------------------------------------------------------------
+
+
+def activate() -> tuple[FixStatus, ...]:
+    """Apply every fix that this TVM needs; calling it again changes nothing.
+
+    Returns the status rows. A fix that cannot be applied is `failed` with its reason; the others
+    are not held up by it.
+    """
+    global _active
+    with _lock:
+        if not _active:
+            _undo_earlier_incarnation()
+            _active = True
+            setattr(_compat.tvm, _UNDO, deactivate)
+        _settle()
+        return status()
+
+
+def activate_on_import() -> None:
+    """`activate()`, with a warning when programs have been imported without the fixes already."""
+    with _lock:
+        if not _active and getattr(_compat.tvm, _UNDO, None) is None:
+            _warn_if_late()
+        activate()
+
+
+def deactivate() -> None:
+    """Take back every effect; TVM's own objects are registered again as they were."""
+    global _active
+    with _lock:
+        if not _active:
+            return
+        _active = False
+        _settle()
+        if getattr(_compat.tvm, _UNDO, None) is deactivate:
+            delattr(_compat.tvm, _UNDO)
+
+
+def status() -> tuple[FixStatus, ...]:
+    """One immutable row per fix, in the order in which they are laid over TVM."""
+    with _lock:
+        return tuple(record.status() for record in _records)
+
+
+@contextmanager
+def disabled(*ids: str) -> Iterator[None]:
+    """Within the block the named fixes are off (process-wide); "all" names every one.
+
+    Raises
+    ------
+    ValueError
+        For an id that no fix has.
+    """
+    chosen = _known_ids(ids, "disabled()")
+    with _lock:
+        _scoped_out.append(chosen)
+        _settle()
+    try:
+        yield
+    finally:
+        with _lock:
+            _scoped_out.remove(chosen)
+            _settle()
+
+
+def convert_map() -> dict[str, Callable[[Any, Any], Any]]:
+    """The fixes' converters for `from_exported_program(custom_convert_map=…)`.
+
+    For those who want no global effect: call `deactivate()` and pass this. It holds converters
+    only, not legalizations; TVM does not hand custom converters to `torch.cond` branches.
+    """
+    with _lock:
+        wanted = [r for r in _records if _decide(r)[0] is State.APPLIED]
+    example = stock_importer()
+    made = _layered(example, _stock_table(example), wanted)
+    names = {name for record in wanted for name in record.fix.converters if name in made}
+
+    def call(name: str, node: Any, importer: Any) -> Any:
+        chain = _chains.get(importer)
+        if chain is None:
+            chain = _layered(importer, _stock_table(importer), wanted)
+            _chains[importer] = chain
+        return chain[name](node)
+
+    return {name: partial(call, name) for name in sorted(names)}
+
+
+# --- deciding ----------------------------------------------------------------------------
+
+
+def _known_ids(ids: Sequence[str], source: str) -> frozenset[str]:
+    known = {record.id for record in _records}
+    if "all" in ids:
+        return frozenset(known)
+    unknown = sorted(set(ids) - known)
+    if unknown:
+        raise ValueError(f"{source}: no fix is called {', '.join(unknown)}; see {sorted(known)}")
+    return frozenset(ids)
+
+
+def _disabled_by_environment() -> frozenset[str]:
+    names = [name.strip() for name in os.environ.get(ENVIRONMENT, "").split(",")]
+    try:
+        return _known_ids([name for name in names if name], ENVIRONMENT)
+    except ValueError as error:
+        warnings.warn(str(error), stacklevel=2)
+        known = {record.id for record in _records}
+        return frozenset(name for name in names if name in known)
+
+
+def _decide(record: FixRecord) -> tuple[State, str]:
+    """The state a fix should have where the extension is active, and why."""
+    fix = record.fix
+    if any(fix.id in ids for ids in _scoped_out):
+        return State.DISABLED, "inside disabled()"
+    if fix.id in _disabled_by_environment():
+        return State.DISABLED, f"{ENVIRONMENT} names it"
+    version = _compat.tvm_version()
+    known = _compat.is_known_version(version)
+    if known and not fix.affects(version):
+        where = "never wrong on a supported version" if fix.affected == "<0" else fix.affected
+        return State.NOT_NEEDED, f"apache-tvm {version} is right (affected: {where})"
+    if fix.needs_torch and not _importer_loaded():
+        if not known:
+            return State.UNKNOWN_VERSION, f"apache-tvm {version} is unknown and torch is missing"
+        return State.APPLIED, "waits for torch: takes effect when the PyTorch frontend is imported"
+    if fix.probe is None:
+        if known:
+            return State.APPLIED, f"apache-tvm {version} is affected"
+        return State.UNKNOWN_VERSION, f"apache-tvm {version} is unknown and no probe can decide"
+    still_wrong = _probed(record)
+    prefix = "" if known else f"apache-tvm {version} is unknown; "
+    if still_wrong:
+        return State.APPLIED, prefix + "the probe finds the defect here"
+    return State.NOT_NEEDED, prefix + "the probe finds it right here"
+
+
+_probe_results: dict[str, bool] = {}
+
+
+def _probed(record: FixRecord) -> bool:
+    """The probe's answer, asked once: it looks at stock TVM, which does not change."""
+    if record.id not in _probe_results:
+        assert record.fix.probe is not None
+        _probe_results[record.id] = bool(record.fix.probe())
+    return _probe_results[record.id]
+
+
+def _settle() -> None:
+    """Bring every fix to the state it should have now, undoing before doing."""
+    wanted: dict[str, tuple[State, str]] = {}
+    for record in _records:
+        try:
+            wanted[record.id] = (
+                _decide(record) if _active else (State.DISABLED, "the extension is not active")
+            )
+        except Exception as error:  # noqa: BLE001 - one fix's probe must not stop the others
+            wanted[record.id] = (State.FAILED, f"probe: {type(error).__name__}: {error}")
+    for record in reversed(_records):
+        if record.id in _undos and wanted[record.id][0] is not State.APPLIED:
+            _undos.pop(record.id)()
+    for record in _records:
+        state, why = wanted[record.id]
+        if state is State.APPLIED and record.fix.install is not None:
+            waits = record.fix.needs_torch and not _importer_loaded()
+            if record.id not in _undos and not waits:
+                try:
+                    _undos[record.id] = record.fix.install()
+                except Exception as error:  # noqa: BLE001 - reported as the fix's state
+                    state, why = State.FAILED, f"{type(error).__name__}: {error}"
+        record.set(state, why)
+    _settle_importer()
+
+
+# --- the importer's table ----------------------------------------------------------------
+
+
+def importer_class() -> Any:
+    """`ExportedProgramImporter`; imports the PyTorch frontend, and torch with it."""
+    return importlib.import_module(_compat.IMPORTER_MODULE).ExportedProgramImporter
+
+
+def stock_importer() -> Any:
+    """An importer with TVM's own converters only, for probes and tests."""
+    importer = importer_class()()
+    importer.convert_map = _stock_table(importer)
+    return importer
+
+
+def _stock_table(importer: Any) -> dict[str, Any]:
+    method = type(importer).create_convert_map
+    return dict(getattr(method, _ORIGINAL, method)(importer))
+
+
+def _layered(
+    importer: Any, table: Mapping[str, Any], records: Sequence[FixRecord]
+) -> dict[str, Any]:
+    """The table with the records' converters laid over it, later records outermost."""
+    layered = dict(table)
+    for record in records:
+        for name, converter in record.fix.converters.items():
+            below = layered.get(name)
+            if below is not None or not getattr(converter, "needs_previous", False):
+                layered[name] = _bind(converter, importer, below)
+    return layered
+
+
+def _bind(converter: Converter, importer: Any, previous: Any) -> Callable[[Any], Any]:
+    def convert(node: Any) -> Any:
+        return converter(importer, node, previous)
+
+    return convert
+
+
+def _importer_loaded() -> bool:
+    """Whether the frontend is there; loads it where torch is installed."""
+    if _compat.IMPORTER_MODULE in sys.modules:
+        return True
+    if not _compat.has_torch():
+        return False
+    importer_class()
+    return True
+
+
+def _settle_importer() -> None:
+    """Wrap or unwrap `create_convert_map`, or wait for the frontend where torch is missing."""
+    global _hook
+    needed = _active and any(r.state is State.APPLIED and r.fix.needs_torch for r in _records)
+    if needed and not _importer_loaded():
+        if _hook is None:
+            _hook = _ImporterHook()
+            sys.meta_path.insert(0, _hook)
+        return
+    if _hook is not None:
+        if _hook in sys.meta_path:
+            sys.meta_path.remove(_hook)
+        _hook = None
+    if _compat.IMPORTER_MODULE not in sys.modules:
+        return
+    applied = [r.fix for r in _records if _active and r.state is State.APPLIED]
+    _wrap_method("create_convert_map", _with_fixes, any(fix.converters for fix in applied))
+    _wrap_method("from_exported_program", _prepared, any(fix.prepare for fix in applied))
+
+
+def _wrap_method(name: str, wrap: Callable[[Any], Any], needed: bool) -> None:
+    """Have the importer's method wrapped where that is needed, and TVM's own where it is not."""
+    cls = importer_class()
+    current = cls.__dict__[name]
+    wrapped = hasattr(current, _ORIGINAL)
+    if needed and not wrapped:
+        wrapper = functools.wraps(current)(wrap(current))
+        setattr(wrapper, _ORIGINAL, current)
+        setattr(cls, name, wrapper)
+    elif wrapped and not needed:
+        setattr(cls, name, getattr(current, _ORIGINAL))
+
+
+def _applied() -> list[FixRecord]:
+    with _lock:
+        return [record for record in _records if record.state is State.APPLIED]
+
+
+def _with_fixes(original: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
+    def create_convert_map(self: Any) -> dict[str, Any]:
+        return _layered(self, original(self), _applied())
+
+    return create_convert_map
+
+
+def _prepared(original: Callable[..., Any]) -> Callable[..., Any]:
+    def from_exported_program(self: Any, exported_program: Any, *args: Any, **kwargs: Any) -> Any:
+        custom = kwargs.get("custom_convert_map") or (args[3] if len(args) > 3 else None) or {}
+        names = {*self.convert_map, *custom}
+        for record in _applied():
+            if record.fix.prepare is not None:
+                exported_program = record.fix.prepare(exported_program, names)
+        return original(self, exported_program, *args, **kwargs)
+
+    return from_exported_program
+
+
+class _ImporterHook(importlib.abc.MetaPathFinder):
+    """Applies the waiting fixes right after the PyTorch frontend has been imported."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != _compat.IMPORTER_MODULE:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        loader = spec.loader
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            with _lock:
+                _settle()
+
+        loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+# --- other incarnations and late imports -------------------------------------------------
+
+
+def _undo_earlier_incarnation() -> None:
+    """Take back what a copy of this package that was reloaded away has left in TVM."""
+    earlier = getattr(_compat.tvm, _UNDO, None)
+    if earlier is not None and earlier is not deactivate:
+        earlier()
+
+
+def _warn_if_late() -> None:
+    if _compat.IMPORTER_MODULE in sys.modules and _importer_was_used(importer_class()):
+        warnings.warn(
+            "tvm_kokoro_ext was imported after TVM's PyTorch importer had already been used; "
+            "programs imported before this line were imported without the fixes. "
+            "Import tvm_kokoro_ext first.",
+            LateImportWarning,
+            stacklevel=4,
+        )
+
+
+def _importer_was_used(cls: Any) -> bool:
+    """Whether an importer has been at work in this process, as far as the interpreter shows.
+
+    CPython from 3.11 on specializes the code of functions that have run a few times, and every
+    import runs these many times over. On 3.10 nothing is to be seen, and nothing is said.
+    """
+    codes = (cls._retrieve_args.__code__, cls._binary_op.__code__, cls._unary_op.__code__)
+    return any(getattr(code, "_co_code_adaptive", code.co_code) != code.co_code for code in codes)

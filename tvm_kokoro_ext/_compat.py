@@ -1,0 +1,281 @@
+"""Everything that differs between versions of TVM, and nothing else.
+
+No other module of this package may ask which TVM is installed. The names that changed
+(`struct_info` → `ty`, `PrimValue` → `prim_value`, `tvm.arith` → `tvm.sym`, …) are hidden behind
+the functions below; `tvm`, `relax`, `te`, `tirx` and `topi` are re-exported so that TVM is
+imported in exactly one place, after the (apache-tvm, apache-tvm-ffi) pair has been checked.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+IMPORTER_MODULE = "tvm.relax.frontend.torch.exported_program_translator"
+
+# Versions whose behaviour was measured. A newer one is unknown: probes decide there.
+KNOWN_TVM = SpecifierSet(">=0.25,<0.28", prereleases=True)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Which apache-tvm-ffi a range of apache-tvm works with, and one pair that was tested."""
+
+    tvm: SpecifierSet
+    ffi: SpecifierSet
+    tested: tuple[str, str]
+
+
+PAIRS = (
+    Pair(SpecifierSet("==0.25.*"), SpecifierSet("<=0.1.12"), ("0.25.0", "0.1.12")),
+    Pair(SpecifierSet("==0.26.*"), SpecifierSet(">=0.1.13"), ("0.26.0", "0.1.15.post2")),
+    Pair(SpecifierSet("==0.27.*"), SpecifierSet(">=0.1.13"), ("0.27.0.post1", "0.1.15.post2")),
+)
+
+
+class BrokenPairError(ImportError):
+    """The installed apache-tvm and apache-tvm-ffi do not work together (or do not load)."""
+
+
+def installed_version(distribution: str) -> str | None:
+    """Version of an installed distribution, or None when there is none."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def pair_for(tvm_version: str) -> Pair | None:
+    """The known pair that covers this TVM version; None when the version is not known."""
+    try:
+        version = Version(tvm_version)
+    except InvalidVersion:
+        return None
+    return next((pair for pair in PAIRS if pair.tvm.contains(version, prereleases=True)), None)
+
+
+def pair_problem(tvm_version: str | None, ffi_version: str | None) -> str | None:
+    """Say what is wrong with a (tvm, tvm-ffi) pair, naming the pair that works; None if known good.
+
+    Unknown versions are given the benefit of the doubt: loading them decides.
+    """
+    if tvm_version is None or ffi_version is None:
+        return None
+    pair = pair_for(tvm_version)
+    if pair is None or pair.ffi.contains(Version(ffi_version), prereleases=True):
+        return None
+    tvm_ok, ffi_ok = pair.tested
+    return (
+        f"apache-tvm {tvm_version} does not work with apache-tvm-ffi {ffi_version}. "
+        f"The pair apache-tvm {tvm_ok} and apache-tvm-ffi {ffi_ok} works: "
+        f"pip install 'apache-tvm=={tvm_ok}' 'apache-tvm-ffi=={ffi_ok}'"
+    )
+
+
+def _load_tvm() -> ModuleType:
+    """Import TVM, or raise BrokenPairError with one message that names a pair that works."""
+    if "tvm" in sys.modules and hasattr(sys.modules["tvm"], "__version__"):
+        return sys.modules["tvm"]  # it has loaded already, whatever the metadata says
+    tvm_version = installed_version("apache-tvm")
+    ffi_version = installed_version("apache-tvm-ffi")
+    problem = pair_problem(tvm_version, ffi_version)
+    if problem is not None:
+        raise BrokenPairError(problem)
+    try:
+        return importlib.import_module("tvm")
+    except ModuleNotFoundError as error:
+        if error.name == "tvm":
+            raise ModuleNotFoundError(
+                "tvm_kokoro_ext needs Apache TVM: pip install 'apache-tvm>=0.25'", name="tvm"
+            ) from error
+        raise
+    except (ImportError, OSError, AttributeError, RuntimeError, ValueError, TypeError) as error:
+        pair = pair_for(tvm_version) if tvm_version else None
+        tvm_ok, ffi_ok = (pair or PAIRS[-1]).tested
+        raise BrokenPairError(
+            f"apache-tvm {tvm_version} with apache-tvm-ffi {ffi_version} cannot be loaded "
+            f"({type(error).__name__}: {error}). The pair apache-tvm {tvm_ok} and "
+            f"apache-tvm-ffi {ffi_ok} works: "
+            f"pip install 'apache-tvm=={tvm_ok}' 'apache-tvm-ffi=={ffi_ok}'"
+        ) from error
+
+
+tvm: Any = _load_tvm()
+relax: Any = importlib.import_module("tvm.relax")
+te: Any = importlib.import_module("tvm.te")
+tirx: Any = importlib.import_module("tvm.tirx")
+topi: Any = importlib.import_module("tvm.topi")
+
+IRBuilder: Any = importlib.import_module("tvm.script.ir_builder").IRBuilder
+T: Any = importlib.import_module("tvm.script.ir_builder.tirx")
+
+_STRUCT_INFO = hasattr(relax, "TensorStructInfo")  # until 0.25
+_TensorType: Any = relax.TensorStructInfo if _STRUCT_INFO else relax.TensorType
+_TupleType: Any = relax.TupleStructInfo if _STRUCT_INFO else relax.TupleType
+
+
+def tvm_version() -> Version:
+    """The version of the TVM that is loaded."""
+    return Version(installed_version("apache-tvm") or tvm.__version__)
+
+
+def is_known_version(version: Version) -> bool:
+    """Whether this TVM's behaviour was measured when this package was written."""
+    return KNOWN_TVM.contains(version, prereleases=True)
+
+
+def has_torch() -> bool:
+    """Whether PyTorch could be imported (it is not imported to find out)."""
+    if sys.modules.get("torch") is not None:
+        return True
+    try:
+        return importlib.util.find_spec("torch") is not None
+    except ValueError:  # a half-initialised or blocked module
+        return False
+
+
+# --- types and shapes --------------------------------------------------------------------
+
+
+def tensor_type(shape: Any, dtype: str) -> Any:
+    """The type of a tensor of this shape (ints and symbolic expressions) and dtype."""
+    return _TensorType(list(shape), dtype)
+
+
+def type_of(value: Any) -> Any:
+    """The Relax type of an expression; None for what has none."""
+    return getattr(value, "struct_info" if _STRUCT_INFO else "ty", None)
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a Relax expression of tensor type."""
+    return isinstance(value, relax.Expr) and isinstance(type_of(value), _TensorType)
+
+
+def is_tuple(value: Any) -> bool:
+    """Whether a value is a Relax expression of tuple type."""
+    return isinstance(value, relax.Expr) and isinstance(type_of(value), _TupleType)
+
+
+def dtype_of(tensor: Any) -> str:
+    """The dtype of a tensor expression as a plain string, such as "float32"."""
+    return str(type_of(tensor).dtype)
+
+
+def rank_of(tensor: Any) -> int:
+    """Number of dimensions of a tensor expression; -1 when unknown."""
+    return int(type_of(tensor).ndim)
+
+
+def shape_of(tensor: Any) -> list[Any]:
+    """Dimensions of a tensor expression: ints where constant, symbolic expressions elsewhere.
+
+    Raises
+    ------
+    ValueError
+        When the shape is not known to the importer.
+    """
+    shape = type_of(tensor).shape
+    if shape is None:
+        raise ValueError(f"the shape of {tensor} is not known at import")
+    return [as_int(dim) if as_int(dim) is not None else dim for dim in shape]
+
+
+def is_prim(value: Any) -> bool:
+    """Whether a value is a scalar expression of the shape language (SymInt, SymFloat, SymBool)."""
+    if _STRUCT_INFO:
+        return isinstance(value, tvm.ir.PrimExpr | relax.PrimValue)
+    return isinstance(value, tvm.ir.Expr) and bool(tvm.ir.is_prim_expr(value))
+
+
+def prim(value: Any) -> Any:
+    """The bare scalar expression behind a value; Python numbers are returned as they are."""
+    if _STRUCT_INFO and isinstance(value, relax.PrimValue):
+        return value.value
+    return value
+
+
+def prim_dtype(value: Any) -> str:
+    """The dtype of a scalar expression as a plain string, such as "int64"."""
+    return str(value.dtype) if _STRUCT_INFO else str(value.ty.dtype)
+
+
+def prim_value(value: Any) -> Any:
+    """Wrap a scalar expression as an argument of a Relax operator."""
+    return relax.PrimValue(value) if _STRUCT_INFO else relax.prim_value(value)
+
+
+def as_int(value: Any) -> int | None:
+    """The value of an int or of a constant integer expression; None for anything else."""
+    value = prim(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, tirx.IntImm):
+        return int(value.value)
+    return None
+
+
+def is_var(value: Any) -> bool:
+    """Whether a scalar expression is a bare symbolic variable."""
+    if _STRUCT_INFO:
+        return isinstance(value, tirx.Var)
+    return isinstance(value, tvm.ir.Var) and is_prim(value)
+
+
+def tir_var(name: str, dtype: str = "int64") -> Any:
+    """A fresh symbolic variable, of the kind the importer itself creates for dimensions."""
+    return tirx.SizeVar(name, dtype) if _STRUCT_INFO else tirx.Var(name, dtype)
+
+
+def prim_equal(lhs: Any, rhs: Any) -> bool:
+    """Whether two dimensions can be proved equal."""
+    if as_int(lhs) is not None and as_int(rhs) is not None:
+        return as_int(lhs) == as_int(rhs)
+    module = tvm.sym if hasattr(tvm, "sym") else tvm.arith
+    return bool(module.Analyzer().can_prove_equal(lhs, rhs))
+
+
+def constant_value(value: Any) -> Any:
+    """The numpy array of a constant tensor expression; None for anything else."""
+    if _STRUCT_INFO or hasattr(relax, "Constant"):
+        return value.data.numpy() if isinstance(value, relax.Constant) else None
+    return value.value.numpy() if isinstance(value, tvm.ir.GenericConst) else None
+
+
+# --- operator attributes -----------------------------------------------------------------
+
+
+def get_legalization(op_name: str) -> Any:
+    """The registered FLegalize of a Relax operator, or None."""
+    return tvm.ir.Op.get(op_name).get_attr("FLegalize")
+
+
+def set_legalization(op_name: str, function: Any, level: int) -> None:
+    """Register FLegalize; what was registered before, at whatever level, is dropped.
+
+    Registration at the level of an existing entry is an error in TVM, hence the reset.
+    """
+    op = tvm.ir.Op.get(op_name)
+    op.reset_attr("FLegalize")
+    if function is not None:
+        op.set_attr("FLegalize", function, level)
+
+
+def packed(function: Any) -> Any:
+    """A Python function as an object of TVM, converted once: the same object at every use."""
+    return importlib.import_module("tvm_ffi").convert(function)
+
+
+def same_object(lhs: Any, rhs: Any) -> bool:
+    """Whether two references name the same object of TVM."""
+    if lhs is None or rhs is None:
+        return lhs is rhs
+    return bool(lhs.same_as(rhs)) if hasattr(lhs, "same_as") else lhs is rhs

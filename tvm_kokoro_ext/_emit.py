@@ -1,0 +1,138 @@
+"""Small pieces of Relax that converters are made of, emitted into the importer's builder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
+
+
+@dataclass
+class NodeView:
+    """A node with other arguments, to hand to the converter below.
+
+    Arguments that are expressions already pass through `retrieve_args` unchanged.
+    """
+
+    target: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+
+def view(node: Any, *args: Any, **kwargs: Any) -> NodeView:
+    """`node` with these arguments and keyword arguments in place of its own."""
+    return NodeView(node.target, args, kwargs, node.meta, node.name)
+
+
+def arguments(importer: Any, node: Any, *names: str, **defaults: Any) -> list[Any]:
+    """The node's arguments in the order of `names`, given by position, keyword or default.
+
+    Relax expressions stand in for nodes. A parameter with neither value nor default is None.
+    """
+    given = list(importer.retrieve_args(node))
+    values = []
+    for position, name in enumerate(names):
+        if position < len(given):
+            values.append(given[position])
+        elif name in node.kwargs:
+            values.append(importer._retrieve_args(node.kwargs[name]))
+        else:
+            values.append(defaults.get(name))
+    return values
+
+
+def emit(importer: Any, expression: Any) -> Any:
+    """Bind an expression to a variable in the function under construction."""
+    return importer.block_builder.emit(expression)
+
+
+def emit_te(importer: Any, function: Callable[..., Any], *args: Any, hint: str) -> Any:
+    """Emit a tensor expression of tensors, scalars and lists of scalars (such as a shape).
+
+    TVM gives the kernel variables of its own, so `function` may use no symbolic expression but
+    those among its parameters.
+    """
+    return importer.block_builder.emit_te(function, *args, primfunc_name_hint=hint)
+
+
+def astype(importer: Any, tensor: Any, dtype: str) -> Any:
+    """The tensor in another dtype; itself when it has that dtype already."""
+    if _compat.dtype_of(tensor) == dtype:
+        return tensor
+    return emit(importer, relax.op.astype(tensor, dtype))
+
+
+def scalar(importer: Any, value: Any, dtype: str) -> Any:
+    """A 0-d tensor of this dtype holding a Python number or a symbolic scalar."""
+    if not _compat.is_prim(value):
+        return relax.const(value, dtype)
+    value = _compat.prim(value)
+    if isinstance(value, tirx.IntImm | tirx.FloatImm):
+        return relax.const(value.value, dtype)
+
+    def compute(number: Any) -> Any:
+        return te.compute((), lambda: tirx.Cast(dtype, number), name="symbolic_scalar")
+
+    return emit_te(importer, compute, value, hint="symbolic_scalar")
+
+
+def tensor_or_scalar(importer: Any, value: Any, dtype: str) -> Any:
+    """A tensor cast to `dtype`, or a number or symbolic scalar as a 0-d tensor of it."""
+    if _compat.is_tensor(value):
+        return astype(importer, value, dtype)
+    return scalar(importer, value, dtype)
+
+
+def torch_dtype(importer: Any, dtype: Any) -> str:
+    """TVM's name of a torch dtype."""
+    return str(importer._convert_data_type(dtype))
+
+
+def result_dtype(importer: Any, node: Any) -> str | None:
+    """The dtype that torch gives the node's result, where the program records it."""
+    value = node.meta.get("val")
+    return torch_dtype(importer, value.dtype) if hasattr(value, "dtype") else None
+
+
+def normalize_axis(axis: int, rank: int) -> int:
+    """A dimension counted from the front."""
+    return axis + rank if axis < 0 else axis
+
+
+def extent(dims: Sequence[Any]) -> Any:
+    """The product of dimensions."""
+    product: Any = 1
+    for dim in dims:
+        product = product * dim
+    return product
+
+
+def int64(value: Any) -> Any:
+    """A dimension as an int64 expression."""
+    return tirx.IntImm("int64", value) if isinstance(value, int) else value
+
+
+def refuse(node: Any, reason: str, way_around: str) -> UnsupportedOperatorError:
+    """The error for a node that cannot be expressed."""
+    return UnsupportedOperatorError(op_name(node), reason, way_around)
+
+
+@contextmanager
+def standing_in(importer: Any, node: Any, expression: Any) -> Iterator[None]:
+    """Within the block the importer finds `expression` where `node` is asked for.
+
+    For converters below that look nodes up in `importer.env` themselves.
+    """
+    before = importer.env[node]
+    importer.env[node] = expression
+    try:
+        yield
+    finally:
+        importer.env[node] = before

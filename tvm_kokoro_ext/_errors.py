@@ -1,0 +1,24 @@
+"""Errors and warnings of the extension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class UnsupportedOperatorError(NotImplementedError):
+    """An operator, or a use of one, that TVM cannot express: refused instead of imported wrong."""
+
+    def __init__(self, op: str, reason: str, way_around: str) -> None:
+        super().__init__(f"cannot import {op}: {reason}. {way_around}")
+        self.op = op
+        self.reason = reason
+        self.way_around = way_around
+
+
+class LateImportWarning(UserWarning):
+    """tvm_kokoro_ext was imported after the importer had already translated a program."""
+
+
+def op_name(node: Any) -> str:
+    """How a node's operator is called in messages: `aten.clamp.default`."""
+    return str(node.target) if not isinstance(node.target, str) else node.target

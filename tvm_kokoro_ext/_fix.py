@@ -1,0 +1,134 @@
+"""What a fix is: one record in one file, with its guard, its effect and its way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+#: (importer, node, previous) -> what the node becomes. `previous` is the converter below this
+#: one (stock, or another fix's) as `previous(node)`; None where TVM has no converter of that name.
+Converter = Callable[[Any, Any, "Callable[[Any], Any] | None"], Any]
+
+
+def needs_previous(converter: Converter) -> Converter:
+    """Mark a converter that only adds to the one below: where there is none, it stays out."""
+    converter.needs_previous = True  # type: ignore[attr-defined]
+    return converter
+
+
+class State(str, Enum):
+    """Where a fix stands in this process."""
+
+    APPLIED = "applied"
+    NOT_NEEDED = "not_needed"
+    UNKNOWN_VERSION = "unknown_version"
+    DISABLED = "disabled"
+    FAILED = "failed"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One defect of TVM and its repair.
+
+    Attributes
+    ----------
+    id
+        Lower-case name, for `disabled(...)` and `TVM_KOKORO_EXT_DISABLE`.
+    what
+        The defect in one line.
+    op
+        The operator or the part of TVM that is wrong.
+    affected
+        Versions of apache-tvm that have the defect, as a PEP 440 specifier; "" is every version
+        and "<0" none (a complaint that was checked and never held on a supported version).
+    upstream
+        Pull request, or "open".
+    converters
+        Frontend converters by the name the importer looks up, such as "clamp.default".
+    prepare
+        Rewrites the exported program before it is translated: (program, names of all converters,
+        those of the caller's own map included) -> program.
+    install
+        Effect other than a converter; returns the function that takes it back.
+    probe
+        Cheap behavioural question "is it still wrong here?"; None where none is cheap.
+    needs_torch
+        Whether the fix touches the PyTorch frontend, and so waits where torch is missing.
+    """
+
+    id: str
+    what: str
+    op: str
+    affected: str
+    upstream: str = "open"
+    converters: Mapping[str, Converter] = field(default_factory=dict)
+    prepare: Callable[[Any, Collection[str]], Any] | None = None
+    install: Callable[[], Callable[[], None]] | None = None
+    probe: Callable[[], bool] | None = None
+    needs_torch: bool = True
+
+    def affects(self, version: Version) -> bool:
+        """Whether the guard's range covers this version of apache-tvm."""
+        return SpecifierSet(self.affected).contains(version, prereleases=True)
+
+
+@dataclass(frozen=True)
+class FixStatus:
+    """One row of `status()`."""
+
+    id: str
+    what: str
+    op: str
+    affected: str
+    state: State
+    why: str
+    upstream: str
+
+
+class FixRecord:
+    """A fix and its present state; the elements of `tvm_kokoro_ext.fixes`."""
+
+    def __init__(self, fix: Fix) -> None:
+        self.fix = fix
+        self.state = State.DISABLED
+        self.why = "not activated yet"
+
+    @property
+    def id(self) -> str:
+        return self.fix.id
+
+    @property
+    def what(self) -> str:
+        return self.fix.what
+
+    @property
+    def op(self) -> str:
+        return self.fix.op
+
+    @property
+    def affected(self) -> str:
+        return self.fix.affected
+
+    @property
+    def upstream(self) -> str:
+        return self.fix.upstream
+
+    def set(self, state: State, why: str) -> None:
+        self.state, self.why = state, why
+
+    def status(self) -> FixStatus:
+        """An immutable copy of the present state."""
+        return FixStatus(
+            self.id, self.what, self.op, self.affected, self.state, self.why, self.upstream
+        )
+
+    def __repr__(self) -> str:
+        return f"FixRecord(id={self.id!r}, state={self.state.value!r})"

@@ -1,0 +1,119 @@
+"""What advanced indexing means in torch: where the index grid goes, and which element it names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit
+from tvm_kokoro_ext._compat import relax, te, tirx
+
+
+@dataclass(frozen=True)
+class IndexGrid:
+    """The shape that `x[indices]` has, and which of its axes each axis of `x` is read from.
+
+    `shape` is the result's; the broadcast index tensors occupy `rank` axes from `start`; axis `a`
+    of `x` that is not indexed is result axis `kept[a]`.
+    """
+
+    shape: list[Any]
+    start: int
+    rank: int
+    kept: dict[int, int]
+
+
+def index_grid(shape: list[Any], indexed: list[int], broadcast: list[Any]) -> IndexGrid:
+    """Place the broadcast index shape: in situ if the indexed axes are adjacent, else in front."""
+    adjacent = indexed == list(range(indexed[0], indexed[-1] + 1))
+    start = indexed[0] if adjacent else 0
+    rest = [axis for axis in range(len(shape)) if axis not in indexed]
+    before = [axis for axis in rest if axis < start] if adjacent else []
+    after = [axis for axis in rest if axis not in before]
+    kept = {axis: position for position, axis in enumerate(before)}
+    kept |= {axis: start + len(broadcast) + i for i, axis in enumerate(after)}
+    dims = [shape[a] for a in before] + broadcast + [shape[a] for a in after]
+    return IndexGrid(dims, start, len(broadcast), kept)
+
+
+def broadcast_shapes(shapes: list[list[Any]]) -> list[Any]:
+    """The shape that these broadcast to; symbolic dimensions are taken to agree."""
+    rank = max((len(shape) for shape in shapes), default=0)
+    result: list[Any] = []
+    for position in range(-rank, 0):
+        dims = [shape[position] for shape in shapes if len(shape) >= -position]
+        result.append(next((dim for dim in dims if _compat.as_int(dim) != 1), 1))
+    return result
+
+
+def wrapped(index: Any, dim: Any) -> Any:
+    """An index expression with negative values counted from the end."""
+    index = tirx.Cast("int64", index)
+    return tirx.if_then_else(index < 0, index + dim, index)
+
+
+def read(tensor: Any, position: list[Any]) -> Any:
+    """An element of a TE tensor that broadcasts to a grid at this position."""
+    own = position[len(position) - len(tensor.shape) :]
+    return tensor[
+        tuple(0 if _compat.as_int(d) == 1 else i for d, i in zip(tensor.shape, own, strict=True))
+    ]
+
+
+def source_positions(
+    shape: list[Any], grid: IndexGrid, indices: dict[int, Any], position: list[Any]
+) -> list[Any]:
+    """The element of `x` that grid position `position` names, as expressions, axis by axis."""
+    inner = position[grid.start : grid.start + grid.rank]
+    return [
+        wrapped(read(indices[axis], inner), dim) if axis in indices else position[grid.kept[axis]]
+        for axis, dim in enumerate(shape)
+    ]
+
+
+def gather(importer: Any, x: Any, indices: list[Any], hint: str) -> Any:
+    """`x[indices]` for integer index tensors; None is a whole axis. Negative values wrap."""
+    shape = _compat.shape_of(x)
+    indexed = [axis for axis, index in enumerate(indices) if index is not None]
+    tensors = [indices[axis] for axis in indexed]
+    grid = index_grid(shape, indexed, broadcast_shapes([_compat.shape_of(t) for t in tensors]))
+
+    def compute(data: Any, out: Any, *index: Any) -> Any:
+        by_axis = dict(zip(indexed, index, strict=True))
+        dims = list(data.shape)
+        return te.compute(
+            tuple(out),
+            lambda *at: data(*source_positions(dims, grid, by_axis, list(at))),
+            name=hint,
+        )
+
+    return _emit.emit_te(importer, compute, x, grid.shape, *tensors, hint=hint)
+
+
+def flat_positions(importer: Any, x: Any, indices: list[Any]) -> tuple[Any, list[Any]]:
+    """Offsets into the flattened `x` of every element that `x[indices]` names, and their grid."""
+    shape = _compat.shape_of(x)
+    indexed = [axis for axis, index in enumerate(indices) if index is not None]
+    tensors = [indices[axis] for axis in indexed]
+    grid = index_grid(shape, indexed, broadcast_shapes([_compat.shape_of(t) for t in tensors]))
+
+    def compute(data: Any, out: Any, *index: Any) -> Any:
+        by_axis = dict(zip(indexed, index, strict=True))
+        dims = list(data.shape)
+
+        def offset(*at: Any) -> Any:
+            total: Any = tirx.const(0, "int64")
+            for dim, i in zip(dims, source_positions(dims, grid, by_axis, list(at)), strict=True):
+                total = total * dim + i
+            return total
+
+        return te.compute(tuple(out), offset, name="flat_positions")
+
+    positions = _emit.emit_te(importer, compute, x, grid.shape, *tensors, hint="flat_positions")
+    return positions, grid.shape
+
+
+def flatten(importer: Any, tensor: Any) -> Any:
+    """The tensor as one axis."""
+    size = _emit.extent(_compat.shape_of(tensor))
+    return _emit.emit(importer, relax.op.reshape(tensor, [size]))

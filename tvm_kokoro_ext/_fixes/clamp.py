@@ -1,0 +1,95 @@
+"""clamp, clamp_min, clamp_max: integer tensors, one bound, tensor and symbolic bounds.
+
+Stock clips an integer tensor to a missing bound of ±inf (wrong values, or an error in 0.27), reads
+clamp_max's bound from the wrong argument, and knows no symbolic bound.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext._fix import Fix
+
+
+def _clamp(importer: Any, node: Any, lower: Any, upper: Any) -> Any:
+    x = importer.retrieve_args(node)[0]
+    dtype = _emit.result_dtype(importer, node) or _compat.dtype_of(x)
+    x = _emit.astype(importer, x, dtype)
+    numbers = [b for b in (lower, upper) if isinstance(b, int | float)]
+    plain = all(b is None or isinstance(b, int | float) for b in (lower, upper))
+    if plain and ("float" in dtype or len(numbers) == 2):
+        lower = -math.inf if lower is None else lower
+        upper = math.inf if upper is None else upper
+        return _emit.emit(importer, relax.op.clip(x, lower, upper))
+    if lower is not None:
+        bound = _emit.tensor_or_scalar(importer, lower, dtype)
+        x = _emit.emit(importer, relax.op.maximum(x, bound))
+    if upper is not None:
+        bound = _emit.tensor_or_scalar(importer, upper, dtype)
+        x = _emit.emit(importer, relax.op.minimum(x, bound))
+    return x
+
+
+def clamp(importer: Any, node: Any, previous: Any) -> Any:
+    x, lower, upper = _emit.arguments(importer, node, "self", "min", "max")
+    if previous is not None and _stock_is_right(importer, node, x, lower, upper):
+        return previous(node)
+    return _clamp(importer, node, lower, upper)
+
+
+def clamp_min(importer: Any, node: Any, previous: Any) -> Any:
+    x, lower = _emit.arguments(importer, node, "self", "min")
+    if previous is not None and _stock_is_right(importer, node, x, lower, None):
+        return previous(node)
+    return _clamp(importer, node, lower, None)
+
+
+def clamp_max(importer: Any, node: Any, previous: Any) -> Any:
+    _, upper = _emit.arguments(importer, node, "self", "max")
+    return _clamp(importer, node, None, upper)
+
+
+def _stock_is_right(importer: Any, node: Any, x: Any, lower: Any, upper: Any) -> bool:
+    """A floating point tensor between numbers and tensors of its own dtype."""
+    dtype = _compat.dtype_of(x)
+    bounds = [bound for bound in (lower, upper) if bound is not None]
+    tensors = [bound for bound in bounds if _compat.is_tensor(bound)]
+    return (
+        "float" in dtype
+        and _emit.result_dtype(importer, node) in (None, dtype)
+        and not any(_compat.is_prim(bound) for bound in bounds)
+        and all(_compat.dtype_of(bound) == dtype for bound in tensors)
+        and all(_compat.rank_of(bound) <= _compat.rank_of(x) for bound in tensors)
+    )
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x = _probe.Input((4,), "int64")
+    one_bound = _probe.convert("clamp.default", x, 1, out=((4,), "int64"))
+    upper = _probe.convert("clamp_max.default", _probe.Input((4,)), 1.0, out=((4,), "float32"))
+    symbolic = _probe.convert("clamp.default", x, 0, _probe.Symbol("n"), out=((4,), "int64"))
+    unbounded = "inf" in str(upper.value)
+    return one_bound.ops == ("relax.clip",) or unbounded or symbolic.dtype != "int64"
+
+
+FIX = Fix(
+    id="clamp",
+    what="clamp of integers with one bound, clamp_max's bound, symbolic and tensor bounds",
+    op="aten.clamp, aten.clamp_min, aten.clamp_max",
+    affected="",
+    converters={
+        "clamp.default": clamp,
+        "clamp.Tensor": clamp,
+        "clip.default": clamp,
+        "clip.Tensor": clamp,
+        "clamp_min.default": clamp_min,
+        "clamp_min.Tensor": clamp_min,
+        "clamp_max.default": clamp_max,
+        "clamp_max.Tensor": clamp_max,
+    },
+    probe=_still_wrong,
+)

@@ -1,0 +1,52 @@
+"""Converters of the caller's own reach `torch.cond` branches.
+
+Stock calls a custom converter with (node, importer) in the program but with (node) in a branch: a
+TypeError. Wherever it is called from, it gets both now.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tvm_kokoro_ext import _activation, _probe
+from tvm_kokoro_ext._fix import Fix
+
+
+def install() -> Callable[[], None]:
+    """Wrap `update_convert_map`, which takes the caller's converters into the table."""
+    cls = _activation.importer_class()
+    owner = next(c for c in cls.__mro__ if "update_convert_map" in c.__dict__)
+    original = owner.__dict__["update_convert_map"]
+
+    @functools.wraps(original)
+    def update_convert_map(self: Any, custom_convert_map: Mapping[str, Any]) -> None:
+        original(self, {name: _either(self, f) for name, f in custom_convert_map.items()})
+
+    owner.update_convert_map = update_convert_map
+
+    def restore() -> None:
+        owner.update_convert_map = original
+
+    return restore
+
+
+def _either(importer: Any, converter: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """The converter, callable with and without the importer."""
+
+    @functools.wraps(converter)
+    def convert(node: Any, given: Any = None) -> Any:
+        return converter(node, importer if given is None else given)
+
+    return convert
+
+
+FIX = Fix(
+    id="cond",
+    what="a custom converter inside a torch.cond branch is called without the importer",
+    op="torch.cond",
+    affected="",
+    install=install,
+    probe=_probe.always,
+)

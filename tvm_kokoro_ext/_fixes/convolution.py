@@ -1,0 +1,131 @@
+"""Convolutions give the dtype of their operands; stock gives float32, whatever they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext._fix import Fix
+
+_FORWARD = {3: "conv1d", 4: "conv2d", 5: "conv3d"}
+_TRANSPOSED = {3: "conv1d_transpose", 4: "conv2d_transpose"}
+
+
+def _emit_convolution(
+    importer: Any, node: Any, x: Any, weight: Any, bias: Any, transposed: bool, **attributes: Any
+) -> Any:
+    rank = len(_compat.shape_of(x))
+    names = _TRANSPOSED if transposed else _FORWARD
+    if rank not in names:
+        raise _emit.refuse(
+            node, f"no such convolution of {rank} dimensions", "add a batch dimension"
+        )
+    operator = getattr(relax.op.nn, names[rank])
+    result = _emit.emit(importer, operator(x, weight, out_dtype=_compat.dtype_of(x), **attributes))
+    if bias is None:
+        return result
+    column = _emit.emit(importer, relax.op.reshape(bias, [1, -1] + [1] * (rank - 2)))
+    return _emit.emit(importer, relax.op.add(result, column))
+
+
+def convolution(importer: Any, node: Any, previous: Any) -> Any:
+    if _compat.dtype_of(importer.retrieve_args(node)[0]) == "float32":
+        return previous(node)
+    x, weight, bias, strides, padding, dilation, transposed, extra, groups = _emit.arguments(
+        importer,
+        node,
+        *[
+            "input",
+            "weight",
+            "bias",
+            "stride",
+            "padding",
+            "dilation",
+            "transposed",
+            "output_padding",
+            "groups",
+        ],
+    )
+    attributes = {"strides": strides, "padding": padding, "dilation": dilation, "groups": groups}
+    if transposed:
+        attributes["output_padding"] = extra
+    return _emit_convolution(importer, node, x, weight, bias, transposed, **attributes)
+
+
+def forward(importer: Any, node: Any, previous: Any) -> Any:
+    if _compat.dtype_of(importer.retrieve_args(node)[0]) == "float32":
+        return previous(node)
+    x, weight, bias, strides, padding, dilation, groups = _emit.arguments(
+        importer,
+        node,
+        *["input", "weight", "bias", "stride", "padding", "dilation", "groups"],
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+    )
+    return _emit_convolution(
+        importer,
+        node,
+        x,
+        weight,
+        bias,
+        False,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+def transposed(importer: Any, node: Any, previous: Any) -> Any:
+    if _compat.dtype_of(importer.retrieve_args(node)[0]) == "float32":
+        return previous(node)
+    x, weight, bias, strides, padding, extra, groups, dilation = _emit.arguments(
+        importer,
+        node,
+        *["input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"],
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        dilation=1,
+    )
+    return _emit_convolution(
+        importer,
+        node,
+        x,
+        weight,
+        bias,
+        True,
+        strides=strides,
+        padding=padding,
+        output_padding=extra,
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x, weight = _probe.Input((1, 1, 4), "float64"), _probe.Input((1, 1, 2), "float64")
+    result = _probe.convert("conv1d.default", x, weight, out=((1, 1, 3), "float64"))
+    return result.dtype != "float64"
+
+
+FIX = Fix(
+    id="convolution",
+    what="convolutions compute in float32 whatever their operands are",
+    op="aten.convolution, aten.conv1d, aten.conv2d, aten.conv3d, aten.conv_transpose1d/2d",
+    affected="",
+    converters={
+        "convolution.default": convolution,
+        "conv1d.default": forward,
+        "conv2d.default": forward,
+        "conv3d.default": forward,
+        "conv_transpose1d.default": transposed,
+        "conv_transpose2d.input": transposed,
+    },
+    probe=_still_wrong,
+)

@@ -1,0 +1,36 @@
+"""cumsum and cumprod of bool and small integer tensors count in int64, as torch does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext._fix import Fix, needs_previous
+
+
+@needs_previous
+def cumulate(importer: Any, node: Any, previous: Any) -> Any:
+    x, dim = _emit.arguments(importer, node, "self", "dim")
+    dtype = _emit.result_dtype(importer, node)
+    given = node.kwargs.get("dtype") is not None
+    if given or dtype is None or _compat.dtype_of(x) == dtype:
+        return previous(node)
+    function = relax.op.cumsum if node.target.__name__ == "cumsum.default" else relax.op.cumprod
+    return _emit.emit(importer, function(_emit.astype(importer, x, dtype), dim))
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x = _probe.Input((4,), "int32")
+    return _probe.convert("cumsum.default", x, 0, out=((4,), "int64")).dtype != "int64"
+
+
+FIX = Fix(
+    id="cumsum",
+    what="cumsum and cumprod of bool and small integers",
+    op="aten.cumsum, aten.cumprod",
+    affected="",
+    converters={"cumsum.default": cumulate, "cumprod.default": cumulate},
+    probe=_still_wrong,
+)

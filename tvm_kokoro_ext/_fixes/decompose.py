@@ -1,0 +1,116 @@
+"""Operators that TVM does not know but torch can decompose are decomposed by torch.
+
+Stock refuses a program for `x.T`, `new_full` or `addcmul` that torch itself can express in
+operators that TVM has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any
+
+from tvm_kokoro_ext import _probe
+from tvm_kokoro_ext._fix import Fix
+
+_ROUNDS = 8  # a decomposition may use operators that need decomposing; none is this deep
+
+
+def decompose_unsupported(program: Any, converters: Collection[str]) -> Any:
+    """The program with every operator that has no converter decomposed, as far as torch can."""
+    for _ in range(_ROUNDS):
+        unsupported = {
+            node.target
+            for node in program.graph.nodes
+            if node.op == "call_function"
+            and (node.target.__name__ not in converters or _misread(node))
+        }
+        table = _decompositions(unsupported)
+        if not table:
+            return program
+        program = program.run_decompositions(table)
+    return program
+
+
+def _misread(node: Any) -> bool:
+    """Whether stock's converter would get this node wrong, or fail, where its parts are right."""
+    question = _MISREAD.get(node.target.__name__)
+    return question is not None and question(node)
+
+
+def _value(argument: Any) -> Any:
+    return argument.meta.get("val") if hasattr(argument, "meta") else None
+
+
+def _symbolic(node: Any) -> bool:
+    """Whether the node's first argument has a symbolic dimension."""
+    return not all(isinstance(size, int) for size in _value(node.args[0]).shape)
+
+
+def _attends_otherwise(node: Any) -> bool:
+    """Attention with a bool mask, a scale, or a rank that stock does not know."""
+    mask = node.args[3] if len(node.args) > 3 else node.kwargs.get("attn_mask")
+    masked = mask is not None and not _value(mask).is_floating_point()
+    scaled = node.kwargs.get("scale") is not None
+    return masked or scaled or _value(node.args[0]).dim() not in (2, 4)
+
+
+def _not_float32(node: Any) -> bool:
+    return str(_value(node).dtype) != "torch.float32"
+
+
+# Converters of stock that are wrong or fail for some nodes: those are decomposed as well.
+_MISREAD: dict[str, Callable[[Any], bool]] = {
+    "batch_norm.default": lambda node: True,  # reads eps from the place of momentum
+    "narrow.default": lambda node: True,  # takes the length for the end
+    "take.default": lambda node: True,
+    "gru.input": lambda node: True,  # without h
+    "rnn_tanh.input": lambda node: True,
+    "eye.default": lambda node: "dtype" not in node.kwargs,
+    "eye.m": lambda node: "dtype" not in node.kwargs,
+    "masked_fill.Scalar": lambda node: abs(node.args[2]) == float("inf"),
+    "linear.default": _not_float32,
+    "scaled_dot_product_attention.default": _attends_otherwise,
+    "roll.default": _symbolic,
+    "upsample_nearest2d.vec": _symbolic,
+    "upsample_bilinear2d.vec": _symbolic,
+    "upsample_bicubic2d.vec": _symbolic,
+    "conv1d.default": lambda node: _value(node.args[0]).dim() != 3,
+    "conv2d.default": lambda node: _value(node.args[0]).dim() != 4,
+    "pixel_shuffle.default": lambda node: True,
+    "grid_sampler_2d.default": lambda node: True,  # reads the grid in another layout
+}
+
+
+# Torch decomposes these into writes, which an exported program may not have.
+_NOT_FUNCTIONAL = ("diagonal_scatter.default",)
+
+
+def _decompositions(operators: set[Any]) -> dict[Any, Any]:
+    """Torch's decompositions of these operators, by operator; those without one are left out."""
+    import torch
+    from torch._decomp import decomposition_table
+
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    default = torch.export.default_decompositions().materialize()
+    table = {}
+    for operator in operators:
+        if not isinstance(operator, torch._ops.OpOverload) or operator.__name__ in _NOT_FUNCTIONAL:
+            continue
+        known = default.get(operator) or decomposition_table.get(operator)
+        if known is None and torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), key):
+            # The kernel itself: `operator.decompose` would find this table and call itself.
+            known = partial(operator._op_dk, key)
+        if known is not None:
+            table[operator] = known
+    return table
+
+
+FIX = Fix(
+    id="decompose",
+    what="operators that torch can decompose into known ones are refused",
+    op="aten operators without a converter",
+    affected="",
+    probe=_probe.always,
+    prepare=decompose_unsupported,
+)

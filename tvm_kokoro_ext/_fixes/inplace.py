@@ -1,0 +1,62 @@
+"""In-place operators that are read through another name of the same memory.
+
+With `run_ep_decomposition=False` a program keeps `y.mul_(2)`. Stock gives only the node of that
+call its new value: `y` itself, a view of it or what it is a view of stay as they were. Such
+programs are made functional by torch before they are translated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from tvm_kokoro_ext import _probe
+from tvm_kokoro_ext._fix import Fix
+
+
+def functionalize(program: Any, converters: Collection[str]) -> Any:
+    """The program without in-place operators, if one of them matters beyond its own result."""
+    if any(_matters(node, converters) for node in program.graph.nodes):
+        return program.run_decompositions({})
+    return program
+
+
+def _matters(node: Any, converters: Collection[str]) -> bool:
+    """Whether a node changes memory that is seen elsewhere, or has no converter of its own."""
+    if node.op != "call_function" or not getattr(_schema(node), "is_mutable", False):
+        return False
+    if node.target.__name__ not in converters:
+        return True
+    return any(_seen_elsewhere(changed, node) for changed in _changed(node))
+
+
+def _schema(node: Any) -> Any:
+    return getattr(node.target, "_schema", None)
+
+
+def _changed(node: Any) -> list[Any]:
+    """The argument nodes that the operator writes to."""
+    arguments = dict(zip((a.name for a in _schema(node).arguments), node.args, strict=False))
+    arguments |= node.kwargs
+    written = [a.name for a in _schema(node).arguments if a.alias_info and a.alias_info.is_write]
+    return [arguments[name] for name in written if hasattr(arguments.get(name), "users")]
+
+
+def _seen_elsewhere(changed: Any, by: Any) -> bool:
+    return changed.op != "call_function" or len(changed.users) > 1 or _is_view(changed)
+
+
+def _is_view(node: Any) -> bool:
+    """Whether a node's result may share memory with an argument."""
+    schema = _schema(node)
+    return schema is None or any(r.alias_info is not None for r in schema.returns)
+
+
+FIX = Fix(
+    id="inplace",
+    what="an in-place operator is not seen through views, bases and earlier names",
+    op="aten in-place operators, without decomposition",
+    affected="",
+    probe=_probe.always,
+    prepare=functionalize,
+)

@@ -1,0 +1,146 @@
+"""Operators that stock has no converter for and torch no decomposition: one kernel each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._fix import Converter, Fix
+from tvm_kokoro_ext._fixes import _elementwise, _promotion
+
+
+def _elementwise_of(function: Callable[..., Any], hint: str) -> Converter:
+    def convert(importer: Any, node: Any, previous: Any) -> Any:
+        operands = importer.retrieve_args(node)[:2]
+        dtype = _emit.result_dtype(importer, node)
+        dtype = dtype or _promotion.common_dtype(importer, "div.Tensor", *operands)
+        cast = [_emit.tensor_or_scalar(importer, value, dtype) for value in operands]
+        return _elementwise.emit(importer, function, *cast, hint=hint)
+
+    return convert
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    """sqrt(x² + y²) without overflow."""
+    large = tirx.max(tirx.abs(x), tirx.abs(y))
+    small = tirx.min(tirx.abs(x), tirx.abs(y))
+    zero, one = (tirx.const(v, _compat.prim_dtype(large)) for v in (0.0, 1.0))
+    ratio = small / tirx.if_then_else(large == zero, one, large)
+    return large * tirx.sqrt(one + ratio * ratio)
+
+
+def _copysign(x: Any, y: Any) -> Any:
+    return tirx.copysign(x, y)
+
+
+def erfc(importer: Any, node: Any, previous: Any) -> Any:
+    """1 − erf(x), in float64: the difference loses nothing that float32 can hold until 1e-10."""
+    x = importer.retrieve_args(node)[0]
+    dtype = _emit.result_dtype(importer, node) or _compat.dtype_of(x)
+    wide = _emit.emit(importer, relax.op.erf(_emit.astype(importer, x, "float64")))
+    difference = _emit.emit(importer, relax.op.subtract(relax.const(1.0, "float64"), wide))
+    return _emit.astype(importer, difference, dtype)
+
+
+def scatter_add(importer: Any, node: Any, previous: Any) -> Any:
+    x, axis, index, source = _emit.arguments(importer, node, "self", "dim", "index", "src")
+    added = relax.op.scatter_elements(x, index, source, axis=axis, reduction="add")
+    return _emit.emit(importer, added)
+
+
+def repeat_interleave(importer: Any, node: Any, previous: Any) -> Any:
+    """Index i as often as repeats[i] says; the length must be known at import."""
+    repeats = importer.retrieve_args(node)[0]
+    length = node.kwargs.get("output_size")
+    if length is None:
+        raise _emit.refuse(
+            node, "its length depends on the data", "Pass output_size to repeat_interleave"
+        )
+    length = _compat.prim(importer._retrieve_args(length))
+    repeats = _emit.astype(importer, repeats, "int64")
+    ends = _emit.emit(importer, relax.op.cumsum(repeats, axis=0))
+
+    def compute(data: Any, size: Any) -> Any:
+        k = te.reduce_axis((0, data.shape[0]), name="k")
+        return te.compute(
+            (size,),
+            lambda i: te.sum(tirx.Cast("int64", data[k] <= tirx.Cast("int64", i)), axis=k),
+            name="repeat_interleave",
+        )
+
+    return _emit.emit_te(importer, compute, ends, _emit.int64(length), hint="repeat_interleave")
+
+
+def searchsorted(importer: Any, node: Any, previous: Any) -> Any:
+    """How many boundaries lie before each value: bucketize with the arguments the other way."""
+    boundaries, values = importer.retrieve_args(node)[:2]
+    side = node.kwargs.get("side")
+    right = node.kwargs.get("right", False) or side == "right"
+    if _compat.rank_of(boundaries) != 1 or node.kwargs.get("sorter") is not None:
+        raise _emit.refuse(
+            node, "boundaries of several rows, or a sorter", "Call it once for each row"
+        )
+    dtype = "int32" if node.kwargs.get("out_int32") else "int64"
+    wide = _promotion.common_dtype(importer, "add.Tensor", boundaries, values)
+    boundaries, values = (
+        _emit.tensor_or_scalar(importer, value, wide) for value in (boundaries, values)
+    )
+
+    def compute(edges: Any, data: Any) -> Any:
+        k = te.reduce_axis((0, edges.shape[0]), name="k")
+
+        def count(*at: Any) -> Any:
+            before = edges[k] <= data(*at) if right else edges[k] < data(*at)
+            return te.sum(tirx.Cast(dtype, before), axis=k)
+
+        return te.compute(data.shape, count, name="searchsorted")
+
+    return _emit.emit_te(importer, compute, boundaries, values, hint="searchsorted")
+
+
+def cdist(importer: Any, node: Any, previous: Any) -> Any:
+    """Distances between the rows of two batches, by differences (never by |x|² + |y|² − 2xy)."""
+    x, y, p = importer.retrieve_args(node)[:3]
+
+    def compute(lhs: Any, rhs: Any) -> Any:
+        k = te.reduce_axis((0, lhs.shape[-1]), name="k")
+        dtype = str(lhs.dtype)
+        power = tirx.const(p, dtype)
+
+        def total(*at: Any) -> Any:
+            difference = tirx.abs(lhs(*at[:-1], k) - rhs(*at[:-2], at[-1], k))
+            if p == 1:
+                return te.sum(difference, axis=k)
+            if p == 2:
+                return te.sum(difference * difference, axis=k)
+            return te.sum(tirx.pow(difference, power), axis=k)
+
+        shape = (*lhs.shape[:-1], rhs.shape[-2])
+        sums = te.compute(shape, total, name="sums")
+        root = {1: lambda v: v, 2: tirx.sqrt}.get(p, lambda v: tirx.pow(v, 1 / power))
+        return te.compute(shape, lambda *at: root(sums(*at)), name="cdist")
+
+    if p in (0, float("inf")):
+        raise _emit.refuse(node, f"the norm p = {p}", "Write it with broadcasting")
+    return _emit.emit_te(importer, compute, x, y, hint="cdist")
+
+
+FIX = Fix(
+    id="missing",
+    what="hypot, copysign, erfc, scatter_add, repeat_interleave, searchsorted, cdist",
+    op="aten.hypot, aten.scatter_add, aten.repeat_interleave, aten.searchsorted, …",
+    affected="",
+    converters={
+        "hypot.default": _elementwise_of(_hypot, "hypot"),
+        "copysign.Tensor": _elementwise_of(_copysign, "copysign"),
+        "copysign.Scalar": _elementwise_of(_copysign, "copysign"),
+        "erfc.default": erfc,
+        "scatter_add.default": scatter_add,
+        "repeat_interleave.Tensor": repeat_interleave,
+        "searchsorted.Tensor": searchsorted,
+        "_cdist_forward.default": cdist,
+    },
+    probe=_probe.lacks("scatter_add.default"),
+)

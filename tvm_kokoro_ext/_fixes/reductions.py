@@ -1,0 +1,101 @@
+"""Reductions that stock lacks or gives another dtype: amax, min.dim, any, all, prod.
+
+The result of a comparison of counts is a bool, the extremum keeps its dtype, and where torch gives
+indices they are those of the first extremum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext._fix import Converter, Fix
+
+
+def _arguments(importer: Any, node: Any) -> tuple[Any, Any, bool]:
+    x, dim, keep = _emit.arguments(importer, node, "self", "dim", "keepdim", keepdim=False)
+    return x, (None if isinstance(dim, list | tuple) and not dim else dim), bool(keep)
+
+
+def _extremum(reduce: Callable[..., Any]) -> Converter:
+    def convert(importer: Any, node: Any, previous: Any) -> Any:
+        x, dim, keep = _arguments(importer, node)
+        if _compat.dtype_of(x) != "bool":
+            return _emit.emit(importer, reduce(x, dim, keep))
+        reduced = _emit.emit(importer, reduce(_emit.astype(importer, x, "int8"), dim, keep))
+        return _emit.astype(importer, reduced, "bool")
+
+    return convert
+
+
+def _quantifier(reduce: Callable[..., Any]) -> Converter:
+    """any and all: bool, whatever the input is (uint8 stays uint8, as in torch)."""
+
+    def convert(importer: Any, node: Any, previous: Any) -> Any:
+        x, dim, keep = _arguments(importer, node)
+        dtype = _compat.dtype_of(x)
+        if dtype != "bool":
+            x = _emit.emit(importer, relax.op.not_equal(x, relax.const(0, dtype)))
+        reduced = _emit.emit(importer, reduce(_emit.astype(importer, x, "int8"), dim, keep))
+        return _emit.astype(importer, reduced, "uint8" if dtype == "uint8" else "bool")
+
+    return convert
+
+
+def _with_index(reduce: Callable[..., Any], index: Callable[..., Any]) -> Converter:
+    def convert(importer: Any, node: Any, previous: Any) -> Any:
+        x, dim, keep = _arguments(importer, node)
+        values = _emit.emit(importer, reduce(x, dim, keep))
+        return _emit.emit(
+            importer, relax.Tuple([values, _emit.emit(importer, index(x, dim, keep))])
+        )
+
+    return convert
+
+
+def prod(importer: Any, node: Any, previous: Any) -> Any:
+    x, dim, keep = _emit.arguments(importer, node, "self", "dim", "keepdim", keepdim=False)
+    if node.target.__name__ == "prod.default":
+        dim, keep = None, False
+    dtype = _emit.result_dtype(importer, node) or _compat.dtype_of(x)
+    return _emit.emit(importer, relax.op.prod(_emit.astype(importer, x, dtype), dim, keep))
+
+
+def any_dim(importer: Any, node: Any, previous: Any) -> Any:
+    """Stock is right for bool tensors."""
+    x = importer.retrieve_args(node)[0]
+    if previous is not None and _compat.dtype_of(x) == "bool":
+        return previous(node)
+    return _quantifier(relax.op.max)(importer, node, previous)
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x = _probe.Input((3, 4), "int64")
+    return _probe.convert("any.dim", x, 1, out=((3,), "bool")).dtype != "bool"
+
+
+_ANY, _ALL = _quantifier(relax.op.max), _quantifier(relax.op.min)
+
+FIX = Fix(
+    id="reductions",
+    what="amax, amin, min.dim, all, prod.dim_int missing; any of integers is not a bool",
+    op="aten.amax, aten.amin, aten.min, aten.any, aten.all, aten.prod",
+    affected="",
+    converters={
+        "amax.default": _extremum(relax.op.max),
+        "amin.default": _extremum(relax.op.min),
+        "min.dim": _with_index(relax.op.min, relax.op.argmin),
+        "any.default": _ANY,
+        "any.dim": any_dim,
+        "any.dims": any_dim,
+        "all.default": _ALL,
+        "all.dim": _ALL,
+        "all.dims": _ALL,
+        "prod.default": prod,
+        "prod.dim_int": prod,
+    },
+    probe=_still_wrong,
+)

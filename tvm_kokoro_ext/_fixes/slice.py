@@ -1,0 +1,82 @@
+"""Slices whose extent depends on a symbolic size.
+
+Stock's strided_slice gives `x[:, :n]` the extent min(n, 512) even where torch has proved n <= 512,
+and later operators no longer see that it is n. Here the result has the extent that torch proved.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
+from tvm_kokoro_ext._compat import te, tirx
+from tvm_kokoro_ext._fix import Fix
+
+
+def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
+    x, axis, start, end, step = _emit.arguments(
+        importer, node, "self", "dim", "start", "end", "step", dim=0, step=1
+    )
+    shape = _compat.shape_of(x)
+    axis = _emit.normalize_axis(axis, len(shape))
+    bounds = [_compat.as_int(bound) for bound in (start, end) if bound is not None]
+    if isinstance(shape[axis], int) and None not in bounds:
+        return previous(node)  # everything is constant
+    from_start = start is None or _compat.as_int(start) == 0
+    to_end = end is None or _compat.as_int(end) == sys.maxsize
+    if from_start and to_end and step == 1:
+        return x
+    proved = _symbolic.proved_shape(importer, node)
+    if proved is None:
+        return previous(node)
+    if from_start and step == 1 and _compat.prim_equal(proved[axis], shape[axis]):
+        return x
+    start = _from_front(0 if start is None else _compat.prim(start), _emit.int64(shape[axis]))
+    shape[axis] = proved[axis]
+
+    def compute(data: Any, first: Any, out: Any) -> Any:
+        def read(*at: Any) -> Any:
+            return data(*at[:axis], first + at[axis] * step, *at[axis + 1 :])
+
+        return te.compute(tuple(out), read, name="slice")
+
+    return _emit.emit_te(importer, compute, x, _emit.int64(start), shape, hint="slice")
+
+
+def slice_scatter(importer: Any, node: Any, previous: Any) -> Any:
+    """The bounds that are None are the ends of the axis; stock does not read None."""
+    x, source, axis, start, end, step = _emit.arguments(
+        importer, node, "self", "src", "dim", "start", "end", "step", dim=0, step=1
+    )
+    if start is not None and end is not None:
+        return previous(node)
+    start = 0 if start is None else start
+    end = sys.maxsize if end is None else end
+    return previous(_emit.view(node, x, source, axis, start, end, step))
+
+
+def _from_front(start: Any, dim: Any) -> Any:
+    """The first element, counted from the front and kept within the axis, as torch counts."""
+    if isinstance(start, int):
+        return start if start >= 0 else tirx.max(dim + start, tirx.const(0, "int64"))
+    counted = tirx.if_then_else(start < 0, start + dim, start)
+    return tirx.max(tirx.min(counted, dim), tirx.const(0, "int64"))
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    """Torch proved an extent of n here; stock, which cannot know it, answers min(n, 512)."""
+    x = _probe.Input((1, 512), "int64")
+    cut = _probe.convert("slice.Tensor", x, 1, 0, _probe.Symbol("n"), out=((1, "n"), "int64"))
+    return cut.shape is None or not _compat.is_var(cut.shape[1])
+
+
+FIX = Fix(
+    id="slice",
+    what="x[:, :n] has the extent min(n, 512) where torch proved n",
+    op="aten.slice",
+    affected="",
+    converters={"slice.Tensor": slice_tensor, "slice_scatter.default": slice_scatter},
+    probe=_still_wrong,
+)

@@ -1,0 +1,45 @@
+"""squeeze drops exactly the axes whose size is the constant 1.
+
+Stock's squeeze() also drops symbolic axes, and squeeze of an axis that is not 1 fails.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext._fix import Fix
+
+
+def squeeze(importer: Any, node: Any, previous: Any) -> Any:
+    x, axes = _emit.arguments(importer, node, "self", "dim")
+    shape = _compat.shape_of(x)
+    if all(isinstance(dim, int) for dim in shape):
+        return previous(node)
+    if axes is None:
+        axes = range(len(shape))
+    elif isinstance(axes, int):
+        axes = [axes]
+    ones = [a for a in (_emit.normalize_axis(a, len(shape)) for a in axes) if shape[a] == 1]
+    if len(ones) == len(list(axes)) and len(ones) > 0:
+        return previous(node)
+    return _emit.emit(importer, relax.op.squeeze(x, ones)) if ones else x
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x = _probe.Input(("n", 1, 3))
+    return _probe.convert("squeeze.default", x, out=(("n", 3), "float32")).shape is None or (
+        len(_probe.convert("squeeze.default", x, out=(("n", 3), "float32")).shape or ()) != 2
+    )
+
+
+FIX = Fix(
+    id="squeeze",
+    what="squeeze() drops symbolic axes",
+    op="aten.squeeze",
+    affected="",
+    converters={"squeeze.default": squeeze, "squeeze.dim": squeeze, "squeeze.dims": squeeze},
+    probe=_still_wrong,
+)

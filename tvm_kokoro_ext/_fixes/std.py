@@ -1,0 +1,106 @@
+"""std and var with any correction, over constant and symbolic axes.
+
+Stock's std drops the correction without decomposition, and with it needs constant axes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax, tirx
+from tvm_kokoro_ext._fix import Fix
+
+
+def _variance(importer: Any, node: Any) -> tuple[Any, Any]:
+    """(variance, mean) by the node's arguments; correction counts off the number of elements."""
+    name = node.target.__name__
+    x, dim, correction, keep = _read(importer, node, name)
+    shape = _compat.shape_of(x)
+    axes = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
+    axes = [_emit.normalize_axis(axis, len(shape)) for axis in axes] or list(range(len(shape)))
+    count = _emit.extent([shape[axis] for axis in axes])
+    dtype = _compat.dtype_of(x)
+    mean = _emit.emit(importer, relax.op.mean(x, axes, keepdims=True))
+    centred = _emit.emit(importer, relax.op.subtract(x, mean))
+    squares = _emit.emit(importer, relax.op.multiply(centred, centred))
+    total = _emit.emit(importer, relax.op.sum(squares, axes, keepdims=keep))
+    if isinstance(count, int):
+        divisor = relax.const(float(max(count - correction, 0)), dtype)
+    else:
+        number = tirx.Cast("float64", count) - tirx.const(float(correction), "float64")
+        divisor = _emit.scalar(importer, tirx.max(number, tirx.const(0.0, "float64")), dtype)
+    variance = _emit.emit(importer, relax.op.divide(total, divisor))
+    if not keep:
+        mean = _emit.emit(importer, relax.op.squeeze(mean, axes))
+    return variance, mean
+
+
+def _read(importer: Any, node: Any, name: str) -> tuple[Any, Any, float, bool]:
+    if name.endswith(".correction"):
+        x, dim, correction, keep = _emit.arguments(
+            importer, node, "self", "dim", "correction", "keepdim", keepdim=False
+        )
+        return x, dim, 1 if correction is None else correction, bool(keep)
+    if name.endswith(".dim"):
+        x, dim, unbiased, keep = _emit.arguments(
+            importer, node, "self", "dim", "unbiased", "keepdim", unbiased=True, keepdim=False
+        )
+        return x, dim, int(unbiased), bool(keep)
+    x, unbiased = _emit.arguments(importer, node, "self", "unbiased", unbiased=True)
+    return x, None, int(unbiased), False
+
+
+def var(importer: Any, node: Any, previous: Any) -> Any:
+    if previous is not None and _stock_is_right(importer, node):
+        return previous(node)
+    return _variance(importer, node)[0]
+
+
+def std(importer: Any, node: Any, previous: Any) -> Any:
+    return _emit.emit(importer, relax.op.sqrt(_variance(importer, node)[0]))
+
+
+def var_mean(importer: Any, node: Any, previous: Any) -> Any:
+    return _emit.emit(importer, relax.Tuple(list(_variance(importer, node))))
+
+
+def std_mean(importer: Any, node: Any, previous: Any) -> Any:
+    variance, mean = _variance(importer, node)
+    root = _emit.emit(importer, relax.op.sqrt(variance))
+    return _emit.emit(importer, relax.Tuple([root, mean]))
+
+
+def _stock_is_right(importer: Any, node: Any) -> bool:
+    """var.correction over constant axes."""
+    shape = _compat.shape_of(importer.retrieve_args(node)[0])
+    constant = all(isinstance(dim, int) for dim in shape)
+    return constant and node.target.__name__ == "var.correction" and len(node.args) < 3
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x = _probe.Input((3, "n"))
+    made = _probe.convert("var.correction", x, [1], out=((3,), "float32"), correction=1)
+    return made.shape is None
+
+
+_OVERLOADS = ("correction", "dim", "default")
+
+FIX = Fix(
+    id="std",
+    what="std drops the correction without decomposition; std and var over a symbolic axis fail",
+    op="aten.std, aten.var, aten.var_mean, aten.std_mean",
+    affected="",
+    converters={
+        f"{name}.{overload}": converter
+        for name, converter in (
+            ("std", std),
+            ("var", var),
+            ("var_mean", var_mean),
+            ("std_mean", std_mean),
+        )
+        for overload in _OVERLOADS
+    },
+    probe=_still_wrong,
+)

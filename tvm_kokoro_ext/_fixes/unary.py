@@ -1,0 +1,55 @@
+"""Floating point functions of integer tensors; stock computes them as integers or fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext._fix import Fix, needs_previous
+
+_FUNCTIONS = (
+    "acos acosh asin asinh atan atanh cos cosh erf exp expm1 log log10 log1p log2 logit "
+    "reciprocal rsqrt sigmoid sin sinh sqrt tan tanh"
+)
+
+
+@needs_previous
+def promote(importer: Any, node: Any, previous: Any) -> Any:
+    x = importer.retrieve_args(node)[0]
+    result = _emit.result_dtype(importer, node)
+    if result is None or not _compat.is_tensor(x) or _compat.dtype_of(x) == result:
+        return previous(node)
+    cast = _emit.emit(importer, relax.op.astype(x, result))
+    with _emit.standing_in(importer, node.args[0], cast):
+        return previous(node)
+
+
+@needs_previous
+def not_finite(importer: Any, node: Any, previous: Any) -> Any:
+    """isfinite, isinf and isnan of integers are constants."""
+    x = importer.retrieve_args(node)[0]
+    if "float" in _compat.dtype_of(x):
+        return previous(node)
+    value = node.target.__name__.startswith("isfinite")
+    return _emit.emit(importer, relax.op.full_like(x, relax.const(value, "bool"), dtype="bool"))
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x = _probe.Input((4,), "int64")
+    made = _probe.convert("reciprocal.default", x, out=((4,), "float32"))
+    return made.dtype != "float32"
+
+
+FIX = Fix(
+    id="unary",
+    what="reciprocal, exp, sin, … of integer tensors",
+    op="aten unary operators",
+    affected="",
+    converters={
+        **{f"{name}.default": promote for name in _FUNCTIONS.split()},
+        **dict.fromkeys(("isfinite.default", "isinf.default", "isnan.default"), not_finite),
+    },
+    probe=_still_wrong,
+)

@@ -1,0 +1,170 @@
+"""Ask stock TVM one small question: what does its converter make of this node?
+
+A probe builds a graph of one call by hand (no torch.export, a few milliseconds), runs the stock
+converter on it and looks at the result's operators, dtype and shape.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tvm_kokoro_ext import _activation, _compat
+from tvm_kokoro_ext._compat import relax
+
+
+@dataclass(frozen=True)
+class Input:
+    """A tensor input of a probe: dimensions are ints, or a name for a symbolic one."""
+
+    shape: tuple[int | str, ...]
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A scalar input of a probe: the value of the named dimension, times `factor`."""
+
+    name: str
+    factor: int = 1
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What a converter produced: operator names in order, and the result's dtype and shape."""
+
+    ops: tuple[str, ...]
+    dtype: str | None
+    shape: tuple[Any, ...] | None
+    value: Any
+    function: Any
+
+
+class ProbeError(Exception):
+    """The stock converter is missing or raised."""
+
+
+def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -> Converted:
+    """Run the stock converter of `torch.ops.aten.<target>` (or of `operator.<target>`).
+
+    `out` is the (shape, dtype) that torch gives the result. Raises ProbeError when stock TVM
+    cannot convert the node at all.
+    """
+    import torch
+    from torch import fx
+
+    importer = _activation.stock_importer()
+    symbols: dict[str, Any] = {}
+    graph = fx.Graph()
+    parameters: list[Any] = []
+
+    def dimension(dim: int | str) -> Any:
+        return symbols.setdefault(dim, _compat.tir_var(dim)) if isinstance(dim, str) else dim
+
+    def lift(arg: Any) -> Any:
+        if isinstance(arg, list | tuple):
+            return type(arg)(lift(a) for a in arg)
+        if isinstance(arg, Input):
+            node = graph.placeholder(f"x{len(parameters)}")
+            sizes = [7 if isinstance(d, str) else d for d in arg.shape]
+            dtype = getattr(torch, arg.dtype)
+            node.meta["val"] = torch.empty(sizes, dtype=dtype, device="meta")
+            shape = [dimension(d) for d in arg.shape]
+            variable = relax.Var(node.name, _compat.tensor_type(shape, arg.dtype))
+            parameters.append(variable)
+            importer.env[node] = variable
+            return node
+        if isinstance(arg, Symbol):
+            node = graph.placeholder(f"s_{arg.name}_{arg.factor}")
+            value = dimension(arg.name)
+            importer.env[node] = value * arg.factor if arg.factor != 1 else value
+            return node
+        return arg
+
+    lifted_args, lifted_kwargs = lift(args), {k: lift(v) for k, v in kwargs.items()}
+    function = _target(target)
+    node = graph.call_function(function, lifted_args, lifted_kwargs)
+    if out:
+        sizes = [7 if isinstance(d, str) else d for d in out[0]]
+        node.meta["val"] = torch.empty(sizes, dtype=getattr(torch, out[1]), device="meta")
+    name = function.__name__
+    if name not in importer.convert_map:
+        raise ProbeError(f"no converter for {name}")
+    importer.block_builder = relax.BlockBuilder()
+    failure: Exception | None = None
+    value: Any = None
+    with importer.block_builder.function("probe", parameters):
+        result: Any = relax.Tuple([])
+        try:
+            value = importer.convert_map[name](node)
+            if isinstance(value, relax.Expr) and not _compat.is_prim(value):
+                result = value
+        except Exception as error:  # noqa: BLE001 - whatever stock raises is the probe's finding
+            failure = error
+        importer.block_builder.emit_func_output(result)
+    if failure is not None:
+        raise ProbeError(f"{type(failure).__name__}: {failure}") from failure
+    built = importer.block_builder.get()["probe"]
+    tensor = _compat.is_tensor(value)
+    return Converted(
+        ops=_op_names(built),
+        dtype=_compat.dtype_of(value) if tensor else None,
+        shape=tuple(_compat.shape_of(value)) if tensor and _compat.type_of(value).shape else None,
+        value=value,
+        function=built,
+    )
+
+
+def wrong(question: Callable[[], bool]) -> Callable[[], bool]:
+    """A probe from a question about stock's result; a converter that fails is wrong too."""
+
+    @functools.wraps(question)
+    def probe() -> bool:
+        try:
+            return bool(question())
+        except ProbeError:
+            return True
+
+    return probe
+
+
+def always() -> bool:
+    """For what cannot be asked cheaply and no version does better: the fix is wanted."""
+    return True
+
+
+def lacks(name: str) -> Callable[[], bool]:
+    """A probe: does stock lack a converter of this name?"""
+
+    def probe() -> bool:
+        return name not in _activation.stock_importer().convert_map
+
+    return probe
+
+
+def _target(name: str) -> Any:
+    import math
+    import operator
+
+    import torch
+
+    if "." in name:
+        op, overload = name.rsplit(".", 1)
+        return getattr(getattr(torch.ops.aten, op), overload)
+    for module in (operator, math, torch):
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise ValueError(f"no operator is called {name}")
+
+
+def _op_names(function: Any) -> tuple[str, ...]:
+    names: list[str] = []
+
+    def visit(expression: Any) -> None:
+        if isinstance(expression, relax.Call):
+            names.append(str(getattr(expression.op, "name", "call")))
+
+    relax.analysis.post_order_visit(function, visit)
+    return tuple(names)

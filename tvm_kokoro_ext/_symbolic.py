@@ -1,0 +1,86 @@
+"""From torch's symbolic sizes (sympy expressions) to TVM's (expressions over variables)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext._compat import tirx
+
+
+def known_symbols(importer: Any) -> dict[str, Any]:
+    """Torch's names of sizes → TVM's expressions, as far as the importer has met them.
+
+    Keys are the printed sympy expressions of input dimensions ("s0", "2*s0") and of the scalar
+    nodes translated so far.
+    """
+    import torch
+
+    known: dict[str, Any] = {}
+    for node, value in importer.env.items():
+        meta = getattr(node, "meta", {}).get("val")
+        if isinstance(meta, torch.SymInt) and _compat.is_prim(value):
+            known.setdefault(str(meta.node.expr), _compat.prim(value))
+        elif getattr(node, "op", None) == "placeholder" and isinstance(meta, torch.Tensor):
+            if not _compat.is_tensor(value) or _compat.type_of(value).shape is None:
+                continue
+            for size, dim in zip(meta.shape, _compat.shape_of(value), strict=True):
+                if isinstance(size, torch.SymInt):
+                    known.setdefault(str(size.node.expr), dim)
+    return known
+
+
+def to_prim(importer: Any, size: Any, known: dict[str, Any] | None = None) -> Any:
+    """A torch size (int or SymInt) in TVM's terms; None where it cannot be expressed."""
+    if isinstance(size, int):
+        return size
+    return _translate(size.node.expr, known_symbols(importer) if known is None else known)
+
+
+def proved_shape(importer: Any, node: Any) -> list[Any] | None:
+    """The node's result shape as torch has proved it, in TVM's terms; None where unknown."""
+    value = node.meta.get("val")
+    if not hasattr(value, "shape"):
+        return None
+    known = known_symbols(importer)
+    shape = [to_prim(importer, size, known) for size in value.shape]
+    return None if any(dim is None for dim in shape) else shape
+
+
+def _translate(expression: Any, known: dict[str, Any]) -> Any:
+    import sympy
+
+    if str(expression) in known:
+        return known[str(expression)]
+    if expression.is_Integer:
+        return int(expression)
+    parts = [_translate(argument, known) for argument in expression.args]
+    if not parts or any(part is None for part in parts):
+        return None
+    kind = type(expression).__name__
+    if isinstance(expression, sympy.Add):
+        return _fold(parts, lambda a, b: a + b)
+    if isinstance(expression, sympy.Mul):
+        return _fold(parts, lambda a, b: a * b)
+    if isinstance(expression, sympy.Pow) and isinstance(parts[1], int) and parts[1] > 0:
+        return _fold([parts[0]] * parts[1], lambda a, b: a * b)
+    if kind in ("FloorDiv", "CleanDiv"):
+        return _both(parts, lambda a, b: a // b, tirx.floordiv)
+    if kind in ("Mod", "PythonMod"):
+        return _both(parts, lambda a, b: a % b, tirx.floormod)
+    if kind in ("Max", "Min"):
+        python, symbolic = (max, tirx.max) if kind == "Max" else (min, tirx.min)
+        return _fold(parts, lambda a, b: _both([a, b], python, symbolic))
+    return None
+
+
+def _fold(parts: list[Any], function: Any) -> Any:
+    result = parts[0]
+    for part in parts[1:]:
+        result = function(result, part)
+    return result
+
+
+def _both(parts: list[Any], python: Any, symbolic: Any) -> Any:
+    lhs, rhs = parts
+    return python(lhs, rhs) if isinstance(lhs, int) and isinstance(rhs, int) else symbolic(lhs, rhs)
