@@ -1,0 +1,16 @@
+"""Makes the modules beside `upstream_patches/prove.py` importable, as they are when it runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+PATCHES = Path(__file__).resolve().parents[2] / "upstream_patches"
+sys.path.insert(0, str(PATCHES))
+
+
+@pytest.fixture(scope="session")
+def patches_directory() -> Path:
+    return PATCHES

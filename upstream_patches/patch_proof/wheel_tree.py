@@ -1,0 +1,112 @@
+"""A git repository laid out like upstream's, made from the Python tree of an installed wheel."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+# Folders of the wheel that hold no Python; they are linked, not copied.
+_NATIVE = ("3rdparty", "cmake", "include", "lib", "lib64", "licenses", "src", "web")
+
+
+class TreeError(RuntimeError):
+    """The tree cannot be made, or a patch does not apply to it; the message says why."""
+
+
+def installed_version() -> str:
+    """The version of the installed wheel. Raises TreeError where there is none."""
+    try:
+        return version("apache-tvm")
+    except PackageNotFoundError as error:
+        raise TreeError(
+            "apache-tvm is not installed: pip install apache-tvm==0.27.0.post1"
+        ) from error
+
+
+class WheelTree:
+    """The wheel's Python tree as `root/python/tvm`, under git; `base` has no patch applied."""
+
+    def __init__(self, root: Path) -> None:
+        package = find_spec("tvm")
+        if package is None or not package.submodule_search_locations:
+            raise TreeError(
+                "the package tvm is not installed: pip install apache-tvm==0.27.0.post1"
+            )
+        _copy_package(Path(package.submodule_search_locations[0]), root / "python" / "tvm")
+        self._track(root, f"apache-tvm {installed_version()}, the wheel's Python tree")
+
+    @classmethod
+    def of_files(cls, root: Path) -> WheelTree:
+        """The files that lie in `root/python` already, under git."""
+        tree = cls.__new__(cls)
+        tree._track(root, "a checkout's Python tree")
+        return tree
+
+    def _track(self, root: Path, what: str) -> None:
+        self.root = root
+        self.python = root / "python"
+        self.git("init", "-q", "-b", "main", ".")
+        excluded = [f"/python/tvm/{name}" for name in _NATIVE] + ["__pycache__"]
+        (root / ".git" / "info").mkdir(exist_ok=True)
+        (root / ".git" / "info" / "exclude").write_text("\n".join(excluded) + "\n")
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", what)
+        self.base = self.git("rev-parse", "HEAD").strip()
+
+    def git(self, *arguments: str) -> str:
+        """Run git in the tree, apart from any configuration of the machine; return its output."""
+        environment = {key: value for key, value in os.environ.items() if key[:4] != "GIT_"}
+        environment |= {
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "prove",
+            "GIT_AUTHOR_EMAIL": "prove@localhost",
+            "GIT_COMMITTER_NAME": "prove",
+            "GIT_COMMITTER_EMAIL": "prove@localhost",
+        }
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            said = (done.stderr.strip() or done.stdout.strip())[-2000:]
+            raise TreeError(f"git {arguments[0]} failed: {said}")
+        return done.stdout
+
+    def reset(self, patches: Sequence[Path] = ()) -> None:
+        """Return to the wheel's tree with just these patches applied."""
+        self.git("reset", "-q", "--hard", self.base)
+        for patch in patches:
+            self.apply(patch)
+
+    def apply(self, patch: Path) -> None:
+        """`git am` one patch. Raises TreeError, with the tree unchanged, where it fails."""
+        try:
+            self.git("am", "-q", "--keep-non-patch", str(patch))
+        except TreeError as error:
+            self.git("am", "--abort")
+            raise TreeError(f"{patch.name}: {error}") from error
+
+    def show(self, files: Sequence[str], commit: str) -> None:
+        """Put the files as they are in a commit into the tree."""
+        self.git("checkout", "-q", commit, "--", *files)
+
+
+def _copy_package(source: Path, target: Path) -> None:
+    def ignored(directory: str, names: list[str]) -> list[str]:
+        top = Path(directory) == source
+        return [name for name in names if name == "__pycache__" or (top and name in _NATIVE)]
+
+    shutil.copytree(source, target, ignore=ignored)
+    for name in _NATIVE:
+        if (source / name).exists():
+            (target / name).symlink_to(source / name)

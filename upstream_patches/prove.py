@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Prove the patches of this folder against the installed apache-tvm wheel.
+
+For each patch of `series`, on a git repository made from the wheel's Python tree: apply with
+`git am` what it depends on; run its own tests, which must fail; apply it; run them again, which
+must pass. Tests with "unchanged" in their names protect what was right, and must pass both times.
+Then apply the whole series and compare the modules that programs are imported to which no patch
+may change.
+
+With --tvm-source DIR, a checkout of apache/tvm, also say which patches apply to it, and run its
+own test files of the touched area on the wheel's tree without and with the series: no test that
+passed may fail. Exit status: 0 everything holds, 1 something does not, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+from patch_proof.checkout import CheckoutProof, prove_checkout
+from patch_proof.patch_file import Patch, PatchError, read_series, requirements
+from patch_proof.test_run import Outcomes, environment, run_tests
+from patch_proof.wheel_tree import TreeError, WheelTree, installed_version
+
+HERE = Path(__file__).resolve().parent
+TIMEOUT = 600.0  # seconds for the tests of one patch; an idle machine needs ten
+
+
+@dataclass(frozen=True)
+class PatchProof:
+    """What one patch did. Counts are of tests; `problems` is empty where the patch is proved."""
+
+    name: str
+    applies: bool
+    fails_before: int
+    passes_after: int
+    unchanged: int
+    seconds: float
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SeriesProof:
+    """Whether the whole series applies, and the programs whose modules it changes."""
+
+    applies: bool
+    programs: int
+    problems: tuple[str, ...]
+
+
+def prove_patch(tree: WheelTree, patch: Patch, series: tuple[Patch, ...]) -> PatchProof:
+    """Prove one patch on a tree that may be in any state."""
+    started = time.monotonic()
+
+    def proof(applies: bool, before: Outcomes, after: Outcomes, problems: list[str]) -> PatchProof:
+        guards = {name for name in after.passed if _is_guard(name)}
+        return PatchProof(
+            name=patch.name,
+            applies=applies,
+            fails_before=len(
+                (before.failed | (after.passed if before.crashed else set())) - guards
+            ),
+            passes_after=len(after.passed),
+            unchanged=len(guards),
+            seconds=round(time.monotonic() - started, 1),
+            problems=tuple(problems),
+        )
+
+    nothing = Outcomes(frozenset(), frozenset(), False, "")
+    try:
+        tree.reset([required.path for required in requirements(patch, series)])
+        without = tree.git("rev-parse", "HEAD").strip()
+        tree.apply(patch.path)
+    except TreeError as error:
+        return proof(False, nothing, nothing, [str(error)])
+    within = tree.git("rev-parse", "HEAD").strip()
+    tree.git("checkout", "-q", without)
+    tree.show(patch.tests, within)
+    before = run_tests(tree.root, tree.python, patch.tests, timeout=TIMEOUT)
+    tree.git("checkout", "-q", "--force", within)
+    after = run_tests(tree.root, tree.python, patch.tests, timeout=TIMEOUT)
+    return proof(True, before, after, judge(before, after))
+
+
+def _is_guard(name: str) -> bool:
+    return "unchanged" in name
+
+
+def judge(before: Outcomes, after: Outcomes) -> list[str]:
+    """What is wrong with a patch whose tests came out so; nothing if it is proved."""
+    problems = []
+    if after.crashed or after.failed or not after.passed:
+        problems.append(f"with the patch, its tests do not pass:\n{after.output}")
+    if not before.crashed:
+        idle = sorted(name for name in before.passed if not _is_guard(name))
+        if idle:
+            problems.append(f"without the patch these tests pass too: {', '.join(idle)}")
+        broken = sorted(name for name in before.failed if _is_guard(name))
+        if broken:
+            problems.append(f"not right before, so not unchanged: {', '.join(broken)}")
+        if not before.failed:
+            problems.append(f"without the patch, none of its tests fails:\n{before.output}")
+    return problems
+
+
+def imported_modules(tree: WheelTree) -> dict[str, str]:
+    """The modules that the tree imports the programs of `patch_proof/programs.py` to."""
+    done = subprocess.run(
+        [sys.executable, str(HERE / "patch_proof" / "programs.py")],
+        env=environment(tree.python),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT,
+    )
+    if done.returncode != 0:
+        raise TreeError(f"the programs cannot be imported:\n{done.stderr[-4000:]}")
+    modules: dict[str, str] = json.loads(done.stdout)
+    return modules
+
+
+def prove_series(tree: WheelTree, series: tuple[Patch, ...]) -> SeriesProof:
+    """Apply every patch and compare what must not change."""
+    try:
+        tree.reset()
+        stock = imported_modules(tree)
+        tree.reset([patch.path for patch in series])
+        patched = imported_modules(tree)
+    except TreeError as error:
+        return SeriesProof(False, 0, (str(error),))
+    changed = [f"changed: {name}" for name in stock if stock[name] != patched.get(name)]
+    return SeriesProof(True, len(stock), tuple(changed))
+
+
+def prove(
+    patches: Sequence[Patch], series: tuple[Patch, ...], directory: Path, jobs: int
+) -> tuple[list[PatchProof], SeriesProof | None]:
+    """Prove the patches, and the series if all are asked for, on `jobs` trees in `directory`."""
+    trees: SimpleQueue[WheelTree] = SimpleQueue()
+    for number in range(jobs):
+        root = directory / f"tree{number}"
+        root.mkdir()
+        trees.put(WheelTree(root))
+
+    def on_a_tree(patch: Patch | None) -> PatchProof | SeriesProof:
+        tree = trees.get()
+        try:
+            return prove_series(tree, series) if patch is None else prove_patch(tree, patch, series)
+        finally:
+            trees.put(tree)
+
+    whole = len(patches) == len(series)
+    proofs: list[PatchProof] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        all_together = pool.submit(on_a_tree, None) if whole else None
+        for proof in pool.map(on_a_tree, patches):
+            assert isinstance(proof, PatchProof)
+            print(_line(proof), file=sys.stderr, flush=True)
+            proofs.append(proof)
+        result = all_together.result() if all_together else None
+    assert result is None or isinstance(result, SeriesProof)
+    return proofs, result
+
+
+def _line(proof: PatchProof) -> str:
+    verdict = "FAILED" if proof.problems else "proved"
+    return f"{verdict}  {proof.name} ({proof.seconds} s)"
+
+
+def table(
+    proofs: Sequence[PatchProof], series: SeriesProof | None, checkout: CheckoutProof | None
+) -> str:
+    """The result for people: one row a patch, then every problem in full."""
+    width = max(len(proof.name) for proof in proofs)
+    lines = [f"{'patch':{width}}  git am  fails before  passes after  unchanged  seconds"]
+    lines += [
+        f"{proof.name:{width}}  {'yes' if proof.applies else 'NO':6}  {proof.fails_before:12}  "
+        f"{proof.passes_after:12}  {proof.unchanged:9}  {proof.seconds:7}"
+        for proof in proofs
+    ]
+    if series is not None:
+        same = series.programs - sum(p.startswith("changed: ") for p in series.problems)
+        lines.append(f"all together: {same} of {series.programs} programs imported as before")
+    if checkout is not None:
+        lines.append(
+            f"checkout: {checkout.applied} of {checkout.patches} patches apply; its own tests: "
+            f"{checkout.passed_before} pass without the series, {checkout.passed_after} with it"
+        )
+    for proof in proofs:
+        lines += [f"\n{proof.name}: {problem}" for problem in proof.problems]
+    for other in (series, checkout):
+        lines += [f"\n{problem}" for problem in (other.problems if other else ())]
+    return "\n".join(lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--only", metavar="NAME", help="only patches with NAME in their file name")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument(
+        "--tvm-source", metavar="DIR", type=Path, help="a checkout of apache/tvm to try as well"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="patches at once (default 2)"
+    )
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        series = read_series(HERE)
+        target = f"apache-tvm {installed_version()} wheel tree"
+        misplaced = [p.name for p in series if p.fields["Applies-To"] != (target,)]
+        if misplaced:
+            raise PatchError(f"made for another tree than the {target}: {', '.join(misplaced)}")
+        patches = [patch for patch in series if options.only is None or options.only in patch.name]
+        if not patches:
+            parser.error(f"no patch has {options.only} in its name")
+        if options.tvm_source is not None and not (options.tvm_source / "python" / "tvm").is_dir():
+            parser.error(f"not a checkout of apache/tvm: {options.tvm_source}")
+        with tempfile.TemporaryDirectory(prefix="tvm-patches-") as directory:
+            root = Path(directory)
+            proofs, together = prove(patches, series, root, max(1, options.jobs))
+            checkout = None
+            if options.tvm_source is not None:
+                checkout = prove_checkout(options.tvm_source, series, root)
+    except (PatchError, TreeError) as error:
+        print(f"prove.py: {error}", file=sys.stderr)
+        return 1
+    problems = [problem for proof in proofs for problem in proof.problems]
+    problems += [p for other in (together, checkout) if other for p in other.problems]
+    if options.json:
+        result = {
+            "tree": target,
+            "patches": [asdict(proof) for proof in proofs],
+            "series": asdict(together) if together else None,
+            "checkout": asdict(checkout) if checkout else None,
+            "ok": not problems,
+        }
+        print(json.dumps(result, indent=2))
+    else:
+        print(table(proofs, together, checkout))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
