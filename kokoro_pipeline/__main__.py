@@ -1,0 +1,10 @@
+"""`python -m kokoro_pipeline` is the command `kokoro-pipeline`."""
+
+from __future__ import annotations
+
+import sys
+
+from .cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

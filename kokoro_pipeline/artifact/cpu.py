@@ -1,0 +1,194 @@
+"""Which vector instructions a CPU has, against those that a library was compiled for.
+
+Names are LLVM's ("avx512bf16", "fullfp16"); the tables below give what Linux and macOS call the
+same. They hold the features that generated code can contain and that the system reports. LLVM's own
+list for a CPU also names things that no system reports, which therefore cannot be compared.
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ..errors import ArtifactError, EnvironmentFault
+from .manifest import TargetInfo
+
+Names = tuple[str, ...]
+
+X86_FLAGS: Mapping[str, Names] = {
+    "sse3": ("pni",),
+    "ssse3": ("ssse3",),
+    "sse4.1": ("sse4_1",),
+    "sse4.2": ("sse4_2",),
+    "sse4a": ("sse4a",),
+    "avx": ("avx",),
+    "avx2": ("avx2",),
+    "fma": ("fma",),
+    "fma4": ("fma4",),
+    "xop": ("xop",),
+    "f16c": ("f16c",),
+    "gfni": ("gfni",),
+    "avx512f": ("avx512f",),
+    "avx512cd": ("avx512cd",),
+    "avx512bw": ("avx512bw",),
+    "avx512dq": ("avx512dq",),
+    "avx512vl": ("avx512vl",),
+    "avx512ifma": ("avx512ifma",),
+    "avx512vbmi": ("avx512vbmi",),
+    "avx512vbmi2": ("avx512_vbmi2",),
+    "avx512vnni": ("avx512_vnni",),
+    "avx512bitalg": ("avx512_bitalg",),
+    "avx512vpopcntdq": ("avx512_vpopcntdq",),
+    "avx512bf16": ("avx512_bf16",),
+    "avx512fp16": ("avx512_fp16",),
+    "avxvnni": ("avx_vnni",),
+    # Scalar, but compilers use them for addresses and loop counts wherever the CPU has them.
+    "popcnt": ("popcnt",),
+    "lzcnt": ("abm",),
+    "bmi": ("bmi1",),
+    "bmi2": ("bmi2",),
+    "movbe": ("movbe",),
+}
+"""LLVM feature to the flags of /proc/cpuinfo on x86-64 that must all be there."""
+
+ARM_FLAGS: Mapping[str, Names] = {
+    "fp-armv8": ("fp",),
+    "neon": ("asimd",),
+    "fullfp16": ("fphp", "asimdhp"),
+    "fp16fml": ("asimdfhm",),
+    "rdm": ("asimdrdm",),
+    "complxnum": ("fcma",),
+    "dotprod": ("asimddp",),
+    "bf16": ("bf16",),
+    "i8mm": ("i8mm",),
+    "sve": ("sve",),
+    "sve2": ("sve2",),
+}
+"""LLVM feature to the flags of /proc/cpuinfo on aarch64 that must all be there."""
+
+APPLE_FLAGS: Mapping[str, Names] = {
+    "fp-armv8": ("floatingpoint",),
+    "neon": ("neon",),
+    "fullfp16": ("arm.FEAT_FP16",),
+    "fp16fml": ("arm.FEAT_FHM",),
+    "rdm": ("arm.FEAT_RDM",),
+    "complxnum": ("arm.FEAT_FCMA",),
+    "dotprod": ("arm.FEAT_DotProd",),
+    "bf16": ("arm.FEAT_BF16",),
+    "i8mm": ("arm.FEAT_I8MM",),
+}
+"""LLVM feature to the names under `hw.optional` of sysctl on macOS that must all be 1."""
+
+X86_LEVELS: dict[str, frozenset[str]] = {
+    "x86-64-v4": frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}),
+    "x86-64-v3": frozenset({"avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"}),
+    "x86-64-v2": frozenset({"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt"}),
+}
+"""What each level adds to the one below; the lowest, "x86-64", adds nothing."""
+
+_ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+
+
+def host_architecture() -> str:
+    """ "x86_64" or "aarch64"; another machine's name as it gives it."""
+    machine = platform.machine().lower()
+    return _ARCHITECTURES.get(machine, machine)
+
+
+def vector_features(names: Iterable[str]) -> tuple[str, ...]:
+    """Keep of an LLVM feature list what the tables know, sorted, once each.
+
+    A leading "+" is dropped; a name switched off with "-" is left out.
+    """
+    wanted = {name.removeprefix("+") for name in names}
+    return tuple(sorted(wanted & (X86_FLAGS.keys() | ARM_FLAGS.keys())))
+
+
+@functools.lru_cache(maxsize=1)
+def host_features() -> frozenset[str]:
+    """The vector features (LLVM's names) of the CPU this process runs on.
+
+    Raises EnvironmentFault where the system does not say.
+    """
+    architecture = host_architecture()
+    if sys.platform.startswith("linux") and architecture in ("x86_64", "aarch64"):
+        table = X86_FLAGS if architecture == "x86_64" else ARM_FLAGS
+        return _translate(parse_cpuinfo(_read_cpuinfo()), table)
+    if sys.platform == "darwin" and architecture == "aarch64":
+        return _translate(parse_sysctl(_read_sysctl()), APPLE_FLAGS)
+    raise EnvironmentFault(
+        f"cannot tell the CPU's features on {sys.platform}/{architecture}: artifacts run on Linux "
+        "(x86-64, aarch64) and on macOS (arm64)"
+    )
+
+
+def parse_cpuinfo(text: str) -> frozenset[str]:
+    """Flags that every CPU of a /proc/cpuinfo has ("flags" on x86, "Features" on aarch64)."""
+    lines = re.findall(r"^(?:flags|Features)\s*:(.*)$", text, flags=re.MULTILINE)
+    cpus = [frozenset(line.split()) for line in lines]
+    return frozenset.intersection(*cpus) if cpus else frozenset()
+
+
+def parse_sysctl(text: str) -> frozenset[str]:
+    """Names under `hw.optional` that are 1, of what `sysctl hw.optional` prints."""
+    return frozenset(re.findall(r"^hw\.optional\.(\S+): 1$", text, flags=re.MULTILINE))
+
+
+def check_target(target: TargetInfo, where: str = "the artifact") -> str:
+    """Evidence that this CPU has every vector feature that a library needs.
+
+    Raises ArtifactError naming those it lacks and a build that would run here; EnvironmentFault
+    where the system does not say what the CPU has.
+    """
+    if not target.features:
+        return f"compiled for {target.mcpu}, needs no vector feature"
+    here = host_features()
+    missing = [name for name in target.features if name not in here]
+    if missing:
+        mcpu = portable_mcpu(here)
+        raise ArtifactError(
+            f"{where} was compiled for {target.mcpu}; this CPU lacks {', '.join(missing)}. "
+            f"Build it on this machine, or with: kokoro-pipeline build --mcpu {mcpu} -o DIR"
+        )
+    return f"compiled for {target.mcpu}, this CPU has {', '.join(target.features)}"
+
+
+def portable_mcpu(features: frozenset[str]) -> str:
+    """The best of LLVM's generic CPU names that a CPU with these features can run."""
+    if features & ARM_FLAGS.keys():
+        return "generic"
+    best = "x86-64"
+    for level in reversed(X86_LEVELS):
+        if not X86_LEVELS[level] <= features:
+            return best
+        best = level
+    return best
+
+
+def _translate(flags: frozenset[str], table: Mapping[str, Names]) -> frozenset[str]:
+    return frozenset(name for name, needed in table.items() if flags.issuperset(needed))
+
+
+def _read_cpuinfo() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise EnvironmentFault(
+            f"cannot tell the CPU's features: {error}; mount /proc in this container"
+        ) from error
+    if not parse_cpuinfo(text):
+        raise EnvironmentFault("cannot tell the CPU's features: /proc/cpuinfo lists no flags")
+    return text
+
+
+def _read_sysctl() -> str:
+    command = ["/usr/sbin/sysctl", "hw.optional"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise EnvironmentFault(f"cannot tell the CPU's features: {error}") from error

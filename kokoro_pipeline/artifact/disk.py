@@ -1,0 +1,74 @@
+"""Errors of the file system in words that name the path, the cause and the way out."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ..errors import EnvironmentFault
+
+_REMEDIES = {
+    errno.ENOSPC: "the disk is full: free some space, or write somewhere else with -o",
+    errno.EDQUOT: "the disk quota is used up: free some space, or write somewhere else with -o",
+    errno.EFBIG: "the file would be larger than this system or `ulimit -f` allows",
+    errno.EROFS: "the file system is read-only: write somewhere else with -o",
+    errno.EACCES: "permission denied: write somewhere else with -o",
+    errno.EPERM: "permission denied: write somewhere else with -o",
+    errno.ENOTDIR: "a part of the path is a file, not a folder: write somewhere else with -o",
+    errno.ENAMETOOLONG: "the name is too long: write somewhere else with -o",
+}
+
+
+def fault(path: Path, error: OSError) -> EnvironmentFault:
+    """The EnvironmentFault for an OSError met while writing to `path`."""
+    cause = _REMEDIES.get(error.errno or 0, error.strerror or str(error))
+    return EnvironmentFault(f"cannot write {error.filename or path}: {cause}")
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn every OSError of the body into an EnvironmentFault about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise fault(path, error) from error
+
+
+def sync(path: Path) -> None:
+    """Bring a file's or a folder's content to the disk; raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def exchange(first: Path, second: Path) -> bool:
+    """Swap two names in one step, so that both always exist; False where the system cannot.
+
+    Raises OSError where it can and fails.
+    """
+    swap = _swap_call()
+    if swap is None:
+        return False
+    if swap(os.fsencode(first), os.fsencode(second)) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        return False
+    raise OSError(code, os.strerror(code), str(first))
+
+
+def _swap_call() -> Callable[[bytes, bytes], int] | None:
+    """The C library's atomic swap: renameat2 with RENAME_EXCHANGE, renamex_np with RENAME_SWAP."""
+    library = ctypes.CDLL(None, use_errno=True)
+    if hasattr(library, "renameat2"):
+        here, swap = ctypes.c_int(-100), ctypes.c_uint(2)
+        return lambda first, second: library.renameat2(here, first, here, second, swap)
+    if hasattr(library, "renamex_np"):
+        return lambda first, second: library.renamex_np(first, second, ctypes.c_uint(2))
+    return None

@@ -1,0 +1,112 @@
+"""Advisory locks that the kernel drops with the process that held them (BSD flock)."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ..errors import EnvironmentFault
+
+try:
+    import fcntl
+except ImportError:  # a system without flock: Windows
+    fcntl = None  # type: ignore[assignment]
+
+_HELD = (errno.EWOULDBLOCK, errno.EACCES)
+_UNSUPPORTED = (errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL)
+
+
+_PATIENCE = 60.0
+"""Seconds. Folders are locked only while names change and an old artifact is deleted."""
+_PAUSE = 0.02
+
+
+class HeldError(Exception):
+    """Somebody else holds the lock."""
+
+
+def hold_folder(path: Path, *, patience: float = 0.0) -> int | None:
+    """Lock a folder; the lock lasts until the returned descriptor is closed or the process ends.
+
+    None where this system or file system has no such locks. Raises HeldError when it
+    is taken and stays so for `patience` seconds, OSError where the folder cannot be opened.
+    """
+    if fcntl is None:
+        return None
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except OSError as error:
+            if error.errno in _HELD and time.monotonic() < deadline:
+                time.sleep(_PAUSE)
+                continue
+            os.close(descriptor)
+            if error.errno in _HELD:
+                raise HeldError(str(path)) from error
+            if error.errno in _UNSUPPORTED:
+                return None
+            raise
+
+
+@contextlib.contextmanager
+def locked_folder(path: Path) -> Iterator[None]:
+    """Hold a folder's lock during the body, or none where there is no such thing.
+
+    Raises EnvironmentFault when another process does not let go of it.
+    """
+    try:
+        descriptor = hold_folder(path, patience=_PATIENCE)
+    except HeldError:
+        raise EnvironmentFault(
+            f"another program has kept {path} locked for {_PATIENCE:.0f} s (see lslocks)"
+        ) from None
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def locked_file(path: Path, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
+    """Hold the lock of a (created, never removed) lock file during the body.
+
+    `on_wait` is called once, before waiting for another process. Raises EnvironmentFault where the
+    file cannot be written or the system has no such locks.
+    """
+    if fcntl is None:
+        raise EnvironmentFault(
+            f"cannot lock {path}: this system has no flock; use kokoro-pipeline build -o DIR "
+            "and say with --artifact DIR"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise EnvironmentFault(f"cannot lock {path}: {error.strerror}") from error
+    try:
+        _wait_for(descriptor, path, on_wait)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for(descriptor: int, path: Path, on_wait: Callable[[], None] | None) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    except OSError as error:
+        if error.errno not in _HELD:
+            raise EnvironmentFault(
+                f"cannot lock {path}: {error.strerror}; set KOKORO_PIPELINE_CACHE to a local folder"
+            ) from error
+    if on_wait is not None:
+        on_wait()
+    fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,0 +1,218 @@
+"""Writing an artifact so that a reader sees the whole of it or nothing.
+
+Everything goes to a hidden sibling of the output, `.NAME.building-PID-RANDOM`, which no reader
+opens. `commit` hashes the files, writes the manifest last, and gives the folder its name in one
+step. The builder holds a lock on its folder, which the kernel drops with the process: a second
+build of the same output sees the lock and refuses; what a killed build left has none and is cleared
+away.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+from ..errors import ArtifactError, EnvironmentFault, KokoroError
+from .disk import exchange, fault, sync, writing
+from .locks import HeldError, hold_folder, locked_folder
+from .manifest import (
+    CONFIG_NAME,
+    LIBRARY_NAMES,
+    MANIFEST_NAME,
+    PARAMETERS_NAME,
+    VOICES_FOLDER,
+    FileEntry,
+    Manifest,
+    is_safe_path,
+)
+from .reader import UNFINISHED, Artifact, file_sha256
+
+_OWN_NAMES = {*LIBRARY_NAMES, MANIFEST_NAME, PARAMETERS_NAME, CONFIG_NAME, VOICES_FOLDER}
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+_NO_ROOM = 1 << 20
+"""Bytes. With less room than this a failed build is put down to the disk."""
+
+
+class ArtifactWriter:
+    """A context in which an artifact is written::
+
+        with ArtifactWriter(Path("kokoro")) as writer:
+            ...                                # write files below writer.directory
+            writer.commit(manifest)
+
+    Entering refuses an existing output unless `force` is given, and with it anything that is no
+    artifact; it refuses while another build writes the same output, and clears what dead builds of
+    it left. Leaving without `commit` removes everything that was written.
+
+    Raises ArtifactError for those refusals, EnvironmentFault where the disk does not take the files
+    (also for OSErrors of that kind from the body).
+    """
+
+    def __init__(self, output: Path, force: bool = False) -> None:
+        self.output = output.absolute()
+        """As asked for."""
+        self.directory: Path
+        """The folder to write to, while the context lasts."""
+        self._force = force
+        # A link to an artifact keeps pointing to it: what it points to is replaced.
+        self._final = Path(os.path.realpath(output))
+        self._replaced: tuple[int, int] | None = None
+        self._lock: int | None = None
+        self._committed = False
+
+    def __enter__(self) -> ArtifactWriter:
+        parent = self._final.parent
+        with writing(self.output):
+            parent.mkdir(parents=True, exist_ok=True)
+            # The parent's lock makes looking for others and appearing to them one step.
+            with locked_folder(parent):
+                self._check_output()
+                self._clear_leftovers()
+                self._replaced = _identity(self._final)
+                self.directory = self._sibling()
+                self.directory.mkdir()
+                self._lock = hold_folder(self.directory)
+        return self
+
+    def preview(self, manifest: Manifest) -> Artifact:
+        """The artifact as it is so far, for trying it before `commit`: nothing is written, and
+        `open_artifact` goes on refusing the folder. Errors as for `commit`."""
+        with writing(self.directory):
+            return Artifact(self.directory, self._complete(manifest))
+
+    def commit(self, manifest: Manifest) -> Path:
+        """Finish the artifact: `manifest.files` and its hash are filled in from the folder's files.
+
+        Returns the output's path. Raises ArtifactError when another build has written the output
+        meanwhile or a file's name is unfit, EnvironmentFault where the disk does not take it.
+        """
+        with writing(self.directory):
+            complete = self._complete(manifest)
+            text = complete.dumps()
+            for name in complete.files:
+                sync(self.directory / name)
+            file = self.directory / MANIFEST_NAME
+            file.write_text(text, encoding="utf-8")
+            sync(file)
+            for folder in {(self.directory / name).parent for name in complete.files}:
+                sync(folder)
+            sync(self.directory)
+            self._publish()
+        return self.output
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        disk_error = self._disk_error(error)
+        if not self._committed:
+            # What cannot be removed now has no manifest or no lock, and the next build clears it.
+            shutil.rmtree(self.directory, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+        if disk_error is not None:
+            raise disk_error from error
+
+    def _disk_error(self, error: BaseException | None) -> EnvironmentFault | None:
+        """What the body's error says of the disk. A linker and numpy give no errno when it is full,
+        so a disk without room is evidence too."""
+        if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
+            return fault(self.directory, error)
+        if isinstance(error, Exception) and not isinstance(error, KokoroError):
+            free = shutil.disk_usage(self._final.parent).free
+            if free < _NO_ROOM:
+                return fault(self.directory, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        return None
+
+    def _check_output(self) -> None:
+        if not os.path.lexists(self._final):
+            return
+        if not self._force:
+            raise ArtifactError(
+                f"{self.output} exists: choose another -o, or replace the artifact with --force"
+            )
+        if not self._final.is_dir():
+            raise ArtifactError(f"{self.output} is not a folder: choose another -o, or remove it")
+        foreign = sorted(entry.name for entry in self._final.iterdir())
+        foreign = [name for name in foreign if name not in _OWN_NAMES]
+        if foreign:
+            raise ArtifactError(
+                f"{self.output} holds what no artifact has ({', '.join(foreign[:5])}), and --force "
+                "would delete it: choose another -o, or move those files away"
+            )
+
+    def _clear_leftovers(self) -> None:
+        for entry in list(self._final.parent.iterdir()):
+            match = UNFINISHED.fullmatch(entry.name)
+            if match is None or match["output"] != self._final.name or entry.is_symlink():
+                continue
+            try:
+                lock = hold_folder(entry)
+            except HeldError:
+                raise ArtifactError(
+                    f"another build (process {match['pid']}) is writing {self.output}: "
+                    "wait for it, or choose another -o"
+                ) from None
+            except FileNotFoundError:
+                continue
+            # Without locks nobody can tell a dead build from a living one: leave both alone.
+            if lock is not None:
+                shutil.rmtree(entry)
+                os.close(lock)
+
+    def _sibling(self) -> Path:
+        name = f".{self._final.name}.building-{os.getpid()}-{secrets.token_hex(4)}"
+        return self._final.with_name(name)
+
+    def _complete(self, manifest: Manifest) -> Manifest:
+        files = {}
+        for path in sorted(self.directory.rglob("*")):
+            if path.is_dir() and not path.is_symlink():
+                continue
+            name = path.relative_to(self.directory).as_posix()
+            if not is_safe_path(name) or name == MANIFEST_NAME or not path.is_file():
+                raise ArtifactError(f"an artifact cannot hold {name!r}")
+            files[name] = FileEntry(file_sha256(path), path.stat().st_size)
+        return replace(manifest, files=files).sealed()
+
+    def _publish(self) -> None:
+        with locked_folder(self._final.parent):
+            if _identity(self._final) != self._replaced:
+                raise ArtifactError(
+                    f"another build wrote {self.output} meanwhile, and this one gives way: "
+                    "use that artifact, or replace it with --force"
+                )
+            if self._replaced is None:
+                self.directory.rename(self._final)
+                self._committed = True
+            else:
+                self._check_output()
+                self._swap()
+            sync(self._final.parent)
+
+    def _swap(self) -> None:
+        """Put the new artifact in the old one's place, and delete the old one."""
+        old = self.directory
+        if not exchange(self.directory, self._final):
+            old = self._sibling()
+            self._final.rename(old)
+            self.directory.rename(self._final)
+        self._committed = True
+        # Open libraries and mappings of the old artifact stay valid until they are closed.
+        shutil.rmtree(old)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino

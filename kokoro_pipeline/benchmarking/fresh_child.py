@@ -1,0 +1,83 @@
+"""What a fresh process does: load an artifact, speak once, and say where the time went."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+
+def main() -> None:
+    """Arguments: start (a time.monotonic of the parent), artifact, threads, voice, phonemes.
+
+    Prints one JSON object. Imports come one after another, for each is timed.
+    """
+    start, artifact_path, threads, voice, phonemes = sys.argv[1:]
+    laps: dict[str, float] = {}
+    last = float(start)
+
+    def lap(name: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        laps[name] = now - last
+        last = now
+
+    lap("start the interpreter")
+    import numpy  # noqa: F401
+
+    lap("import numpy")
+    from pathlib import Path
+
+    from ..artifact.reader import open_artifact
+    from ..runtime import Synthesizer
+    from ..runtime.executable import Executable
+    from ..runtime.library import load_runtime
+
+    lap("import kokoro_pipeline.runtime")
+    artifact = open_artifact(Path(artifact_path))
+    lap("check the artifact")
+    load_runtime()
+    lap("import tvm_ffi, load libtvm_runtime")
+    compiled = _count_compiled(Executable)
+    synthesizer = Synthesizer(artifact, int(threads) or None)
+    lap("start the VM, map the parameters")
+    speech = synthesizer.synthesize(phonemes, voice)
+    lap("synthesize")
+    laps["around the compiled calls"] = laps.pop("synthesize") - sum(compiled)
+    laps["compiled calls"] = sum(compiled)
+    cpu_seconds = time.process_time()
+    from .machine import process_memory
+
+    memory = process_memory()
+    answer = {
+        "laps": laps,
+        "cpu_seconds": cpu_seconds,
+        "audio_seconds": speech.seconds,
+        "memory": vars(memory),
+    }
+    json.dump(answer, sys.stdout)
+
+
+def _count_compiled(executable: type) -> list[float]:
+    """Let every Executable append the seconds of its calls of compiled code, and of nothing else,
+    to the list that is returned."""
+    spent: list[float] = []
+    call = executable.call  # type: ignore[attr-defined]
+
+    def timed_call(self, name, symbols, inputs):  # type: ignore[no-untyped-def]
+        function = self._functions[name]
+
+        def timed(*arguments):  # type: ignore[no-untyped-def]
+            start = time.monotonic()
+            result = function(*arguments)
+            spent.append(time.monotonic() - start)
+            return result
+
+        self._functions[name] = timed
+        try:
+            return call(self, name, symbols, inputs)
+        finally:
+            self._functions[name] = function
+
+    executable.call = timed_call  # type: ignore[attr-defined]
+    return spent

@@ -1,0 +1,143 @@
+"""Our own contender: an artifact in a process that has nothing but the running half."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..config import MAX_PHONEMES, SAMPLE_RATE, SAMPLES_PER_FRAME, load_config
+from ..errors import InputError
+from ..runtime.chunk import predict_timing, render_audio
+from ..runtime.noise import seeded_noise
+from ..runtime.synthesizer import load
+from ..text.chunking import split_phonemes
+from ..text.vocabulary import Vocabulary
+from ..voices import load_voice, style_row
+from .case import Case, load_case, save_case
+from .chain import TimedFunctions, speak_case
+from .lengths import phonemes_lasting
+from .machine import ProcessMemory, installed_versions, process_memory
+from .samples import Sample
+from .verification import FLOAT32, Agreement, verify
+
+SEED = 0
+SPEED = 1.0
+NOISE = "noise"
+"""The step that draws the source's noise from the seed; peers are given theirs."""
+
+
+@dataclass(frozen=True)
+class UtteranceSize:
+    """How long an utterance is."""
+
+    seconds: float
+    """Of audio."""
+    tokens: int
+    """Without boundary tokens."""
+    chunks: int
+
+
+class OurRole:
+    """Answers for one artifact on `threads` threads; see `ContenderProcess`."""
+
+    def __init__(self, role: str, threads: int, *, artifact: str) -> None:
+        self._synthesizer = load(artifact, threads=threads)
+        self._functions: Any = self._synthesizer.functions
+        self._voices = Path(artifact) / "voices"
+        self._vocabulary = Vocabulary(load_config(Path(artifact) / "config.json").vocab)
+        self._case: Case | None = None
+
+    def versions(self) -> dict[str, str]:
+        """What computes."""
+        return installed_versions("tvm-kokoro", "apache-tvm", "apache-tvm-ffi", "numpy")
+
+    def memory(self) -> ProcessMemory:
+        """Of this process."""
+        return process_memory()
+
+    def phonemes_lasting(self, seconds: float, voice: str) -> str:
+        """Phonemes that last about so long."""
+        return phonemes_lasting(seconds, lambda phonemes: self._seconds(phonemes, voice))
+
+    def size(self, phonemes: str, voice: str) -> UtteranceSize:
+        """How long an utterance is."""
+        return UtteranceSize(
+            seconds=self._seconds(phonemes, voice),
+            tokens=len(self._vocabulary.encode(phonemes).ids),
+            chunks=len(split_phonemes(phonemes, self._vocabulary)),
+        )
+
+    def speak(self, phonemes: str, voice: str) -> Sample:
+        """What a user calls: the whole utterance."""
+        cpu, start = time.process_time(), time.perf_counter()
+        self._synthesizer.synthesize(phonemes, voice, SPEED, SEED)
+        return Sample(time.perf_counter() - start, time.process_time() - cpu, {})
+
+    def first_audio(self, phonemes: str, voice: str) -> float:
+        """Seconds from the call to the audio of the first chunk."""
+        first = split_phonemes(phonemes, self._vocabulary)[0]
+        start = time.perf_counter()
+        self._synthesizer.synthesize(phonemes[first.start : first.end], voice, SPEED, SEED)
+        return time.perf_counter() - start
+
+    def steps(self, phonemes: str, voice: str) -> Sample:
+        """The same work in its steps, the six functions and the noise, summed over chunks."""
+        timed: Any = TimedFunctions(self._functions)
+        drawing = 0.0
+        cpu, start = time.process_time(), time.perf_counter()
+        for index, (ids, style) in enumerate(self._chunks(phonemes, voice)):
+            timing = predict_timing(timed, ids, style, SPEED)
+            before = time.perf_counter()
+            noise = seeded_noise(SEED, index, timing.total_frames)
+            drawing += time.perf_counter() - before
+            render_audio(timed, timing, style, noise)
+        seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
+        return Sample(seconds, cpu_seconds, {**timed.seconds, NOISE: drawing})
+
+    def write_case(self, phonemes: str, voice: str, path: str) -> None:
+        """Write an utterance of one chunk as a case, for peers to speak it too.
+
+        Raises InputError where it has more chunks: peers have no notion of them.
+        """
+        chunks = list(self._chunks(phonemes, voice))
+        if len(chunks) != 1:
+            raise InputError(
+                f"peers speak one chunk of at most {MAX_PHONEMES} phonemes and this utterance has "
+                f"{len(phonemes)}: compare at a shorter length"
+            )
+        ids, style = chunks[0]
+        timing = predict_timing(self._functions, ids, style, SPEED)
+        noise = seeded_noise(SEED, 0, timing.total_frames)
+        save_case(Path(path), Case(timing.input_ids, style, timing.frames, noise))
+
+    def prepare(self, path: str) -> None:
+        """Take the case that `verify` and `run` speak."""
+        self._case = load_case(Path(path))
+
+    def verify(self, reference: str) -> list[Agreement]:
+        """Each function against PyTorch's answer on the same inputs."""
+        return verify(self._functions, Path(reference), FLOAT32)
+
+    def run(self) -> Sample:
+        """Speak the prepared case."""
+        assert self._case is not None, "prepare comes first"
+        return speak_case(self._functions, self._case)[1]
+
+    def _seconds(self, phonemes: str, voice: str) -> float:
+        frames = int(self._synthesizer.predict_durations(phonemes, voice, SPEED).sum())
+        return frames * SAMPLES_PER_FRAME / SAMPLE_RATE
+
+    def _chunks(
+        self, phonemes: str, voice: str
+    ) -> Iterator[tuple[tuple[int, ...], NDArray[np.float32]]]:
+        """(ids, style [1, 256]) of each chunk, as `Synthesizer` has them."""
+        pack = load_voice(voice, self._voices)
+        for start, end in split_phonemes(phonemes, self._vocabulary):
+            style = style_row(pack, min(end - start, MAX_PHONEMES))
+            yield self._vocabulary.encode(phonemes[start:end]).ids, style

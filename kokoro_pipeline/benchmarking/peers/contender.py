@@ -1,0 +1,56 @@
+"""A peer's role: one backend, one case at a time."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..case import Case, load_case
+from ..chain import Functions, speak_case
+from ..machine import ProcessMemory, process_memory
+from ..samples import Sample
+from ..verification import Agreement, verify
+from .backend import Backend, BackendOptions
+
+BACKENDS: Mapping[str, str] = {
+    "pytorch": ".pytorch:EagerBackend",
+    "torch.compile": ".pytorch:CompiledBackend",
+    "onnxruntime": ".onnx_runtime:OnnxRuntimeBackend",
+    "openvino": ".openvino_cpu:OpenVinoBackend",
+    "openvino-bf16": ".openvino_cpu:OpenVinoBfloat16Backend",
+}
+
+
+class PeerRole:
+    """Answers for one peer; see `ContenderProcess`."""
+
+    def __init__(self, role: str, threads: int, *, weights: str, models: str) -> None:
+        module, _, name = BACKENDS[role].partition(":")
+        kind = getattr(importlib.import_module(module, __package__), name)
+        self._backend: Backend = kind(BackendOptions(threads, Path(weights), Path(models)))
+        self._case: Case | None = None
+        self._functions: Functions = {}
+
+    def versions(self) -> dict[str, str]:
+        """What computes."""
+        return self._backend.versions()
+
+    def memory(self) -> ProcessMemory:
+        """Of this process."""
+        return process_memory()
+
+    def prepare(self, path: str) -> None:
+        """Take the case that `verify` and `run` speak, and what its lengths need compiled."""
+        self._functions = {}  # frees the last case's before the next one's are made
+        self._case = load_case(Path(path))
+        self._functions = self._backend.specialize(self._case.symbols)
+
+    def verify(self, reference: str) -> list[Agreement]:
+        """Each function against PyTorch's answer on the same inputs."""
+        return verify(self._functions, Path(reference), self._backend.tolerance)
+
+    def run(self) -> Sample:
+        """Speak the prepared case."""
+        assert self._case is not None, "prepare comes first"
+        return speak_case(self._functions, self._case)[1]

@@ -1,0 +1,74 @@
+"""OpenVINO on the CPU, a compiled model a function, shapes fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import openvino
+
+from ...model.components import SIGNATURES
+from ..chain import Functions
+from ..machine import installed_versions
+from ..verification import FLOAT32, Tolerance
+from .backend import BackendOptions
+from .onnx_export import input_shapes
+
+
+class OpenVinoBackend:
+    """One request at a time, as fast as it gets, in float32."""
+
+    tolerance = FLOAT32
+    precision = "f32"
+
+    def __init__(self, options: BackendOptions) -> None:
+        self._options = options
+        self._core = openvino.Core()
+
+    def specialize(self, symbols: Mapping[str, int]) -> Functions:
+        """Models compiled for the sizes."""
+        return {name: self._function(name, dict(symbols)) for name in SIGNATURES}
+
+    def versions(self) -> dict[str, str]:
+        """Of openvino."""
+        return installed_versions("openvino")
+
+    def _function(self, name: str, symbols: dict[str, int]) -> Callable[..., Any]:
+        model = self._core.read_model(self._options.models / f"{name}.onnx")
+        shapes = input_shapes(name, symbols)
+        taken = {tensor.get_any_name() for tensor in model.inputs}
+        model.reshape({tensor: shapes[tensor] for tensor in taken})
+        # Phases in bfloat16 would be noise, so the source stays float32 at any precision.
+        precision = "f32" if name == "source_forward" else self.precision
+        compiled = self._core.compile_model(
+            model,
+            "CPU",
+            {
+                "INFERENCE_NUM_THREADS": self._options.threads,
+                "PERFORMANCE_HINT": "LATENCY",
+                "NUM_STREAMS": 1,
+                "INFERENCE_PRECISION_HINT": precision,
+                "CPU_DENORMALS_OPTIMIZATION": True,
+            },
+        )
+        request = compiled.create_infer_request()
+
+        def call(*arrays: Any) -> Any:
+            feeds = {
+                tensor: np.ascontiguousarray(array)
+                for tensor, array in zip(shapes, arrays, strict=True)
+                if tensor in taken
+            }
+            results = request.infer(feeds, share_inputs=True)
+            outputs = [results[output] for output in compiled.outputs]
+            return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+        return call
+
+
+class OpenVinoBfloat16Backend(OpenVinoBackend):
+    """The same in bfloat16, for CPUs that have it: faster, and not the same audio."""
+
+    tolerance = Tolerance(networks=0.2, source=FLOAT32.source)
+    precision = "bf16"

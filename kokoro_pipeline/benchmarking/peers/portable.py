@@ -1,0 +1,145 @@
+"""The six functions as modules that every runtime can take: stock operations in place of ours.
+
+The mathematics and the parameters are `kokoro_pipeline.model`'s. What differs: `nn.LSTM` and plain
+attention in place of the custom operators (a benchmark has one row and no padding), and a harmonic
+source in float32, for OpenVINO has no float64.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ...model.bert import BertForward
+from ...model.components import fold_weight_norm
+from ...model.decoder import DecoderForward
+from ...model.duration import DurationForward
+from ...model.f0n import F0NForward
+from ...model.source import SourceForward
+from ...model.stft import BINS, HOP, N_FFT, ForwardSTFT
+from ...model.stock import StockModule
+from ...model.text_encoder import TextEncoderForward
+
+
+class UnpaddedLSTM(nn.Module):
+    """The stock layer where `BidirectionalLSTM` stands: float32 [1, n, C] to [1, n, 2H]."""
+
+    def __init__(self, lstm: nn.LSTM) -> None:
+        super().__init__()
+        self.lstm = lstm
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        return self.lstm(x)[0]
+
+
+class UnpaddedBert(BertForward):
+    """`bert_forward` with torch's own attention."""
+
+    @staticmethod
+    def _layer(layer: StockModule, x: Tensor, lengths: Tensor) -> Tensor:
+        attention = layer.attention
+        heads = attention.num_attention_heads
+
+        def split(y: Tensor) -> Tensor:
+            return y.reshape(1, y.shape[1], heads, y.shape[2] // heads).transpose(1, 2)
+
+        mixed = functional.scaled_dot_product_attention(
+            split(attention.query(x)), split(attention.key(x)), split(attention.value(x))
+        )
+        mixed = mixed.transpose(1, 2).reshape(1, x.shape[1], x.shape[2])
+        x = attention.LayerNorm(x + attention.dense(mixed))
+        hidden = functional.gelu(layer.ffn(x), approximate="tanh")
+        return layer.full_layer_layer_norm(layer.ffn_output(hidden) + x)
+
+
+class Float32STFT(nn.Module):
+    """`ForwardSTFT` in float32: wave [1, L] -> magnitude, phase [1, 11, L / 5 + 1].
+
+    Reflects by an operation rather than by index: OpenVINO 2026.4 folds that index wrongly.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        basis = ForwardSTFT().basis.detach().float()
+        self.basis = nn.Parameter(basis, requires_grad=False)
+
+    def forward(self, wave: Tensor) -> tuple[Tensor, Tensor]:
+        padded = functional.pad(wave[:, None], (N_FFT // 2, N_FFT // 2), mode="reflect")
+        spectrum = functional.conv1d(padded, self.basis, stride=HOP)
+        real, imaginary = spectrum[:, :BINS], spectrum[:, BINS:]
+        return torch.sqrt(real * real + imaginary * imaginary), torch.atan2(imaginary, real)
+
+
+class Float32Source(SourceForward):
+    """`source_forward` in float32, its phases kept below one cycle wherever they are summed.
+
+    The increments of whole blocks are reduced before the running sum, and interpolation adds the
+    next block's increment rather than taking the difference of two large phases: the same function,
+    to about 1e-3 of the peak where the stock model's float32 loses a fifth.
+    """
+
+    def __init__(self, model: StockModule) -> None:
+        super().__init__(model)
+        for name in ("harmonics", "weight", "bias"):
+            value = getattr(self, name).detach().float()
+            setattr(self, name, nn.Parameter(value, requires_grad=False))
+        stft: StockModule = Float32STFT()
+        self.stft = stft
+
+    def waveform(self, F0: Tensor, noise: Tensor) -> Tensor:
+        blocks = F0.shape[1]
+        # Cycles a sample, then those that each harmonic makes in a block [1, m, 9].
+        increment = F0[:, :, None] * (self.harmonics / self.sample_rate)
+        cycles = (increment - torch.floor(increment)) * self.block
+        wrapped = torch.cumsum(cycles - torch.floor(cycles), dim=1)
+        wrapped = wrapped - torch.floor(wrapped)
+        # A sample lies `share` of a block after the centre of block `left`; there is none after the
+        # last centre and before the first.
+        position = (torch.arange(self.block, dtype=torch.float32) + 0.5) / self.block
+        first_half = (position < 0.5)[:, None]
+        after = torch.where(position < 0.5, position + 0.5, position - 0.5)[:, None]
+        previous = torch.cat([wrapped[:, :1], wrapped[:, :-1]], dim=1)
+        to_here = torch.cat([torch.zeros_like(cycles[:, :1]), cycles[:, 1:]], dim=1)
+        to_next = torch.cat([cycles[:, 1:], torch.zeros_like(cycles[:, :1])], dim=1)
+        phase = torch.where(
+            first_half,
+            previous[:, :, None] + to_here[:, :, None] * after,
+            wrapped[:, :, None] + to_next[:, :, None] * after,
+        )  # [1, m, 300, 9]
+        sines = torch.sin((phase - torch.floor(phase)) * (2 * torch.pi)) * self.sine_amp
+        voiced = torch.gt(F0, self.voiced_threshold).float()[:, :, None, None]
+        level = voiced * self.noise_std + (1.0 - voiced) * (self.sine_amp / 3)
+        noise = noise.reshape(1, blocks, self.block, noise.shape[2])
+        mixed = sines * voiced + level * noise
+        wave = torch.tanh((mixed * self.weight[0]).sum(dim=3) + self.bias)
+        return wave.reshape(1, blocks * self.block)
+
+
+def portable_modules(model: StockModule) -> dict[str, nn.Module]:
+    """The six functions by name, over the parameters of a stock `kokoro.KModel` in eval mode.
+
+    Inputs and outputs are `kokoro_pipeline.model.components.SIGNATURES`', for one row without
+    padding. The model's weight norms are folded in place.
+    """
+    fold_weight_norm(model)
+    # The stand-ins have other types than what they stand for.
+    duration: StockModule = DurationForward(model)
+    layers = model.predictor.text_encoder.lstms
+    duration.lstms = nn.ModuleList(UnpaddedLSTM(lstm) for lstm in layers[0::2])
+    duration.lstm = UnpaddedLSTM(model.predictor.lstm)
+    text_encoder: StockModule = TextEncoderForward(model)
+    text_encoder.lstm = UnpaddedLSTM(model.text_encoder.lstm)
+    f0n: StockModule = F0NForward(model)
+    f0n.shared = UnpaddedLSTM(model.predictor.shared)
+    modules: dict[str, nn.Module] = {
+        "bert_forward": UnpaddedBert(model),
+        "duration_forward": duration,
+        "text_encoder_forward": text_encoder,
+        "f0n_forward": f0n,
+        "source_forward": Float32Source(model),
+        "decoder_forward": DecoderForward(model),
+    }
+    for module in modules.values():
+        module.eval().requires_grad_(False)
+    return modules

@@ -1,0 +1,79 @@
+"""PyTorch's answers, which every contender is held to, and the export for those that read ONNX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ...artifact.reader import read_artifact
+from ...config import STYLE_DIM
+from ...model.components import fold_weight_norm
+from ...model.source import SourceForward
+from ...runtime.alignment import spread, token_of_frame
+from ...validation.reference import ReferenceModel
+from ...validation.validator import weights_of
+from ...weights import load_model
+from ..case import load_case
+from .onnx_export import export_onnx
+from .portable import portable_modules
+from .pytorch import set_up
+
+
+class ReferenceRole:
+    """The stock model, float32, but for the source in float64: see `verification`."""
+
+    def __init__(self, role: str, threads: int, *, artifact: str, weights: str = "") -> None:
+        """`weights` as `build` takes them; those that the artifact was built from if empty.
+
+        Raises InputError where they are others.
+        """
+        set_up(threads)
+        self._folder = weights_of(read_artifact(Path(artifact)).manifest.weights, weights or None)
+        model = load_model(self._folder)
+        fold_weight_norm(model)
+        self._source = SourceForward(model)
+        self._model = ReferenceModel(model, torch.float32)
+
+    def weights(self) -> str:
+        """The folder of the weights."""
+        return str(self._folder.path)
+
+    def export(self, directory: str) -> None:
+        """Write the six functions as ONNX."""
+        export_onnx(portable_modules(self._model.model), Path(directory))
+
+    def answer(self, case: str, output: str) -> None:
+        """Write every function's inputs and outputs for a case, chained, as `verify` reads them."""
+        given = load_case(Path(case))
+        style = given.style[:, :STYLE_DIM], given.style[:, STYLE_DIM:]
+        decoder_style, predictor_style = (np.ascontiguousarray(half) for half in style)
+        tokens = token_of_frame(given.frames)
+        d_en = self._model.bert(given.input_ids)
+        duration, d = self._model.duration(d_en, predictor_style)
+        t_en = self._model.text_encoder(given.input_ids)
+        en = spread(np.swapaxes(d, 1, 2), tokens)
+        asr = spread(t_en, tokens)
+        f0, n = self._model.f0n(en, predictor_style)
+        with torch.no_grad():
+            har = self._source(torch.from_numpy(f0), torch.from_numpy(given.noise)).numpy()
+        audio = self._model.decoder(asr, f0, n, decoder_style, har)
+        np.savez(
+            output,
+            input_ids=given.input_ids,
+            lengths=np.array([given.input_ids.shape[1]], np.int64),
+            predictor_style=predictor_style,
+            decoder_style=decoder_style,
+            noise=given.noise,
+            d_en=d_en,
+            duration=duration,
+            d=d,
+            t_en=t_en,
+            en=en,
+            F0=f0,
+            N=n,
+            asr=asr,
+            har=har,
+            audio=audio,
+        )

@@ -1,0 +1,244 @@
+"""A report as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from .kernels import KernelSpeed
+from .report import (
+    ArtifactFacts,
+    BenchmarkReport,
+    FreshResult,
+    KernelTable,
+    PeerResult,
+    SpeedResult,
+)
+from .samples import Summary
+
+OURS = "ours"
+
+KERNEL_HEAD = (
+    "kernel",
+    "median µs",
+    "best µs",
+    "GFLOP/s",
+    "of peak",
+    "own GEMM, of peak",
+    "GB/s",
+)
+
+
+def markdown(report: BenchmarkReport) -> str:
+    """The whole report."""
+    return "\n\n".join(section for section in _sections(report) if section)
+
+
+def markdown_row(cells: Iterable[str]) -> str:
+    """One line of a table."""
+    return "| " + " | ".join(cells) + " |"
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; numbers stand to the right of the first column."""
+    rule = "|---|" + "---:|" * (len(head) - 1)
+    return "\n".join([markdown_row(head), rule, *(markdown_row(row) for row in rows)])
+
+
+def kernel_row(speed: KernelSpeed) -> tuple[str, ...]:
+    """A kernel under KERNEL_HEAD; shares and rates are the best repeat's."""
+    return (
+        speed.name,
+        f"{speed.median * 1e6:.0f}",
+        f"{speed.best * 1e6:.0f}",
+        _number(speed.gflops, ".1f"),
+        _number(speed.share, ".0%"),
+        _number(speed.own_share, ".0%"),
+        _number(speed.gigabytes, ".1f"),
+    )
+
+
+def _sections(report: BenchmarkReport) -> Iterator[str]:
+    yield _about(report)
+    if report.speeds:
+        yield "### Speed\n\n" + _speeds(report.speeds)
+        yield "### Steps, ms\n\n" + _steps(report.speeds)
+    if report.fresh:
+        yield "### Fresh processes\n\n" + _fresh(report.fresh)
+    if report.speeds:
+        yield "### Parameters\n\n" + _parameters(report.artifact)
+    if report.peers:
+        yield "### Against peers\n\n" + _peers(report.peers)
+        yield "### Steps of all, ms\n\n" + _peer_steps(report.peers)
+    for table in report.kernels:
+        yield _kernels(table)
+
+
+def _about(report: BenchmarkReport) -> str:
+    artifact, machine = report.artifact, report.machine
+    weights = artifact.weights
+    source = weights.source + (f" at {weights.revision[:12]}" if weights.revision else "")
+    if weights.synthetic:
+        source = f"synthetic, seed {weights.seed}"
+    memory = (
+        "" if machine.memory_bytes is None else f", {machine.memory_bytes / 1e9:.0f} GB of memory"
+    )
+    load = "" if machine.load is None else f", load {machine.load:.2f} at the start"
+    lines = [
+        f"artifact: {artifact.path}, opt level {artifact.opt_level}, {artifact.mcpu}; "
+        f"weights {source}",
+        f"machine: {machine.cpu}, {machine.usable_cpus} of {machine.cpus} CPUs{memory}; "
+        f"{machine.system}{load}",
+        f"versions: Python {machine.python}, "
+        + ", ".join(f"{name} {version}" for name, version in sorted(report.versions.items())),
+    ]
+    if report.speeds:
+        lines.append(
+            f"method: medians of {report.repeats} repeats after {report.warm_up} to warm up, "
+            "in turns"
+        )
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _speeds(results: Sequence[SpeedResult]) -> str:
+    head = ("audio", "tokens", "chunks", "threads", "RTF", "total ms", "CPU ms", "first audio ms")
+    return markdown_table(
+        head,
+        (
+            (
+                f"{r.utterance.seconds:.2f} s",
+                str(r.utterance.tokens),
+                str(r.utterance.chunks),
+                str(r.threads),
+                f"{r.rtf:.3f}",
+                _spread(r.total),
+                f"{1000 * r.cpu.median:.0f}",
+                f"{1000 * r.first_audio.median:.0f}",
+            )
+            for r in results
+        ),
+    )
+
+
+def _steps(results: Sequence[SpeedResult]) -> str:
+    head = ("step", *(f"{r.utterance.seconds:.2f} s, {_threads(r.threads)}" for r in results))
+    return markdown_table(
+        head,
+        (
+            (name, *(_share(r.steps[name], sum(r.steps.values())) for r in results))
+            for name in results[0].steps
+        ),
+    )
+
+
+def _fresh(results: Sequence[FreshResult]) -> str:
+    head = (
+        "audio",
+        "threads",
+        "start to first sample ms",
+        "outside compiled code ms",
+        "peak memory MB",
+        "anonymous MB",
+        "mapped files MB",
+    )
+    return markdown_table(
+        head,
+        (
+            (
+                f"{r.utterance.seconds:.2f} s",
+                str(r.threads),
+                f"{1000 * r.cold_start.seconds:.0f}",
+                f"{1000 * r.cold_start.outside:.0f}",
+                _megabytes(r.cold_start.memory.peak),
+                _megabytes(r.cold_start.memory.anonymous),
+                _megabytes(r.cold_start.memory.files),
+            )
+            for r in results
+        ),
+    )
+
+
+def _parameters(artifact: ArtifactFacts) -> str:
+    rows = [(name, _megabytes(size)) for name, size in artifact.parameters_of.items()]
+    rows += [
+        ("on disk and mapped, each once", _megabytes(artifact.parameter_bytes)),
+        ("library", _megabytes(artifact.library_bytes)),
+    ]
+    return markdown_table(("parameters of", "MB"), rows)
+
+
+def _peers(results: Sequence[PeerResult]) -> str:
+    head = (
+        "runtime",
+        "audio",
+        "threads",
+        "RTF",
+        "total ms",
+        "CPU ms",
+        "ours / its time",
+        "we are faster by",
+        "peak memory MB",
+        "worst error",
+        "audio SNR dB",
+    )
+    return markdown_table(
+        head,
+        (
+            (
+                r.name,
+                f"{r.utterance.seconds:.2f} s",
+                str(r.threads),
+                f"{r.rtf:.3f}",
+                _spread(r.total),
+                f"{1000 * r.cpu.median:.0f}",
+                "" if r.name == OURS else f"{r.ratio:.3f}",
+                "" if r.name == OURS else f"{1 / r.ratio:.2f}×",
+                _megabytes(r.peak_memory),
+                f"{r.worst_error:.0e}",
+                _number(r.audio_snr_db, ".0f"),
+            )
+            for r in results
+        ),
+    )
+
+
+def _peer_steps(results: Sequence[PeerResult]) -> str:
+    groups: dict[tuple[float, int], list[PeerResult]] = {}
+    for result in results:
+        groups.setdefault((result.utterance.seconds, result.threads), []).append(result)
+    tables = []
+    for (seconds, threads), group in groups.items():
+        head = (f"{seconds:.2f} s, {_threads(threads)}", *(r.name for r in group))
+        rows = ((step, *(f"{1000 * r.steps[step]:.1f}" for r in group)) for step in group[0].steps)
+        tables.append(markdown_table(head, rows))
+    return "\n\n".join(tables)
+
+
+def _kernels(table: KernelTable) -> str:
+    peaks = [kernel.peak_gflops for kernel in table.kernels]
+    return (
+        f"### Kernels, {table.mcpu}, {table.lanes} lanes, {_threads(table.threads)}\n\n"
+        f"Shapes of {table.frames} frames. Peak {min(peaks):.0f} to {max(peaks):.0f} GFLOP/s, "
+        "measured beside each kernel.\n\n"
+        + markdown_table(KERNEL_HEAD, (kernel_row(kernel) for kernel in table.kernels))
+    )
+
+
+def _threads(count: int) -> str:
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
+def _spread(summary: Summary) -> str:
+    """Median, best and worst in ms."""
+    return f"{1000 * summary.median:.0f} ({1000 * summary.best:.0f}–{1000 * summary.worst:.0f})"
+
+
+def _share(seconds: float, total: float) -> str:
+    return f"{1000 * seconds:.1f} ({seconds / total:.0%})"
+
+
+def _megabytes(size: int | None) -> str:
+    return "" if size is None else f"{size / 1e6:.0f}"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)

@@ -1,0 +1,124 @@
+"""Whether a contender computes the same as PyTorch: each function on the same inputs.
+
+Whole audio cannot tell, for the harmonic source multiplies a difference of 1e-6 in F0 by the length
+of the utterance. Here every function gets PyTorch's own intermediate results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CheckFailed
+from .chain import Functions
+
+Array = NDArray[Any]
+
+BINS = 11
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Largest difference allowed, as a part of the reference's largest magnitude."""
+
+    networks: float
+    source: float | None
+    """Of the source's spectrum, as complex numbers: phases a whole turn apart are the same. Wider,
+    for a phase grows with the length and float32 does not. None: not judged."""
+
+
+FLOAT32 = Tolerance(networks=1e-3, source=2e-2)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One output of one function against PyTorch's."""
+
+    function: str
+    output: str
+    error: float
+    """Largest difference as a part of the reference's largest magnitude."""
+    snr_db: float | None
+    """Signal to noise ratio; None for equal bits."""
+    limit: float | None
+
+    @property
+    def holds(self) -> bool:
+        """False for NaN as well."""
+        return self.limit is None or self.error <= self.limit
+
+
+INPUTS: Mapping[str, tuple[str, ...]] = {
+    "bert_forward": ("input_ids", "lengths"),
+    "duration_forward": ("d_en", "predictor_style", "lengths"),
+    "text_encoder_forward": ("input_ids", "lengths"),
+    "f0n_forward": ("en", "predictor_style"),
+    "source_forward": ("F0", "noise"),
+    "decoder_forward": ("asr", "F0", "N", "decoder_style", "har"),
+}
+OUTPUTS: Mapping[str, tuple[str, ...]] = {
+    "bert_forward": ("d_en",),
+    "duration_forward": ("duration", "d"),
+    "text_encoder_forward": ("t_en",),
+    "f0n_forward": ("F0", "N"),
+    "source_forward": ("har",),
+    "decoder_forward": ("audio",),
+}
+"""Names, in a reference file, of what each function takes and gives."""
+
+
+def verify(functions: Functions, reference: Path, tolerance: Tolerance) -> list[Agreement]:
+    """Run each function on the reference's inputs and compare with its outputs.
+
+    `reference` is an .npz that `reference.ReferenceRole` wrote. Raises CheckFailed naming every
+    output that is further away than `tolerance`, and figures.
+    """
+    found = []
+    with np.load(reference, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    for function, outputs in OUTPUTS.items():
+        result = functions[function](*(arrays[name] for name in INPUTS[function]))
+        values = (result,) if len(outputs) == 1 else result
+        for name, value in zip(outputs, values, strict=True):
+            limit = tolerance.source if name == "har" else tolerance.networks
+            found.append(_compare(function, name, value, arrays[name], limit))
+    missed = [agreement for agreement in found if not agreement.holds]
+    if missed:
+        figures = "; ".join(
+            f"{a.function} {a.output}: {a.error:.1e} of the peak, allowed {a.limit:.0e}"
+            for a in missed
+        )
+        raise CheckFailed(
+            f"it does not compute what PyTorch computes, so its time says nothing: {figures}"
+        )
+    return found
+
+
+def _compare(
+    function: str, name: str, value: Array, reference: Array, limit: float | None
+) -> Agreement:
+    if value.shape != reference.shape:
+        raise CheckFailed(
+            f"{function} gives {name} of shape {list(value.shape)}, PyTorch {list(reference.shape)}"
+        )
+    ours, theirs = (_spectrum(a) if name == "har" else a.astype(float) for a in (value, reference))
+    difference = np.abs(ours - theirs)
+    noise = float(np.sum(difference**2))
+    signal = float(np.sum(np.abs(theirs) ** 2))
+    return Agreement(
+        function=function,
+        output=name,
+        error=float(difference.max() / np.abs(theirs).max()),
+        snr_db=None if noise == 0 else float(10 * np.log10(signal / noise)),
+        limit=limit,
+    )
+
+
+def _spectrum(har: Array) -> Array:
+    """Complex [1, 11, L] of magnitudes and phases [1, 22, L]."""
+    return har[:, :BINS].astype(float) * np.exp(1j * har[:, BINS:].astype(float))

@@ -1,0 +1,71 @@
+"""A contender's process from inside: one role, calls in on stdin, answers out on stdout.
+
+A line of JSON each way. The first names the role; the next ones are calls of its public methods
+whose arguments and results JSON can say.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from ..cli.console import plain
+from ..errors import InputError, KokoroError
+
+ROLES: Mapping[str, str] = {
+    "ours": ".ours:OurRole",
+    "kernels": ".kernels:KernelRole",
+    "reference": ".peers.reference:ReferenceRole",
+    "pytorch": ".peers.contender:PeerRole",
+    "torch.compile": ".peers.contender:PeerRole",
+    "onnxruntime": ".peers.contender:PeerRole",
+    "openvino": ".peers.contender:PeerRole",
+    "openvino-bf16": ".peers.contender:PeerRole",
+}
+"""Module and class of each role. Made with `(role, threads, **options)`."""
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    answers = _take_stdout()
+    role: Any = None
+    for line in sys.stdin:
+        message = json.loads(line)
+        try:
+            if role is None:
+                role = _make(message)
+                result = None
+            else:
+                result = _call(role, message["call"], message["with"])
+            answer = {"result": plain(result)}
+        except KokoroError as error:
+            answer = {"fault": type(error).__name__, "message": str(error)}
+        except Exception as error:  # noqa: BLE001 -- answered, and raised where the call was made
+            traceback.print_exc()
+            first = next(iter(str(error).strip().splitlines()), "no message")
+            answer = {"fault": type(error).__name__, "message": first}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+def _make(message: Mapping[str, Any]) -> Any:
+    module, _, name = ROLES[message["role"]].partition(":")
+    kind = getattr(importlib.import_module(module, __package__), name)
+    return kind(message["role"], message["threads"], **message["options"])
+
+
+def _call(role: Any, method: str, arguments: Mapping[str, Any]) -> Any:
+    if method.startswith("_") or not callable(getattr(role, method, None)):
+        raise InputError(f"{type(role).__name__} has no method {method!r}")
+    return getattr(role, method)(**arguments)
+
+
+def _take_stdout() -> TextIO:
+    """The real stdout; whatever else prints, libraries included, does so to stderr."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers

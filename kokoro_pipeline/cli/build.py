@@ -1,0 +1,185 @@
+"""`kokoro-pipeline build`: PyTorch weights in, an artifact out."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import ArtifactError, InputError
+from . import arguments, exit_codes
+from .command import Command, UsageError
+from .console import Console, seconds, table
+
+if TYPE_CHECKING:
+    from ..compiler.builder import BuildReport
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="the artifact folder to write"
+    )
+    parser.add_argument(
+        "--weights",
+        default="auto",
+        metavar="SPEC",
+        help=f"auto (default: {arguments.HUB_WEIGHTS}, else synthetic where the hub is not "
+        "reached), "
+        f"{arguments.HUB_WEIGHTS}, synthetic, or a folder in the hub's layout",
+    )
+    arguments.add_synthetic_seed(parser)
+    parser.add_argument(
+        "--target", default="llvm", metavar="KIND", help="what to compile for (default: llvm)"
+    )
+    parser.add_argument(
+        "--mcpu",
+        metavar="CPU",
+        help="LLVM name of the CPU to compile for (default: this machine's)",
+    )
+    parser.add_argument(
+        "--opt",
+        type=int,
+        metavar="LEVEL",
+        help="0 plain legalization, 1 direct kernels, 2 fast algorithms (default: the highest)",
+    )
+    parser.add_argument(
+        "--components",
+        type=arguments.names,
+        metavar="NAME,…",
+        help="compile these functions only; such an artifact is for work on the compiler",
+    )
+    parser.add_argument("--force", action="store_true", help="replace an existing output")
+    parser.add_argument(
+        "--no-validate",
+        dest="validate",
+        action="store_false",
+        help="skip the short comparison with PyTorch that ends a build",
+    )
+    parser.add_argument(
+        "--debug-dump", type=Path, metavar="D", help="write the module after every pass into D"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be built, check it, build nothing"
+    )
+    arguments.add_json(parser)
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    """Build, and say where the time went."""
+    if args.output is None and not args.dry_run:
+        raise UsageError("where to? give -o DIR")
+    if args.dry_run:
+        return _dry_run(args, console)
+    report = build_artifact(args, console)
+    if args.json:
+        console.json(
+            {
+                "path": report.path,
+                "synthetic": report.manifest.weights.synthetic,
+                "stages": [{"name": name, "seconds": spent} for name, spent in report.stages],
+                "manifest": report.manifest.to_json(),
+            }
+        )
+    else:
+        console.data(summary(report))
+    return exit_codes.OK
+
+
+def build_artifact(args: argparse.Namespace, console: Console) -> BuildReport:
+    """Call the builder with what the command line says, and be loud about synthetic weights."""
+    from ..compiler.builder import build
+
+    report = build(
+        weights=args.weights,
+        target=args.target,
+        output=args.output,
+        mcpu=args.mcpu,
+        opt=args.opt,
+        components=args.components,
+        force=args.force,
+        validate=args.validate,
+        debug_dump=args.debug_dump,
+        seed=args.seed,
+        progress=console.progress,
+    )
+    if report.manifest.weights.synthetic:
+        console.warn(_synthetic(args))
+    return report
+
+
+def summary(report: BuildReport) -> str:
+    """Where the artifact is and where the time went."""
+    total = sum(spent for _, spent in report.stages)
+    rows = [
+        (name, seconds(spent), f"{spent / total:4.0%}" if total else "")
+        for name, spent in report.stages
+    ]
+    return f"{report.path}\n{table([*rows, ('total', seconds(total), '')], indent='  ')}"
+
+
+def _synthetic(args: argparse.Namespace) -> str:
+    """What must be said of an artifact without the real weights."""
+    why = "were asked for" if args.weights == "synthetic" else "are what could be had"
+    return (
+        f"SYNTHETIC WEIGHTS {why}: this artifact computes and does NOT SPEAK. "
+        "For speech, with the hub in reach: "
+        f"kokoro-pipeline build --weights {arguments.HUB_WEIGHTS} -o {args.output} --force"
+    )
+
+
+def _dry_run(args: argparse.Namespace, console: Console) -> int:
+    """Say what a build would do, and fail where it would fail at once; reads no weights."""
+    from ..compiler.linking import find_linker
+    from ..compiler.pipeline import OPT_LEVELS
+    from ..compiler.target import resolve_target
+    from ..runtime.synthesizer import FUNCTIONS
+
+    opt = max(OPT_LEVELS) if args.opt is None else args.opt
+    if opt not in OPT_LEVELS:
+        levels = "; ".join(f"{level}: {words}" for level, words in OPT_LEVELS.items())
+        raise InputError(f"unknown --opt {opt}: the levels are {levels}")
+    components = args.components or FUNCTIONS
+    unknown = [name for name in components if name not in FUNCTIONS]
+    if unknown:
+        raise InputError(f"no component {', '.join(unknown)}: there are {', '.join(FUNCTIONS)}")
+    if args.output is not None and args.output.exists() and not args.force:
+        raise ArtifactError(f"{args.output} exists: choose another -o, or replace it with --force")
+    target = resolve_target(args.target, args.mcpu).info
+    linker = find_linker()
+    plan = {
+        "output": args.output,
+        "weights": args.weights,
+        "target": target,
+        "opt_level": opt,
+        "components": components,
+        "linker": linker.name,
+        "validate": args.validate,
+    }
+    if args.json:
+        console.json(plan)
+        return exit_codes.OK
+    console.data(
+        table(
+            [
+                ("output", str(args.output or "none given (-o DIR)")),
+                ("weights", args.weights),
+                ("target", f"{target.kind}, {target.mcpu}"),
+                ("features", " ".join(target.features) or "none beyond the architecture's own"),
+                ("opt level", f"{opt}: {OPT_LEVELS[opt]}"),
+                ("components", " ".join(components)),
+                ("linker", linker.name),
+                ("validate", "yes" if args.validate else "no"),
+            ]
+        )
+    )
+    return exit_codes.OK
+
+
+COMMAND = Command(
+    name="build",
+    summary="build an artifact from PyTorch weights",
+    configure=configure,
+    run=run,
+    epilog="Needs the extra `build`: pip install 'tvm-kokoro[build]'.",
+)

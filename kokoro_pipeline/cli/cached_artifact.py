@@ -1,0 +1,117 @@
+"""The artifact that `say` speaks with when given none: built once, found in the cache later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import __version__
+from ..errors import ArtifactError
+from . import arguments
+from .console import Console
+
+if TYPE_CHECKING:
+    from ..artifact.manifest import Manifest
+
+AUTO = "auto"
+SYNTHETIC = "synthetic"
+
+Builder = Callable[[str, Path, Console], object]
+"""(weights, output, console): build an artifact at output, replacing a damaged one there."""
+
+
+def cached_artifact(weights: str, console: Console, build: Builder | None = None) -> Path:
+    """The folder of the cached artifact for these weights, built now where there is none.
+
+    Never falls back to synthetic weights: `auto` means the real ones. An artifact of the hub's
+    weights is found by what its manifest says, so that speaking a second time needs neither network
+    nor torch. Raises EnvironmentFault where the weights cannot be had or the build's tools are
+    missing.
+    """
+    wanted = arguments.HUB_WEIGHTS if weights == AUTO else weights
+    known = _find(wanted)
+    if known is not None:
+        return known
+    from ..artifact.cache import artifact_cache_path, open_or_build
+    from ..compiler.pipeline import OPT_LEVELS
+    from ..compiler.target import host_mcpu
+    from ..weights import resolve
+
+    console.progress(f"looking for the weights {wanted}")
+    folder = resolve(wanted, progress=console.watched)
+    path = artifact_cache_path(
+        weights_sha256=folder.info.sha256,
+        target="llvm",
+        mcpu=host_mcpu(),
+        tvm=metadata.version("apache-tvm"),
+        tvm_ffi=metadata.version("apache-tvm-ffi"),
+        opt_level=max(OPT_LEVELS),
+        package_version=__version__,
+    )
+    builder = build or build_into_cache
+
+    def build_here(output: Path, damage: ArtifactError | None) -> None:
+        if damage is not None:
+            console.warn(f"the cached artifact is of no use and is built anew: {damage}")
+        builder(wanted, output, console)
+
+    artifact, built = open_or_build(
+        path,
+        build_here,
+        on_wait=lambda: console.progress("another process is building this artifact: waiting"),
+    )
+    if built:
+        console.progress(f"cached {artifact.path}")
+    return artifact.path
+
+
+def build_into_cache(weights: str, output: Path, console: Console) -> None:
+    """Build the artifact that `say` needs, for this machine."""
+    from ..compiler.builder import build
+
+    build(weights=weights, output=output, force=output.exists(), progress=console.progress)
+
+
+def _find(weights: str) -> Path | None:
+    """A cached artifact of named weights that opens here; the one using most of this CPU."""
+    if weights not in (arguments.HUB_WEIGHTS, SYNTHETIC):
+        return None  # a folder's content may have changed: only its hash names it
+    from ..artifact.cache import list_cached
+    from ..artifact.reader import open_artifact
+
+    candidates = [
+        (len(cached.manifest.target.features), cached.path)
+        for cached in list_cached()
+        if cached.manifest is not None and _made_here(cached.manifest, weights)
+    ]
+    for _, path in sorted(candidates, reverse=True):
+        try:
+            return open_artifact(path).path
+        except ArtifactError:
+            continue  # damaged, or of another machine that shares this cache: built anew
+    return None
+
+
+def _made_here(manifest: Manifest, weights: str) -> bool:
+    """Whether this package, with the TVM installed now, made the artifact from these weights."""
+    if weights == SYNTHETIC:
+        same_weights = manifest.weights.synthetic and manifest.weights.seed == 0
+    else:
+        same_weights = manifest.weights.source == weights and not manifest.weights.synthetic
+    return (
+        same_weights
+        and manifest.package_version == __version__
+        and all(
+            manifest.versions.get(name) == _installed(name)
+            for name in ("apache-tvm", "apache-tvm-ffi")
+        )
+    )
+
+
+def _installed(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

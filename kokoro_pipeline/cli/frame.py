@@ -1,0 +1,239 @@
+"""The frame around every command: parsing, exit codes, and what a failure looks like."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import KokoroError
+from . import (
+    arguments,
+    benchmark,
+    build,
+    doctor,
+    exit_codes,
+    info,
+    phonemize,
+    say,
+    validate,
+    verify,
+    voices,
+    weights,
+)
+from .command import Command, UsageError
+from .console import Console
+
+PROGRAM = "kokoro-pipeline"
+
+COMMANDS: tuple[Command, ...] = (
+    build.COMMAND,
+    say.COMMAND,
+    validate.COMMAND,
+    verify.COMMAND,
+    info.COMMAND,
+    doctor.COMMAND,
+    weights.COMMAND,
+    voices.COMMAND,
+    phonemize.COMMAND,
+    benchmark.COMMAND,
+)
+
+EXIT_CODES = """\
+exit codes: 0 done; 1 a check failed; 2 wrong usage; 3 bad input, file, network or toolchain;
+4 a defect of this program; 130 interrupted
+"""
+
+_EXTRA_OF = {
+    "torch": "build",
+    "transformers": "build",
+    "kokoro": "build",
+    "huggingface_hub": "build",
+    "misaki": "text",
+    "num2words": "text",
+    "spacy": "text",
+    "phonemizer": "text",
+    "espeakng_loader": "text",
+    "soundfile": "audio",
+    "onnx": "bench",
+    "onnxruntime": "bench",
+    "openvino": "bench",
+    "matplotlib": "bench",
+}
+"""The extra that brings a module which a command may find missing."""
+
+_BASE_DISTRIBUTION_OF = {"tvm": "apache-tvm", "tvm_ffi": "apache-tvm-ffi", "numpy": "numpy"}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line (default: the process's) and return its exit code; no SystemExit."""
+    parser = make_parser()
+    _speak_utf8()
+    try:
+        args = parser.parse_args(argv)
+    except SystemExit as end:
+        # argparse has printed help, the version or the usage.
+        return end.code if isinstance(end.code, int) else exit_codes.USAGE
+    console = Console(debug=args.debug)
+    with warnings.catch_warnings():
+        _show_our_warnings(console)
+        code = _run(args, console)
+    _leave_stdout_quietly()
+    return code
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of everything: `args.command` is the Command, `args.parser` its own parser."""
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Kokoro-82M through Apache TVM: build with PyTorch, speak without it.",
+        epilog=EXIT_CODES,
+        formatter_class=_wide_help,
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    parser.add_argument(
+        "--debug", action="store_true", help="show tracebacks and every library's warnings"
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        sub = commands.add_parser(
+            command.name,
+            help=command.summary,
+            description=command.description
+            or f"{command.summary[0].upper()}{command.summary[1:]}.",
+            epilog=command.epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        arguments.add_debug(sub)
+        command.configure(sub)
+        sub.set_defaults(command=command, parser=sub)
+    return parser
+
+
+def _wide_help(prog: str) -> argparse.HelpFormatter:
+    """Help whose first column holds the longest command's name."""
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=30)
+
+
+def _run(args: argparse.Namespace, console: Console) -> int:
+    """Run the chosen command and turn what it raises into one line and an exit code."""
+    command: Command = args.command
+    try:
+        code = command.run(args, console)
+        console.stdout.flush()  # a full disk or a closed pipe shows here at the latest
+        return code
+    except BrokenPipeError:
+        return exit_codes.PIPE_CLOSED
+    except UsageError as error:
+        args.parser.print_usage(console.stderr)
+        console.error(str(error))
+        return exit_codes.USAGE
+    except KeyboardInterrupt:
+        console.error("interrupted")
+        return exit_codes.INTERRUPTED
+    except KokoroError as error:
+        return _fail(console, str(error), error.exit_code)
+    except ModuleNotFoundError as error:
+        remedy = _missing_module(error)
+        if remedy is not None:
+            return _fail(console, remedy, exit_codes.BAD_INPUT)
+        return _internal(console, error)
+    except ImportError as error:
+        # There and not loadable: a broken installation, unless the broken thing is this package.
+        if (error.name or "").startswith("kokoro_pipeline"):
+            return _internal(console, error)
+        return _fail(
+            console, f"{error} (`{PROGRAM} doctor` checks the installation)", exit_codes.BAD_INPUT
+        )
+    except OSError as error:
+        return _fail(console, _os_error(error), exit_codes.BAD_INPUT)
+    except MemoryError:
+        return _fail(console, "this machine has not enough free memory", exit_codes.BAD_INPUT)
+    except Exception as error:  # noqa: BLE001 -- the outermost frame: what is left is a defect
+        return _internal(console, error)
+
+
+def _fail(console: Console, message: str, code: int) -> int:
+    if console.debug:
+        traceback.print_exc(file=console.stderr)
+    console.error(message)
+    return code
+
+
+def _internal(console: Console, error: Exception) -> int:
+    first_line = next(iter(str(error).strip().splitlines()), "no message")
+    what = f"{type(error).__name__}: {first_line}"
+    hint = "please report it" if console.debug else "rerun with --debug for the traceback"
+    return _fail(console, f"{what} (this is a bug in {PROGRAM}; {hint})", exit_codes.INTERNAL)
+
+
+def _missing_module(error: ModuleNotFoundError) -> str | None:
+    """How to install the missing module; None where no installation could lack it."""
+    root = (error.name or "").partition(".")[0]
+    if root in _EXTRA_OF:
+        return (
+            f"this needs the Python package {root!r}, which is not installed: "
+            f"pip install 'tvm-kokoro[{_EXTRA_OF[root]}]'"
+        )
+    if root in _BASE_DISTRIBUTION_OF:
+        return (
+            f"the Python package {root!r} is not installed: "
+            f"pip install {_BASE_DISTRIBUTION_OF[root]} (`{PROGRAM} doctor` checks everything)"
+        )
+    return None
+
+
+def _os_error(error: OSError) -> str:
+    parts = [str(part) for part in (error.filename, error.filename2) if part is not None]
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{' -> '.join(parts)}: {reason}" if parts else reason
+
+
+def _show_our_warnings(console: Console) -> None:
+    """Say this project's warnings on stderr, a line each, and others' only with --debug."""
+    root = Path(__file__).resolve().parent.parent
+    ours = (str(root) + os.sep, str(root.with_name("tvm_kokoro_ext")) + os.sep)
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: Any = None,
+        line: str | None = None,
+    ) -> None:
+        from_us = filename.startswith(ours) or category.__module__.partition(".")[0] in (
+            "kokoro_pipeline",
+            "tvm_kokoro_ext",
+        )
+        if from_us:
+            console.warn(str(message))
+        elif console.debug:
+            console.warn(f"{filename}:{lineno}: {category.__name__}: {message}")
+
+    warnings.simplefilter("default")
+    warnings.showwarning = show
+
+
+def _speak_utf8() -> None:
+    """Data is UTF-8 whatever the locale: phonemes have no form in most other encodings."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _leave_stdout_quietly() -> None:
+    """Drop what stdout does not take: else the interpreter's last flush would raise once more."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)

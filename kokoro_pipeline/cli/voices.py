@@ -1,0 +1,104 @@
+"""`kokoro-pipeline voices`: the voices there are, and whether a voice file is one."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from . import arguments, exit_codes
+from .command import Command, UsageError
+from .console import Console, table
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--artifact", type=Path, metavar="DIR", help="list an artifact's voices")
+    source.add_argument(
+        "--weights",
+        metavar="SPEC",
+        help=f"list the voices of weights: {arguments.HUB_WEIGHTS}, synthetic, or a folder",
+    )
+    parser.add_argument(
+        "--check",
+        action="append",
+        default=[],
+        metavar="VOICE",
+        help="load a voice file (.npy, .bin, .pt), or with --artifact a name or blend, and say "
+        "what it is; may be given several times",
+    )
+    arguments.add_json(parser)
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    """List voices, check voices, or both. A voice that cannot be used ends in its error, exit 3."""
+    if args.artifact is None and args.weights is None and not args.check:
+        raise UsageError("whose voices? give --artifact DIR, --weights SPEC or --check FILE")
+    listed = _listed(args, console)
+    checked = [_check(voice, args.artifact) for voice in args.check]
+    if args.json:
+        console.json({"voices": listed, "checked": checked})
+        return exit_codes.OK
+    if listed:
+        console.data("\n".join(listed))
+    if checked:
+        console.data(
+            table(
+                (
+                    found["voice"],
+                    "ok",
+                    f"{found['dtype']} {found['shape']}",
+                    f"rms {found['rms']:.3f}",
+                )
+                for found in checked
+            )
+        )
+    return exit_codes.OK
+
+
+def _listed(args: argparse.Namespace, console: Console) -> list[str]:
+    """Names of the voices that --artifact or --weights has; none without either."""
+    if args.artifact is not None:
+        from ..artifact.reader import read_artifact
+
+        return list(read_artifact(args.artifact).manifest.voices)
+    if args.weights is not None:
+        from ..voices import list_voices
+
+        return list_voices(_weights_folder(args.weights, console))
+    return []
+
+
+def _weights_folder(spec: str, console: Console) -> Path:
+    """A local folder as it is, which needs no torch; other weights as `build` finds them."""
+    if Path(spec).is_dir():
+        return Path(spec)
+    from ..weights import resolve
+
+    return resolve(spec, progress=console.watched).path
+
+
+def _check(voice: str, artifact: Path | None) -> dict[str, Any]:
+    """Load a voice as `say` would; its errors are the answer where it is none."""
+    import numpy as np
+
+    from ..voices import load_voice
+
+    # Without an artifact no name is known; a file is looked up as given.
+    directory = Path() if artifact is None else artifact / "voices"
+    pack = load_voice(voice, directory)
+    return {
+        "voice": voice,
+        "dtype": str(pack.dtype),
+        "shape": pack.shape,
+        "rms": float(np.sqrt(np.mean(np.square(pack, dtype=np.float64)))),
+    }
+
+
+COMMAND = Command(
+    name="voices",
+    summary="list voices, or check a voice file",
+    configure=configure,
+    run=run,
+)

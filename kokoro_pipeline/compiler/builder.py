@@ -1,0 +1,264 @@
+"""`build`: weights in, an artifact folder out, in stages that say where the time went."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+import kokoro_pipeline
+import tvm_kokoro_ext
+
+from ..artifact.disk import writing
+from ..artifact.manifest import (
+    CONFIG_NAME,
+    LIBRARY_NAMES,
+    PARAMETERS_NAME,
+    VOICES_FOLDER,
+    FunctionSpec,
+    Manifest,
+    ParameterSpec,
+    TensorSpec,
+)
+from ..artifact.parameters import write_parameters
+from ..artifact.reader import Artifact
+from ..artifact.writer import ArtifactWriter
+from ..errors import CheckFailed, InputError
+from ..model.components import COMPONENT_NAMES, SIGNATURES, make_components
+from ..passes.merge_components import merge_components
+from ..voices import write_voice
+from ..weights import WeightsFolder, load_model, load_voices, resolve
+from .exporting import export_component
+from .importing import import_program
+from .linking import export_library, find_linker
+from .parameters import PARAMETER_NAMES, ParameterTable
+from .pipeline import OPT_LEVELS, generate_code, phases, run_phases
+from .target import BuildTarget, resolve_target
+
+Progress = Callable[[str], None]
+
+_VERSIONED = ("apache-tvm", "apache-tvm-ffi", "torch", "kokoro", "transformers", "numpy")
+
+
+class SyntheticWeightsWarning(UserWarning):
+    """The real weights could not be had: what is being built computes and does not speak."""
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """A finished build: where it is, its stages with their seconds, its manifest."""
+
+    path: Path
+    stages: tuple[tuple[str, float], ...]
+    manifest: Manifest
+
+
+@dataclass
+class _Stages:
+    """Times the stages of a build, and says each one as it starts."""
+
+    progress: Progress
+    finished: list[tuple[str, float]] = field(default_factory=list)
+
+    @contextmanager
+    def stage(self, name: str, detail: str = "") -> Iterator[None]:
+        self.progress(f"{name}{': ' if detail else ''}{detail}")
+        started = time.perf_counter()
+        yield
+        self.finished.append((name, time.perf_counter() - started))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a build was asked for, checked."""
+
+    target: BuildTarget
+    opt_level: int
+    components: tuple[str, ...]
+
+
+def build(
+    weights: str = "auto",
+    target: str = "llvm",
+    output: str | Path = "kokoro",
+    *,
+    mcpu: str | None = None,
+    opt: int | None = None,
+    components: Sequence[str] | None = None,
+    force: bool = False,
+    validate: bool = True,
+    debug_dump: Path | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> BuildReport:
+    """Build an artifact folder from weights.
+
+    `weights`: "auto" (the hub or its cache, else the synthetic stand-in), "hexgrad/Kokoro-82M",
+    "synthetic" (of `seed`), or a folder in the hub's layout. `mcpu`: an LLVM CPU name, by default
+    this machine's. `opt`: one of `OPT_LEVELS`, by default the highest. `components`: some of the
+    six functions, by default all. `validate` ends the build with a short comparison with PyTorch,
+    whose figures go into the manifest. `debug_dump`: a folder for the module after every phase.
+
+    Raises InputError for an option that is not known or weights that do not fit the model,
+    ArtifactError where the output exists (and `force` is not given) or another build holds it,
+    EnvironmentFault where the hub, the linker or the disk fails, CheckFailed where the validation
+    misses a tolerance; then nothing is left.
+    """
+    plan = _check(target, mcpu, opt, components)
+    linker = find_linker()
+    stages = _Stages(progress or (lambda _text: None))
+    with ArtifactWriter(Path(output), force) as writer:
+        if debug_dump is not None:
+            with writing(debug_dump):
+                debug_dump.mkdir(parents=True, exist_ok=True)
+        with stages.stage("weights", weights):
+            # Bars only where somebody looks.
+            folder = resolve(weights, seed=seed, progress=sys.stderr.isatty())
+            if folder.fallback_reason is not None:
+                warnings.warn(
+                    _fallback(folder.fallback_reason), SyntheticWeightsWarning, stacklevel=2
+                )
+            model = load_model(folder)
+        parameters = ParameterTable()
+        modules = []
+        for component in make_components(model, plan.components):
+            with stages.stage(f"export {component.name}"):
+                program = export_component(component)
+                modules.append(import_program(program, component.name, parameters))
+        with stages.stage("lower", OPT_LEVELS[plan.opt_level]):
+            module = run_phases(
+                merge_components(modules),
+                phases(plan.opt_level, plan.target.tvm, parameters, plan.components),
+                plan.target.tvm,
+                debug_dump,
+            )
+        with stages.stage("compile", plan.target.mcpu):
+            executable = generate_code(module, plan.target.tvm)
+        with stages.stage("link", linker.name):
+            export_library(executable, writer.directory / LIBRARY_NAMES[0], linker)
+        with stages.stage("write parameters"):
+            functions = _write_data(writer.directory, folder, module, parameters, plan.components)
+        manifest = _manifest(plan, folder, functions)
+        if validate:
+            with stages.stage("validate"):
+                figures = _validate(writer.preview(manifest), folder, stages.progress)
+                manifest = _manifest(plan, folder, functions, figures)
+        with stages.stage("hash and commit"):
+            path = writer.commit(manifest)
+    # Read again: the file on disk, not what was meant to be written, is what the report describes.
+    written = kokoro_pipeline.artifact.reader.read_artifact(path)
+    return BuildReport(path, tuple(stages.finished), written.manifest)
+
+
+def _fallback(reason: str) -> str:
+    return (
+        f"building with SYNTHETIC weights, which do NOT SPEAK: {reason}. "
+        "For speech, with the hub in reach: kokoro-pipeline build --weights hexgrad/Kokoro-82M"
+    )
+
+
+def _check(
+    target: str, mcpu: str | None, opt: int | None, components: Sequence[str] | None
+) -> _Plan:
+    opt_level = max(OPT_LEVELS) if opt is None else opt
+    if opt_level not in OPT_LEVELS:
+        known = "; ".join(f"{level}: {what}" for level, what in OPT_LEVELS.items())
+        raise InputError(f"unknown --opt {opt_level}: the levels are {known}")
+    wanted = COMPONENT_NAMES if components is None else tuple(components)
+    unknown = [name for name in wanted if name not in COMPONENT_NAMES]
+    if unknown or not wanted:
+        raise InputError(
+            f"unknown component {', '.join(unknown) or '(none given)'}: "
+            f"the six are {', '.join(COMPONENT_NAMES)}"
+        )
+    # In their own order, each once.
+    ordered = tuple(name for name in COMPONENT_NAMES if name in wanted)
+    return _Plan(resolve_target(target, mcpu), opt_level, ordered)
+
+
+def _write_data(
+    directory: Path,
+    folder: WeightsFolder,
+    module: tvm.IRModule,
+    table: ParameterTable,
+    components: Sequence[str],
+) -> dict[str, FunctionSpec]:
+    """Write parameters, configuration and voices; say what each function takes and gives."""
+    needed = {name: _parameter_names(module[name]) for name in components}
+    # Each once, in the order of use: what a function reads lies together.
+    unique = dict.fromkeys(name for names in needed.values() for name in names)
+    arrays: Iterator[tuple[str, np.ndarray]] = ((name, table[name]) for name in unique)
+    specs = {spec.name: spec for spec in write_parameters(directory / PARAMETERS_NAME, arrays)}
+    (directory / CONFIG_NAME).write_bytes((folder.path / "config.json").read_bytes())
+    voices = directory / VOICES_FOLDER
+    voices.mkdir()
+    for name, pack in load_voices(folder).items():
+        write_voice(voices / f"{name}.npy", pack)
+    return {
+        name: _function_spec(name, [specs[parameter] for parameter in names])
+        for name, names in needed.items()
+    }
+
+
+def _parameter_names(function: relax.Function) -> list[str]:
+    return [str(name) for name in function.attrs[PARAMETER_NAMES]]
+
+
+def _function_spec(name: str, parameters: list[ParameterSpec]) -> FunctionSpec:
+    signature = SIGNATURES[name]
+
+    def tensors(named: dict[str, tuple[str, tuple[int | str, ...]]]) -> tuple[TensorSpec, ...]:
+        return tuple(TensorSpec(tensor, dtype, shape) for tensor, (dtype, shape) in named.items())
+
+    return FunctionSpec(tensors(signature.inputs), tensors(signature.outputs), tuple(parameters))
+
+
+def _manifest(
+    plan: _Plan,
+    folder: WeightsFolder,
+    functions: dict[str, FunctionSpec],
+    validation: dict[str, Any] | None = None,
+) -> Manifest:
+    return Manifest(
+        package_version=kokoro_pipeline.__version__,
+        weights=folder.info,
+        versions={name: metadata.version(name) for name in _VERSIONED},
+        target=plan.target.info,
+        opt_level=plan.opt_level,
+        functions=functions,
+        fixes={fix.id: fix.state.value for fix in tvm_kokoro_ext.status()},
+        validation=validation or {},
+    )
+
+
+def _validate(artifact: Artifact, folder: WeightsFolder, progress: Progress) -> dict[str, Any]:
+    """The figures of the short validation of an artifact that is not committed yet."""
+    from ..runtime.synthesizer import Synthesizer
+    from ..validation import select_cases, validate_functions
+
+    level = artifact.manifest.opt_level
+    with Synthesizer(artifact) as synthesizer:
+        report = validate_functions(
+            synthesizer.functions,
+            folder,
+            select_cases(level, "short"),
+            artifact=str(artifact.path),
+            opt_level=level,
+            progress=progress,
+        )
+    if not report.passed:
+        raise CheckFailed(
+            f"the compiled functions miss a tolerance, and nothing was written:\n{report}\n"
+            "bisect with --opt 0, or keep the artifact for a look with --no-validate"
+        )
+    return report.summary()

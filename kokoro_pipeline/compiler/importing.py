@@ -1,0 +1,54 @@
+"""ExportedProgram -> Relax, by the stock importer with the fixes of `tvm_kokoro_ext` active."""
+
+from __future__ import annotations
+
+import tvm
+from torch.export import ExportedProgram
+from tvm.relax.frontend.torch import from_exported_program
+
+import tvm_kokoro_ext
+
+from .converters import convert_map
+from .parameters import PARAMETER_NAMES, ParameterTable
+
+
+def import_program(program: ExportedProgram, name: str, parameters: ParameterTable) -> tvm.IRModule:
+    """Import a program as the Relax function `name`; its weights go into `parameters`.
+
+    The function takes the program's inputs, then its parameters, whose names in the table
+    (`name/qualified.torch.name`) its attribute `kokoro.parameters` lists in order.
+    """
+    tvm_kokoro_ext.activate()
+    module = from_exported_program(
+        program,
+        keep_params_as_input=True,
+        unwrap_unit_return_tuple=True,
+        custom_convert_map=convert_map(),
+        run_ep_decomposition=False,
+    )
+    function = module["main"]
+    n_inputs = int(function.attrs["num_input"])
+    arrays = dict(program.named_parameters())
+    if len(function.params) != n_inputs + len(arrays):
+        raise RuntimeError(
+            f"{name}: the importer made {len(function.params)} arguments of {n_inputs} inputs "
+            f"and {len(arrays)} parameters"
+        )
+    by_argument = {
+        spec.arg.name: spec.target for spec in program.graph_signature.input_specs if spec.target
+    }
+    names = []
+    for variable in function.params[n_inputs:]:
+        target = by_argument[variable.name]
+        names.append(parameters.add(f"{name}/{target}", arrays[target].detach().numpy()))
+    function = (
+        function.without_attr("params")
+        .with_attr("global_symbol", name)
+        .with_attr(PARAMETER_NAMES, names)
+    )
+    functions = {
+        global_var: other
+        for global_var, other in module.functions.items()
+        if global_var.name_hint != "main"
+    }
+    return tvm.IRModule({**functions, tvm.ir.GlobalVar(name): function}, attrs=module.attrs)

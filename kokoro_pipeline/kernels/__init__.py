@@ -1,0 +1,1 @@
+"""Kernels as tirx PrimFuncs: symbolic in length, written once for every vector width."""

@@ -1,0 +1,265 @@
+"""Direct convolution at a matrix product's speed: the loops of conv1d, linear, transposed conv.
+
+Activations are rows of channels (NWC). An output row reads a window of the input that consists of
+`segments` runs of `length` consecutive floats, `segment_stride` apart: one run of K*CI when the
+taps are adjacent, K runs of CI under a dilation. Then
+
+    total[t, c] = bias[c] + sum_{s, j} X[t * row_stride + s * segment_stride + j] * W[s, j, c]
+
+is computed in a register tile of rows x vectors (lanes are output channels c), with the reduction
+cut in chunks of at most `CHUNK` terms. A chunk is summed in registers from zero and then added to
+the total: its weights stay in the cache for all rows of the block, and the rounding error grows
+with the square root of the chunk and of the number of chunks, not of the whole reduction.
+
+The order of an output's additions depends neither on the number of threads nor on its row's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .sums import Sums
+from .vector import (
+    Buffer,
+    Expr,
+    T,
+    Tile,
+    VectorTarget,
+    bind,
+    ceil_div,
+    copy_range,
+    div,
+    i64,
+    maximum,
+    minimum,
+    mod,
+    zero_range,
+)
+
+CHUNK = 256
+SCRATCH_BYTES = 256 * 1024
+TASKS = 32  # below this many row blocks, output channels are spread over tasks too
+TASK_TERMS = 1 << 16  # a few microseconds of work
+
+
+@dataclass(frozen=True)
+class Window:
+    """What one output row reads: see the module's docstring. All in floats."""
+
+    segments: int
+    length: int
+    segment_stride: int
+    row_stride: int
+
+    @classmethod
+    def of_taps(cls, channels: int, taps: int, dilation: int, stride: int) -> Window:
+        if dilation == 1:
+            return cls(1, taps * channels, taps * channels, stride * channels)
+        return cls(taps, channels, dilation * channels, stride * channels)
+
+    @property
+    def terms(self) -> int:
+        return self.segments * self.length
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Output channels in panels of `width`: weights [1 + terms, width] each, the bias first."""
+
+    channels: int
+    tile: Tile
+    lanes: int
+
+    @classmethod
+    def of(cls, target: VectorTarget, channels: int) -> Panels:
+        return cls(channels, target.tile(channels), target.lanes)
+
+    @property
+    def width(self) -> int:
+        return self.tile.vectors * self.lanes
+
+    @property
+    def count(self) -> int:
+        return -(-self.channels // self.width)
+
+    def shape(self, terms: int) -> tuple[int, int]:
+        return self.count, (1 + terms) * self.width
+
+    def pack(self, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+        """weight [channels, terms], bias [channels] -> float32 [count, (1 + terms) * width]."""
+        channels, terms = weight.shape
+        padded = np.zeros((self.count * self.width, 1 + terms), np.float32)
+        padded[:channels, 1:] = weight
+        if bias is not None:
+            padded[:channels, 0] = bias
+        panels = padded.reshape(self.count, self.width, 1 + terms).transpose(0, 2, 1)
+        return np.ascontiguousarray(panels).reshape(self.shape(terms))
+
+
+def block_rows(panels: Panels, row_bytes: int) -> int:
+    """Rows of a task: enough to reuse each chunk of weights, few enough to stay in the L2 cache."""
+    rows = min(96, max(48, SCRATCH_BYTES // max(row_bytes, 1)))
+    return -(-rows // panels.tile.rows) * panels.tile.rows
+
+
+def emit_tasks(
+    panels: Panels,
+    window: Window,
+    batch: Expr,
+    rows: Expr,
+    block: int,
+    body: Callable[[Expr, Expr, Expr, Expr, Expr], None],
+) -> None:
+    """Parallel loop over (panel group, batch, row block).
+
+    Panels are taken apart as far as `TASKS` asks, but not below `TASK_TERMS` multiply-adds each.
+    The body gets: batch index, first row, number of rows, first panel, panel after the last.
+    """
+    blocks = bind(ceil_div(rows, block))
+    per_group = batch * blocks
+    wanted = bind(maximum(minimum(div(i64(TASKS - 1), maximum(per_group, 1)) + 1, panels.count), 1))
+    panel_terms = minimum(rows, block) * (window.terms * panels.width)
+    least = bind(div(i64(TASK_TERMS), maximum(panel_terms, 1)) + 1)
+    spread = bind(div(i64(panels.count - 1) + wanted, wanted))
+    each = bind(minimum(maximum(spread, least), panels.count))
+    groups = bind(div(i64(panels.count - 1) + each, each))
+    with T.parallel(i64(0), groups * per_group) as task:
+        group = bind(div(task, per_group))
+        rest = bind(mod(task, per_group))
+        b = bind(div(rest, blocks))
+        first = bind(mod(rest, blocks) * block)
+        body(
+            b,
+            first,
+            bind(minimum(rows - first, block)),
+            bind(group * each),
+            bind(minimum(group * each + each, panels.count)),
+        )
+
+
+def emit_window_copy(
+    target: VectorTarget,
+    scratch: Buffer,
+    source: Buffer,
+    base: Expr,
+    size: Expr,
+    start: Expr,
+    count: Expr,
+) -> None:
+    """scratch[0:count] = source[base + start ...], with zeros outside of [0, size)."""
+    head = bind(minimum(maximum(i64(0) - start, 0), count))
+    tail = bind(maximum(minimum(size - start, count), head))
+    zero_range(target, scratch, i64(0), head)
+    copy_range(target, scratch, head, source, base + start + head, bind(tail - head))
+    zero_range(target, scratch, tail, count)
+
+
+def emit_panel(
+    target: VectorTarget,
+    panels: Panels,
+    window: Window,
+    x: Buffer,
+    x_base: Expr,
+    w: Buffer,
+    panel: Expr,
+    total: Buffer,
+    rows: Expr,
+) -> None:
+    """total[0:rows, 0:width] = bias + X windows * W, for one panel."""
+    width, lanes, vectors = panels.width, panels.lanes, panels.tile.vectors
+    w_base = bind(panel * ((1 + window.terms) * width))
+    with T.serial(i64(0), rows) as t:
+        for v in range(vectors):
+            target.store(total, t * width + v * lanes, target.load(w, w_base + v * lanes))
+
+    parts = -(-window.length // CHUNK)
+    part = -(-window.length // parts)
+    together = max(1, CHUNK // window.length) if parts == 1 else 1
+    with T.serial(i64(0), i64(-(-window.segments // together))) as group:
+        segment = bind(group * together)
+        segments = minimum(window.segments - segment, together) if window.segments > 1 else i64(1)
+        with T.serial(i64(0), i64(parts)) as p:
+            offset = bind(p * part)
+            length = (
+                i64(part) if window.length % part == 0 else minimum(window.length - offset, part)
+            )
+
+            def tile(count: int, t: Expr, skip: Expr | None) -> None:
+                sums = Sums(target, Tile(count, vectors))
+                with T.serial(i64(0), segments) as s:
+                    run = bind(segment + s)
+                    xs = bind(x_base + t * window.row_stride + run * window.segment_stride + offset)
+                    ws = bind(w_base + (run * window.length + offset + 1) * width)
+                    sums.accumulate(
+                        length,
+                        lambda r, j: x[xs + j + r * window.row_stride],
+                        lambda v, j: target.load(w, ws + j * width + v * lanes),
+                    )
+
+                def flush(r: int) -> None:
+                    for v in range(vectors):
+                        at = (t + r) * width + v * lanes
+                        target.store(total, at, target.load(total, at) + sums.get(r, v))
+
+                for r in range(count):
+                    if skip is None:
+                        flush(r)
+                    else:
+                        with T.If(skip <= r), T.Then():
+                            flush(r)
+
+            # The last tile is moved back to end at the last row; the rows it shares with the tile
+            # before it are computed again, but not added again.
+            height = panels.tile.rows
+            with T.If(rows >= height):
+                with T.Then(), T.serial(i64(0), ceil_div(rows, height)) as i:
+                    t = bind(minimum(i * height, rows - height))
+                    tile(height, t, bind(i * height - t))
+                with T.Else(), T.serial(i64(0), rows) as t:
+                    tile(1, t, None)
+
+
+def emit_store(
+    target: VectorTarget,
+    panels: Panels,
+    panel: Expr,
+    total: Buffer,
+    rows: Expr,
+    y: Buffer,
+    y_base: Expr,
+    residual: Buffer | None = None,
+) -> None:
+    """y[y_base + t * channels + c] = total[t, c] for the channels of one panel that exist.
+
+    With a residual, which lies as y does, it is added.
+    """
+    width, lanes, channels = panels.width, panels.lanes, panels.channels
+
+    def copy(valid: int) -> None:
+        with T.serial(i64(0), rows) as t:
+            to = bind(y_base + t * channels + panel * width)
+            for v in range(valid // lanes):
+                value = target.load(total, t * width + v * lanes)
+                if residual is not None:
+                    value = value + target.load(residual, to + v * lanes)
+                target.store(y, to + v * lanes, value)
+            for c in range(valid // lanes * lanes, valid):
+                number = total[t * width + c]
+                if residual is not None:
+                    number = number + residual[to + c]
+                T.buffer_store(y, number, [to + c])
+
+    tail = channels - (panels.count - 1) * width
+    if tail == width:
+        copy(width)
+    elif panels.count == 1:
+        copy(tail)
+    else:
+        with T.If(panel < panels.count - 1):
+            with T.Then():
+                copy(width)
+            with T.Else():
+                copy(tail)

@@ -1,0 +1,49 @@
+"""Linear layers: Y[M, N] = X[M, K] W[N, K]^T + bias, on the tile of the direct convolution."""
+
+from __future__ import annotations
+
+import numpy as np
+from tvm import tirx
+
+from .direct import Panels, Window, block_rows, emit_panel, emit_store, emit_tasks
+from .vector import Buffer, Expr, Parameter, T, VectorTarget, bind, build_kernel, i64
+
+
+def pack_linear(
+    target: VectorTarget, weight: np.ndarray, bias: np.ndarray | None = None
+) -> np.ndarray:
+    """PyTorch's weight [N, K], bias [N] -> float32 [panels, (1 + K) * width], as `pack_conv1d`."""
+    return Panels.of(target, weight.shape[0]).pack(np.asarray(weight, np.float32), bias)
+
+
+def linear(target: VectorTarget, in_features: int, out_features: int) -> tirx.PrimFunc:
+    """Y[M, N] = X[M, K] W[N, K]^T + bias.
+
+    Arguments, all float32: X [M, K]; W as `pack_linear` gives it; Y [M, N].
+    M is any number from 1; a single row is a matrix-vector product that reads each weight once.
+    """
+    panels = Panels.of(target, out_features)
+    window = Window(1, in_features, in_features, in_features)
+    rows_all = tirx.Var("M", "int64")
+    block = block_rows(panels, 4 * in_features)
+
+    def body(x: Buffer, w: Buffer, y: Buffer) -> None:
+        def task(b: Expr, first: Expr, rows: Expr, panel_from: Expr, panel_to: Expr) -> None:
+            total = T.alloc_buffer((block * panels.width,), "float32")
+            with T.serial(i64(0), panel_to - panel_from) as i:
+                panel = bind(panel_from + i)
+                x_base, y_base = bind(first * in_features), bind(first * out_features)
+                emit_panel(target, panels, window, x, x_base, w, panel, total, rows)
+                emit_store(target, panels, panel, total, rows, y, y_base)
+
+        emit_tasks(panels, window, i64(1), rows_all, block, task)
+
+    return build_kernel(
+        f"linear_k{in_features}_n{out_features}_v{target.lanes}r{target.registers}",
+        [
+            Parameter("x", (rows_all, in_features)),
+            Parameter("w", panels.shape(window.terms)),
+            Parameter("y", (rows_all, out_features)),
+        ],
+        body,
+    )

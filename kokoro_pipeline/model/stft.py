@@ -1,0 +1,73 @@
+"""The exact short-time Fourier transform of kokoro's `TorchSTFT`, as convolutions.
+
+n_fft 20, hop 5, periodic Hann window, centred with reflection: what `torch.stft` and `torch.istft`
+compute. The one-sided spectrum has 11 bins. The imaginary parts of bins 0 and 10 are exactly 0, as
+a real FFT gives, so that `atan2(0, negative)` is +pi there.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+N_FFT = 20
+HOP = 5
+BINS = N_FFT // 2 + 1
+
+
+def _angles() -> Tensor:
+    bins = torch.arange(BINS, dtype=torch.float64)
+    samples = torch.arange(N_FFT, dtype=torch.float64)
+    return 2 * torch.pi * bins[:, None] * samples / N_FFT
+
+
+def _sines() -> Tensor:
+    sines = torch.sin(_angles())
+    sines[0] = sines[-1] = 0.0
+    return sines
+
+
+class ForwardSTFT(nn.Module):
+    """wave float64 [1, L] -> magnitude, phase float64 [1, 11, L / 5 + 1]; L is a multiple of 5."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # kokoro keeps its window in float32; the exact model is the one with that window.
+        window = torch.hann_window(N_FFT, dtype=torch.float32).double()
+        basis = torch.cat([torch.cos(_angles()), -_sines()]) * window
+        self.basis = nn.Parameter(basis[:, None], requires_grad=False)
+
+    def forward(self, wave: Tensor) -> tuple[Tensor, Tensor]:
+        length = wave.shape[1]
+        # Reflection about the first and the last sample.
+        index = (torch.arange(length + N_FFT) - N_FFT // 2).abs()
+        index = (length - 1) - ((length - 1) - index).abs()
+        spectrum = functional.conv1d(wave[:, index][:, None], self.basis, stride=HOP)
+        real, imaginary = spectrum[:, :BINS], spectrum[:, BINS:]
+        return torch.sqrt(real * real + imaginary * imaginary), torch.atan2(imaginary, real)
+
+
+class InverseSTFT(nn.Module):
+    """magnitude, phase float32 [1, 11, m + 1] -> wave float32 [1, 5 m]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        window = torch.hann_window(N_FFT, dtype=torch.float32).double()
+        # The one-sided spectrum stands for its mirror image too, but for bins 0 and 10.
+        mirror = torch.full((BINS, 1), 2.0, dtype=torch.float64)
+        mirror[0] = mirror[-1] = 1.0
+        basis = torch.cat([mirror * torch.cos(_angles()), -mirror * _sines()]) * window / N_FFT
+        self.basis = nn.Parameter(basis[:, None].float(), requires_grad=False)
+        self.envelope = nn.Parameter((window * window)[None, None].float(), requires_grad=False)
+
+    def forward(self, magnitude: Tensor, phase: Tensor) -> Tensor:
+        spectrum = torch.cat([magnitude * torch.cos(phase), magnitude * torch.sin(phase)], dim=1)
+        wave = _overlap_add(spectrum, self.basis)
+        weight = _overlap_add(torch.ones_like(magnitude[:, :1]), self.envelope)
+        return (wave / weight)[:, 0]
+
+
+def _overlap_add(columns: Tensor, basis: Tensor) -> Tensor:
+    """[1, K, m + 1] columns times basis [K, 1, N_FFT], added hop by hop, without the margins."""
+    return functional.conv_transpose1d(columns, basis, stride=HOP, padding=N_FFT // 2)

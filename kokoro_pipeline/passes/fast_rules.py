@@ -1,0 +1,141 @@
+"""Which operator becomes which fast algorithm; what none fits is left to `kernel_rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from tvm import relax, tirx
+
+from ..kernels.conv1d import Conv1d, conv1d, pack_conv1d
+from ..kernels.fft_conv1d import fft_conv1d, pack_fft_conv1d
+from ..kernels.producer import Activation, Producer
+from ..kernels.transform_conv1d import SameConv1d
+from ..kernels.vector import VectorTarget
+from ..kernels.winograd_conv1d import pack_winograd_conv1d, winograd_conv1d
+from .channels_last import Value, dimensions
+from .kernel_rules import instance_statistics, original, read_conv1d
+from .match_adain import AdaIN, match_adain
+
+if TYPE_CHECKING:
+    from .lower_to_kernels import FunctionLowering
+
+
+@dataclass(frozen=True)
+class _Algorithm:
+    """A convolution's kernel and how it wants its weight."""
+
+    recipe: str
+    kernel: Callable[[VectorTarget, SameConv1d], tirx.PrimFunc]
+    pack: Callable[..., np.ndarray]
+
+
+_WINOGRAD = _Algorithm("winograd_conv1d", winograd_conv1d, pack_winograd_conv1d)
+_FFT = _Algorithm("fft_conv1d", fft_conv1d, pack_fft_conv1d)
+
+# By taps. Fewer than these multiply too little to pay for a transform, more do not occur.
+_ALGORITHMS: Mapping[int, _Algorithm] = {3: _WINOGRAD, 7: _FFT, 11: _FFT}
+
+
+@dataclass(frozen=True)
+class _Input:
+    """What a convolution reads: rows in channels-last, and how they are made while read."""
+
+    rows: relax.Expr
+    producer: Producer
+    coefficients: tuple[relax.Expr, ...] = ()
+
+
+def _input(lowering: FunctionLowering, data: relax.Expr) -> _Input:
+    """The adaptive instance norm behind a convolution's input, or the input as it is."""
+    adain = match_adain(data, lowering.bindings)
+    if adain is None or not _in_whole_vectors(lowering.target, adain):
+        return _Input(lowering.value(data).in_last(lowering.builder), Producer())
+    x = lowering.value(adain.x)
+    rows = x.in_last(lowering.builder)
+    channels = int(dimensions(rows)[-1])
+    coefficients = [
+        *instance_statistics(lowering, x, adain.epsilon),
+        original(lowering, adain.weight),
+        original(lowering, adain.bias),
+        original(lowering, adain.style),
+    ]
+    if adain.alpha is not None:
+        alpha = original(lowering, adain.alpha)
+        coefficients.append(lowering.emit(relax.op.reshape(alpha, [channels])))
+    return _Input(rows, _producer(adain), tuple(coefficients))
+
+
+def _in_whole_vectors(target: VectorTarget, adain: AdaIN) -> bool:
+    """Whether a kernel can read through the norm: Snake has no form for the rest of a vector."""
+    return adain.alpha is None or int(adain.x.ty.shape[1]) % target.lanes == 0
+
+
+def _producer(adain: AdaIN) -> Producer:
+    if adain.alpha is not None:
+        return Producer(adain=True, activation=Activation.SNAKE)
+    if adain.slope is not None:
+        return Producer(adain=True, activation=Activation.LEAKY_RELU, slope=adain.slope)
+    return Producer(adain=True)
+
+
+def _conv1d(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) -> Value | None:
+    convolution = read_conv1d(lowering, call)
+    if convolution is None:
+        return None
+    name, geometry = convolution
+    source = _input(lowering, call.args[0])
+    epilogue = lowering.epilogue(variable, geometry.out_channels, column=True, residual=True)
+    algorithm = _algorithm(lowering.target, geometry)
+    if algorithm is not None:
+        recipe, pack = algorithm.recipe, algorithm.pack
+        conv = SameConv1d(
+            geometry.in_channels,
+            geometry.out_channels,
+            geometry.taps,
+            source.producer,
+            epilogue.residual is not None,
+        )
+        kernel = lowering.kernel(algorithm.kernel, conv)
+        numbers = [relax.prim_value(tirx.IntImm("int64", geometry.dilation))]
+    else:
+        recipe, pack, numbers = "conv1d", pack_conv1d, []
+        kernel = lowering.kernel(
+            _fused_direct, geometry, source.producer, epilogue.residual is not None
+        )
+
+    def packed(*arrays: np.ndarray) -> np.ndarray:
+        return pack(lowering.target, *arrays)
+
+    residual = epilogue.residual
+    arguments = [
+        source.rows,
+        *source.coefficients,
+        lowering.packed([name, epilogue.bias], recipe, packed),
+        *([residual.in_last(lowering.builder)] if residual is not None else []),
+        *numbers,
+    ]
+    batch, length, _ = dimensions(source.rows)
+    shape = [batch, geometry.out_length(length), geometry.out_channels]
+    return lowering.finish(epilogue, Value(last=lowering.call(kernel, arguments, shape)))
+
+
+def _algorithm(target: VectorTarget, conv: Conv1d) -> _Algorithm | None:
+    """The transform that multiplies least for a convolution, if one fits."""
+    reach = conv.dilation * (conv.taps // 2)
+    same = conv.stride == 1 and (conv.pad_left, conv.pad_right) == (reach, reach)
+    whole = conv.in_channels == conv.out_channels and conv.in_channels % target.lanes == 0
+    return _ALGORITHMS.get(conv.taps) if same and whole else None
+
+
+def _fused_direct(
+    target: VectorTarget, conv: Conv1d, producer: Producer, residual: bool
+) -> tirx.PrimFunc:
+    return conv1d(target, conv, producer, residual=residual)
+
+
+FAST_RULES: Mapping[str, Callable[[FunctionLowering, relax.Var, relax.Call], Value | None]] = {
+    "relax.nn.conv1d": _conv1d,
+}

@@ -1,0 +1,128 @@
+"""How elementwise and shape operators follow the channels-last layout of their operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from tvm import relax
+
+from .channels_last import Value, dimensions
+
+if TYPE_CHECKING:
+    from .lower_to_kernels import FunctionLowering
+
+# The axis of a [B, C, L] tensor in its [B, L, C] form.
+_AXIS_IN_LAST = {0: 0, 1: 2, 2: 1, -1: 1, -2: 2, -3: 0}
+
+# Operators that act on each element alone; their operands broadcast.
+_ELEMENTWISE = (
+    "abs",
+    "add",
+    "cos",
+    "divide",
+    "exp",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "nn.gelu_tanh",
+    "nn.leakyrelu",
+    "nn.relu",
+    "power",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sqrt",
+    "subtract",
+    "tanh",
+    "where",
+)
+
+
+def _sequence(value: Value) -> bool:
+    """Whether a value is known channels-last, so that its users should be too."""
+    return value.rank == 3 and value.last is not None
+
+
+def _elementwise(
+    lowering: FunctionLowering, _variable: relax.Var, call: relax.Call
+) -> Value | None:
+    values = [lowering.value(argument) for argument in call.args]
+    if not any(_sequence(value) for value in values) or any(v.rank not in (0, 3) for v in values):
+        return None
+    arguments = [
+        value.in_last(lowering.builder) if value.rank == 3 else value.in_first(lowering.builder)
+        for value in values
+    ]
+    return Value(last=lowering.emit(relax.Call(call.op, arguments, call.attrs, call.ty_args)))
+
+
+def _permute_dims(
+    lowering: FunctionLowering, _variable: relax.Var, call: relax.Call
+) -> Value | None:
+    value = lowering.value(call.args[0])
+    axes = call.attrs.axes
+    if value.rank != 3 or axes is None or [int(axis) for axis in axes] != [0, 2, 1]:
+        return None
+    return value.swapped()
+
+
+def _concat(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
+    if not isinstance(call.args[0], relax.Tuple):
+        return None
+    values = [lowering.value(field) for field in call.args[0].fields]
+    if not any(_sequence(value) for value in values):
+        return None
+    fields = [value.in_last(lowering.builder) for value in values]
+    return Value(
+        last=lowering.emit(relax.op.concat(fields, axis=_AXIS_IN_LAST[int(call.attrs.axis)]))
+    )
+
+
+def _repeat(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
+    value = lowering.value(call.args[0])
+    if not _sequence(value) or call.attrs.axis is None:
+        return None
+    data = value.in_last(lowering.builder)
+    axis = _AXIS_IN_LAST[int(call.attrs.axis)]
+    return Value(last=lowering.emit(relax.op.repeat(data, int(call.attrs.repeats), axis)))
+
+
+def _strided_slice(
+    lowering: FunctionLowering, _variable: relax.Var, call: relax.Call
+) -> Value | None:
+    value = lowering.value(call.args[0])
+    if not _sequence(value) or not isinstance(call.args[1], relax.Tuple):
+        return None
+    axes = [_AXIS_IN_LAST[int(axis)] for axis in call.args[1].fields]
+    begin, end, *strides = (list(argument.fields) for argument in call.args[2:])
+    data = value.in_last(lowering.builder)
+    sliced = relax.op.strided_slice(
+        data, axes, begin, end, strides[0] if strides else None, call.attrs.assume_inbound
+    )
+    return Value(last=lowering.emit(sliced))
+
+
+def _take(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
+    value = lowering.value(call.args[0])
+    index = call.args[1]
+    if not _sequence(value) or call.attrs.axis is None or len(dimensions(index)) != 0:
+        return None
+    # The two axes that remain are in the same order in either layout only where one is the batch.
+    axis = int(call.attrs.axis) % 3
+    if axis == 0:
+        return None
+    data = value.in_last(lowering.builder)
+    picked = relax.op.take(data, lowering.original(index), _AXIS_IN_LAST[axis], call.attrs.mode)
+    return Value(first=lowering.emit(picked))
+
+
+LAYOUT_RULES: Mapping[str, Callable[[FunctionLowering, relax.Var, relax.Call], Value | None]] = {
+    **{f"relax.{name}": _elementwise for name in _ELEMENTWISE},
+    "relax.permute_dims": _permute_dims,
+    "relax.concat": _concat,
+    "relax.repeat": _repeat,
+    "relax.strided_slice": _strided_slice,
+    "relax.take": _take,
+}

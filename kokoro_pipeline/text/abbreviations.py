@@ -1,0 +1,269 @@
+"""Abbreviations, initials, Roman numerals and web addresses as the words that are read out."""
+
+from __future__ import annotations
+
+import re
+
+from . import numbers
+
+# Words that begin a sentence far more often than they follow an abbreviation inside one.
+_STARTERS = (
+    r"(?:The|This|That|These|Those|It|He|She|We|They|You|I|In|On|At|But|And|So|If|When|While|As|For"
+    r"|A|An|There|Then|However|What|Who|Why|How|My|Our|His|Her|Their|Its|No|Yes|Not|After|Before)"
+)
+_ENDS_SENTENCE = re.compile(rf"[\s”\")]*(?:$|[\s”\")]\s*[“\"(]?{_STARTERS}\b)")
+_CAPITAL_FOLLOWS = re.compile(r"[\s”\")]*(?:$|\s+[“\"(]?[A-Z])")
+
+# Before a name or a number; their point never ends a sentence.
+_TITLES = {
+    "Mr": "Mister",
+    "Mrs": "Mrs",
+    "Ms": "Miz",
+    "Dr": "Doctor",
+    "Prof": "Professor",
+    "Rev": "Reverend",
+    "Hon": "Honorable",
+    "Gen": "General",
+    "Col": "Colonel",
+    "Maj": "Major",
+    "Capt": "Captain",
+    "Cmdr": "Commander",
+    "Lt": "Lieutenant",
+    "Sgt": "Sergeant",
+    "Cpl": "Corporal",
+    "Gov": "Governor",
+    "Sen": "Senator",
+    "Rep": "Representative",
+    "Pres": "President",
+    "Messrs": "Messers",
+    "Mt": "Mount",
+    "Ft": "Fort",
+}
+_ROADS = {"Dr": "Drive", "St": "Street"}
+_NUMBERED = {
+    "No": "number",
+    "Nos": "numbers",
+    "Fig": "figure",
+    "Figs": "figures",
+    "Vol": "volume",
+    "Ch": "chapter",
+    "Sec": "section",
+    "Art": "article",
+    "Eq": "equation",
+    "p": "page",
+    "pp": "pages",
+    "Ext": "extension",
+    "Apt": "apartment",
+}
+_MONTHS = {
+    "Jan": "January",
+    "Feb": "February",
+    "Mar": "March",
+    "Apr": "April",
+    "Jun": "June",
+    "Jul": "July",
+    "Aug": "August",
+    "Sep": "September",
+    "Sept": "September",
+    "Oct": "October",
+    "Nov": "November",
+    "Dec": "December",
+}
+_DAYS = {
+    "Mon": "Monday",
+    "Tue": "Tuesday",
+    "Tues": "Tuesday",
+    "Wed": "Wednesday",
+    "Thu": "Thursday",
+    "Thur": "Thursday",
+    "Thurs": "Thursday",
+    "Fri": "Friday",
+    "Sat": "Saturday",
+    "Sun": "Sunday",
+}
+# Anywhere; their point may also end the sentence.
+_WORDS = {
+    **_MONTHS,
+    **_DAYS,
+    "etc": "etc",
+    "vs": "versus",
+    "approx": "approximately",
+    "dept": "department",
+    "est": "established",
+    "govt": "government",
+    "Inc": "Incorporated",
+    "Ltd": "Limited",
+    "Co": "Company",
+    "Corp": "Corporation",
+    "Bros": "Brothers",
+    "Jr": "Junior",
+    "Sr": "Senior",
+    "Esq": "Esquire",
+    "Ave": "Avenue",
+    "Blvd": "Boulevard",
+    "Rd": "Road",
+    "Ln": "Lane",
+    "misc": "miscellaneous",
+    "max": "maximum",
+    "min": "minimum",
+    "avg": "average",
+    "tel": "telephone",
+    "cf": "compare",
+    "ca": "circa",
+    "al": "al",
+}
+_PHRASES = (
+    (re.compile(r"\b[eE]\.\s?g\.(,?)"), r"for example\1"),
+    (re.compile(r"\b[iI]\.\s?e\.(,?)"), r"that is\1"),
+    (re.compile(r"\ba\.k\.a\."), "also known as"),
+    (re.compile(r"\b[Pp]h\.\s?[Dd]\b\.?"), "P.h.D."),
+    (re.compile(r"\bN\.B\."), "note well,"),
+    (re.compile(r"(?<!\w)w/o(?!\w)"), "without"),
+    (re.compile(r"(?<!\w)w/(?=\s?[A-Za-z])"), "with "),
+)
+
+
+def _alternatives(words: dict[str, str]) -> str:
+    """Any of the words, as listed or with a capital."""
+    spellings = {*words, *(word.capitalize() for word in words)}
+    return "|".join(sorted(spellings, key=len, reverse=True))
+
+
+def _lookup(words: dict[str, str], key: str) -> str:
+    return words[key] if key in words else words[key.lower()]
+
+
+_TITLE = re.compile(
+    rf"\b({'|'.join(sorted(_TITLES, key=len, reverse=True))})\.(?=\s*[A-Z(“\"])"
+    r"|\b(Mrs?|Ms|Prof)\.(?=\s)"
+)
+_BARE_TITLE = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof)(?=\s+[A-Z][a-z])")
+# "12 Oak Dr." and "Main St., Boston" are roads, "Dr. Oak" and "St. Louis" are not.
+_ROAD = re.compile(
+    rf"(\b\d+ [A-Z][a-z]+ |\b[A-Z][a-z]+ (?=(?:Dr|St)\.(?:$|[,;:)]|\s+{_STARTERS}\b)))(Dr|St)\."
+)
+_LATE_ROAD = re.compile(r"(?<=[a-z] )(Dr|St)\.")
+_SAINT = re.compile(r"\bSt\.(?=\s?[A-Z])")
+_BEFORE_NUMBER = re.compile(
+    rf"\b({'|'.join(sorted({*_NUMBERED, *(w.lower() for w in _NUMBERED)}, key=len, reverse=True))})"
+    r"\.(?=\s*[\dIVXLC])"
+)
+_BARE_MONTH = re.compile(rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?=\s+\d)")
+_WORD = re.compile(rf"\b({_alternatives(_WORDS)})\.(?!\w)")
+_BARE_WORD = re.compile(r"\b(vs)\b(?!\.)")
+_INITIALISM = re.compile(r"(?<![\w.])((?:[A-Za-z]\.){2,10})(?![A-Za-z])")
+_INITIAL = re.compile(rf"\b([A-HJ-Z])\.(?=\s+(?!{_STARTERS}\b)(?:[A-Z]\.|[A-Z][a-z]))")
+
+
+def _keep_point(match: re.Match[str], ends: re.Pattern[str] = _ENDS_SENTENCE) -> str:
+    """The point that also ends the sentence, or nothing."""
+    return "." if ends.match(match.string, match.end()) else ""
+
+
+def _word(match: re.Match[str]) -> str:
+    key = match[1]
+    ends = _CAPITAL_FOLLOWS if key.lower() == "etc" else _ENDS_SENTENCE
+    return _lookup(_WORDS, key) + _keep_point(match, ends)
+
+
+def expand_abbreviations(text: str) -> str:
+    """ "Dr. Smith vs. the U.S." becomes "Doctor Smith versus the U.S"; sentence-ending points stay.
+
+    An initialism comes out as letters joined by points without the last one, which marks it for
+    spelling: "U.S", "p.m".
+    """
+    for pattern, words in _PHRASES:
+        text = pattern.sub(words, text)
+    text = _ROAD.sub(lambda m: m[1] + _ROADS[m[2]] + _keep_point(m), text)
+    text = _TITLE.sub(lambda m: _TITLES[m[1] or m[2]], text)
+    text = _BARE_TITLE.sub(lambda m: _TITLES[m[1]], text)
+    text = _SAINT.sub("Saint", text)
+    text = _LATE_ROAD.sub(lambda m: _ROADS[m[1]] + _keep_point(m), text)
+    text = _BEFORE_NUMBER.sub(lambda m: _NUMBERED.get(m[1]) or _NUMBERED[m[1].capitalize()], text)
+    text = _BARE_MONTH.sub(lambda m: _MONTHS[m[1]], _WORD.sub(_word, text))
+    text = _BARE_WORD.sub("versus", text)
+    text = _INITIALISM.sub(lambda m: m[1][:-1] + _keep_point(m), text)
+    return _INITIAL.sub(r"\1", text)
+
+
+_ROMAN = r"(?=[IVXLC])(?:C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?<=[IVXLC])"
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+_COUNTED = re.compile(
+    r"\b((?i:chapter|part|section|book|volume|act|scene|phase|type|title|article|appendix|figure"
+    r"|table|level|stage|class|war|episode|season|bowl|mark|rocky|apollo|number|page))\s+"
+    rf"({_ROMAN}|[ivx]{{2,5}})\b(?!['’.]\w)"
+)
+_REGNAL = re.compile(
+    r"\b(Alexander|Alfonso|Benedict|Catherine|Charles|Christian|Constantine|Darius|Edward|Elizabeth"
+    r"|Ferdinand|Francis|Frederick|George|Gregory|Gustav|Harald|Henry|Ivan|James|John|Joseph|Julius"
+    r"|Leo|Leopold|Louis|Margaret|Mary|Napoleon|Nicholas|Otto|Paul|Peter|Philip|Pius|Ptolemy"
+    r"|Rameses|Ramses|Richard|Rudolf|Tarquin|Thutmose|Urban|Victor|Wilhelm|William|Xerxes)\s+"
+    rf"(?:({_ROMAN})(?<!\bI)|(I)(?=\s+(?:of|was|is|became|died|reigned|ruled|had)\b|[,;.)]))(?=\W|$)"
+)
+
+
+def _roman_value(numeral: str) -> int:
+    values = [_ROMAN_VALUES[letter] for letter in numeral.upper()]
+    following = [*values[1:], 0]
+    return sum(
+        -value if value < after else value for value, after in zip(values, following, strict=True)
+    )
+
+
+def expand_roman_numerals(text: str) -> str:
+    """ "Chapter IV" is "Chapter four" and "Henry VIII" is "Henry the eighth"."""
+    text = _COUNTED.sub(lambda m: f"{m[1]} {numbers.cardinal(_roman_value(m[2]))}", text)
+    return _REGNAL.sub(lambda m: f"{m[1]} the {numbers.ordinal(_roman_value(m[2] or m[3]))}", text)
+
+
+_SITE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}"
+_EMAIL = re.compile(rf"\b[A-Za-z0-9._%+-]{{1,64}}@{_SITE}\b")
+_URL = re.compile(
+    rf"\b(?:https?|ftp)://[^\s<>\"“”]+|\bwww\.{_SITE}(?:/[^\s<>\"“”]*)?"
+    r"|\b(?:[A-Za-z0-9-]{1,63}\.){1,8}(?:com|org|net|edu|gov|dev|app|info)\b(?:/[^\s<>\"“”]*)?"
+    r"|\b(?:[a-z0-9-]{1,63}\.){1,8}(?:io|ai|co|uk|de|fr|me|tv|eu|us)\b(?:/[^\s<>\"“”]*)?"
+)
+_FILE = re.compile(r"(?<![\w.])([A-Za-z0-9_-]{1,64})\.([a-z][a-z0-9]{0,4})(?![\w.]*\w)")
+_ADDRESS_SIGNS = {
+    ".": "dot",
+    "/": "slash",
+    "@": "at",
+    "-": "dash",
+    "_": "underscore",
+    ":": "colon",
+    "?": "question mark",
+    "=": "equals",
+    "&": "and",
+    "#": "hash",
+    "%": "percent",
+    "+": "plus",
+    "~": "tilde",
+}
+_ADDRESS_PART = re.compile(r"[A-Za-z]+|\d+|.")
+
+
+def _read_address(address: str) -> str:
+    words = []
+    for part in _ADDRESS_PART.findall(address):
+        if part.isdecimal():
+            words.append(numbers.cardinal(int(part)) if len(part) < 3 else numbers.digits(part))
+        elif part.lower() == "www":
+            words.append("w.w.w")
+        else:
+            words.append(_ADDRESS_SIGNS.get(part, "A" if part == "a" else part))
+    return " ".join(words)
+
+
+def _read_url(match: re.Match[str]) -> str:
+    address = re.sub(r"^[a-z]+://", "", match[0])
+    stripped = address.rstrip(".,;:!?)/'’]")
+    return _read_address(stripped) + address[len(stripped) :].lstrip("/")
+
+
+def expand_addresses(text: str) -> str:
+    """Web and mail addresses and file names: "example.com/a" is "example dot com slash a"."""
+    text = _EMAIL.sub(lambda m: _read_address(m[0]), text)
+    text = _URL.sub(_read_url, text)
+    return _FILE.sub(
+        lambda m: f"{m[1]} dot {m[2]}" if not (len(m[1]) == 1 and len(m[2]) == 1) else m[0], text
+    )

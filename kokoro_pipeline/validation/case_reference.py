@@ -1,0 +1,235 @@
+"""What PyTorch says about one case: its float64 answer to every step, and its float32 whole audio.
+
+Every step is answered on float32 inputs, those that the compiled function gets too: the float64
+chain's values, rounded. The decoder's answer is at the same time the float64 whole audio. Rounding
+its inputs moves it by 1e-7 of its peak (a test measures that), while the source, where rounding F0
+would matter, is fed the float64 F0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..config import BOUNDARY_TOKEN, SAMPLE_RATE, SAMPLES_PER_FRAME, STYLE_DIM, default_config
+from ..runtime.alignment import spread, token_of_frame
+from ..runtime.noise import seeded_noise
+from .cases import Case
+from .gates import round_lengths
+from .reference import ReferenceModel, stock_har
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class CaseInputs:
+    """A case's input_ids int64 [1, n], both boundaries included, and style float32 [1, 256]."""
+
+    case: Case
+    input_ids: NDArray[np.int64]
+    style: NDArray[np.float32]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The one row's length, int64 [1]."""
+        return np.array([self.input_ids.shape[1]], dtype=np.int64)
+
+    @property
+    def decoder_style(self) -> NDArray[np.float32]:
+        """float32 [1, 128]."""
+        return np.ascontiguousarray(self.style[:, :STYLE_DIM])
+
+    @property
+    def predictor_style(self) -> NDArray[np.float32]:
+        """float32 [1, 128]."""
+        return np.ascontiguousarray(self.style[:, STYLE_DIM:])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the case and its style vector, in hex."""
+        return hashlib.sha256(self.case.digest.encode() + self.style.tobytes()).hexdigest()
+
+    def noise(self, frames: int) -> NDArray[np.float32]:
+        """The case's noise, float32 [1, 600*frames, 9]: the same at every call."""
+        return seeded_noise(int(self.case.digest[:12], 16), 0, frames)
+
+
+def case_inputs(case: Case, voices: Mapping[str, Array]) -> CaseInputs:
+    """Look up a case's token ids and its style row, that of its number of phonemes."""
+    vocabulary = default_config().vocab
+    ids = [BOUNDARY_TOKEN, *(vocabulary[symbol] for symbol in case.phonemes), BOUNDARY_TOKEN]
+    style = voices[case.voice][len(case.phonemes) - 1].astype(np.float32, copy=False)
+    return CaseInputs(case, np.array([ids], dtype=np.int64), style)
+
+
+@dataclass(frozen=True)
+class ReferenceArrays:
+    """The stored part of a reference. float64 unless said; n tokens, t frames.
+
+    durations: int64 [n], forced everywhere, 0 for tokens beyond the case's `max_frames`.
+    The float64 chain: d_en [1, 512, n], lengths [n] (predicted frames before rounding),
+    d [1, n, 640], t_en [1, 512, n], F0 and N [1, 2t], waveform [1, 600t].
+    float64's answers on rounded inputs: step_duration [1, n, 50], step_d, step_F0, step_N,
+    step_waveform, and audio [1, 600t].
+    float32's whole audio: audio_float32 [1, 600t].
+    """
+
+    durations: NDArray[np.int64]
+    lengths: Array
+    d_en: Array
+    d: Array
+    t_en: Array
+    F0: Array
+    N: Array
+    waveform: Array
+    step_duration: Array
+    step_d: Array
+    step_F0: Array  # noqa: N815 -- F0 is the quantity's name
+    step_N: Array  # noqa: N815
+    step_waveform: Array
+    audio: Array
+    audio_float32: NDArray[np.float32]
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The arrays' names."""
+        return tuple(field.name for field in fields(cls))
+
+    def expected_shapes(self) -> dict[str, tuple[int, ...]]:
+        """What every array's shape has to be, told by the durations."""
+        n, t = len(self.durations), int(self.durations.sum())
+        columns, frames, samples = (1, 512, n), (1, 2 * t), (1, SAMPLES_PER_FRAME * t)
+        return {
+            "durations": (n,),
+            "lengths": (n,),
+            "d_en": columns,
+            "d": (1, n, 640),
+            "t_en": columns,
+            "F0": frames,
+            "N": frames,
+            "waveform": samples,
+            "step_duration": (1, n, 50),
+            "step_d": (1, n, 640),
+            "step_F0": frames,
+            "step_N": frames,
+            "step_waveform": samples,
+            "audio": samples,
+            "audio_float32": samples,
+        }
+
+
+@dataclass(frozen=True)
+class CaseReference:
+    """A case's inputs, PyTorch's answers, and every step's float32 inputs that follow from them."""
+
+    inputs: CaseInputs
+    arrays: ReferenceArrays
+
+    @property
+    def frames(self) -> int:
+        """Frames of the audio, t."""
+        return int(self.arrays.durations.sum())
+
+    @property
+    def seconds(self) -> float:
+        """Length of the audio."""
+        return self.frames * SAMPLES_PER_FRAME / SAMPLE_RATE
+
+    @property
+    def tokens(self) -> NDArray[np.int64]:
+        """The token that each frame shows, int64 [t]."""
+        return token_of_frame(self.arrays.durations)
+
+    @property
+    def noise(self) -> NDArray[np.float32]:
+        """float32 [1, 600t, 9]."""
+        return self.inputs.noise(self.frames)
+
+    @property
+    def en(self) -> NDArray[np.float32]:
+        """f0n's input, float32 [1, 640, t]."""
+        return spread(np.swapaxes(rounded(self.arrays.d), 1, 2), self.tokens)
+
+    @property
+    def asr(self) -> NDArray[np.float32]:
+        """The decoder's input, float32 [1, 512, t]."""
+        return spread(rounded(self.arrays.t_en), self.tokens)
+
+    @property
+    def har(self) -> NDArray[np.float32]:
+        """The decoder's input, float32 [1, 22, 120t+1]."""
+        return rounded(stock_har(self.arrays.waveform))
+
+
+def rounded(array: Array) -> NDArray[np.float32]:
+    """Float64 values as the compiled functions take them."""
+    return array.astype(np.float32)
+
+
+def compute_reference(
+    inputs: CaseInputs, float64: ReferenceModel, float32: ReferenceModel
+) -> CaseReference:
+    """Run both models over a case, float32 with the durations that float64 predicts."""
+    ids, predictor = inputs.input_ids, inputs.predictor_style
+    d_en = float64.bert(ids)
+    duration, d = float64.duration(d_en, predictor)
+    t_en = float64.text_encoder(ids)
+    lengths = duration[0].sum(-1) / inputs.case.speed
+    durations = cut_durations(round_lengths(lengths), inputs.case.max_frames)
+    tokens = token_of_frame(durations)
+    noise = inputs.noise(len(tokens))
+
+    en = spread(np.swapaxes(d, 1, 2), tokens)
+    f0, n = float64.f0n(en, predictor)
+    waveform = float64.waveform(f0, noise)
+    step_duration, step_d = float64.duration(rounded(d_en), predictor)
+    step_f0, step_n = float64.f0n(rounded(en), predictor)
+    audio = float64.decoder(
+        rounded(spread(t_en, tokens)),
+        rounded(f0),
+        rounded(n),
+        inputs.decoder_style,
+        rounded(float64.har(waveform)),
+    )
+    arrays = ReferenceArrays(
+        durations=durations,
+        lengths=lengths,
+        d_en=d_en,
+        d=d,
+        t_en=t_en,
+        F0=f0,
+        N=n,
+        waveform=waveform,
+        step_duration=step_duration,
+        step_d=step_d,
+        step_F0=step_f0,
+        step_N=step_n,
+        step_waveform=float64.waveform(rounded(f0), noise),
+        audio=audio,
+        audio_float32=whole_audio(float32, inputs, durations, noise),
+    )
+    return CaseReference(inputs, arrays)
+
+
+def whole_audio(
+    model: ReferenceModel, inputs: CaseInputs, durations: NDArray[np.int64], noise: Array
+) -> Array:
+    """The stock chain's audio [1, 600t] in the model's precision, durations and noise given."""
+    tokens = token_of_frame(durations)
+    _, d = model.duration(model.bert(inputs.input_ids), inputs.predictor_style)
+    f0, n = model.f0n(spread(np.swapaxes(d, 1, 2), tokens), inputs.predictor_style)
+    asr = spread(model.text_encoder(inputs.input_ids), tokens)
+    return model.decoder_with_noise(asr, f0, n, inputs.decoder_style, noise)
+
+
+def cut_durations(durations: NDArray[np.int64], max_frames: int | None) -> NDArray[np.int64]:
+    """The durations [n] with everything beyond the first `max_frames` frames taken off."""
+    if max_frames is None:
+        return durations
+    ends = np.minimum(np.cumsum(durations), max_frames)
+    return np.diff(ends, prepend=0)

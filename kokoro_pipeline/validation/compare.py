@@ -1,0 +1,208 @@
+"""The functions under test against a case's reference, step by step and as a whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArtifactError
+from ..runtime.alignment import frames_per_token
+from ..runtime.chunk import predict_timing, render_audio
+from .case_reference import CaseReference, rounded
+from .gates import Measurement, judge_durations, judge_failed, judge_network, judge_source
+from .reference import stock_har, stock_window
+from .report import WHOLE_STEP
+
+if TYPE_CHECKING:
+    from ..runtime.functions import CompiledFunction
+
+Array = NDArray[Any]
+Functions = Mapping[str, Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One case's figures.
+
+    `outputs` has every output of the functions by name (`whole_` before those of the chain), for
+    saving. `squared_ours` and `squared_float32` are the summed squared distances of the whole audio
+    to float64; the former is None where a function is missing, NaN where our audio is unusable.
+    """
+
+    measurements: tuple[Measurement, ...]
+    outputs: dict[str, Array]
+    squared_ours: float | None
+    squared_float32: float
+    compiled_time: float
+
+    def without_outputs(self) -> Comparison:
+        """The figures alone."""
+        return replace(self, outputs={})
+
+
+class _Calls(Mapping[str, Callable[..., Any]]):
+    """The functions, their time counted and their latest outputs kept, always as a tuple."""
+
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
+        self.outputs: dict[str, tuple[Array, ...]] = {}
+        self.time = 0.0
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        function = self._functions[name]
+
+        def call(*inputs: Array) -> Any:
+            start = time.perf_counter()
+            result = function(*inputs)
+            self.time += time.perf_counter() - start
+            outputs = result if isinstance(result, tuple | list) else (result,)
+            self.outputs[name] = tuple(np.asarray(output) for output in outputs)
+            return result
+
+        return call
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def outputs_of(self, name: str, *inputs: Array) -> tuple[Array, ...]:
+        """Call a function; its outputs."""
+        self[name](*inputs)
+        return self.outputs[name]
+
+
+def compare_case(functions: Functions, reference: CaseReference) -> Comparison:
+    """Run every function on the reference's inputs, then, if all six are there, their chain.
+
+    What a function raises is not caught: a function that cannot run a case is no matter of
+    tolerances.
+    """
+    run = _Calls(functions)
+    outputs: dict[str, Array] = {}
+    measurements: list[Measurement] = []
+    for name, step in _STEPS.items():
+        if name in run:
+            measurements += step(run, reference, outputs)
+
+    expected = reference.arrays.audio
+    squared_ours = None
+    if all(name in run for name in FUNCTION_NAMES):
+        squared_ours = float("nan")
+        # An output that is unusable has failed in its step, and could not be handed on.
+        if all(measured.usable for measured in measurements):
+            measurements += _whole(run, reference, outputs)
+        if "whole_audio" in outputs:
+            squared_ours = _squared(outputs["whole_audio"], expected)
+    return Comparison(
+        measurements=tuple(measurements),
+        outputs=outputs,
+        squared_ours=squared_ours,
+        squared_float32=_squared(reference.arrays.audio_float32, expected),
+        compiled_time=run.time,
+    )
+
+
+def _squared(audio: Array, expected: Array) -> float:
+    return float(np.square(audio.astype(np.float64) - expected).sum())
+
+
+Judged = list[Measurement]
+
+
+def _bert(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> Judged:
+    step, inputs = "bert_forward", reference.inputs
+    (d_en,) = run.outputs_of(step, inputs.input_ids, inputs.lengths)
+    outputs["d_en"] = d_en
+    return [judge_network(inputs.case.name, step, "d_en", d_en, reference.arrays.d_en)]
+
+
+def _duration(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> Judged:
+    step, inputs, arrays = "duration_forward", reference.inputs, reference.arrays
+    case = inputs.case
+    duration, d = run.outputs_of(step, rounded(arrays.d_en), inputs.predictor_style, inputs.lengths)
+    outputs.update(duration=duration, d=d)
+    judged = [
+        judge_network(case.name, step, "duration", duration, arrays.step_duration),
+        judge_network(case.name, step, "d", d, arrays.step_d),
+    ]
+    if judged[0].usable:
+        lengths = arrays.step_duration[0].sum(-1) / case.speed
+        frames = frames_per_token(duration, case.speed)
+        judged.append(judge_durations(case.name, step, frames, lengths))
+    return judged
+
+
+def _text_encoder(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> Judged:
+    step, inputs = "text_encoder_forward", reference.inputs
+    (t_en,) = run.outputs_of(step, inputs.input_ids, inputs.lengths)
+    outputs["t_en"] = t_en
+    return [judge_network(inputs.case.name, step, "t_en", t_en, reference.arrays.t_en)]
+
+
+def _f0n(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> Judged:
+    step, inputs, arrays = "f0n_forward", reference.inputs, reference.arrays
+    f0, n = run.outputs_of(step, reference.en, inputs.predictor_style)
+    outputs.update(F0=f0, N=n)
+    return [
+        judge_network(inputs.case.name, step, "F0", f0, arrays.step_F0),
+        judge_network(inputs.case.name, step, "N", n, arrays.step_N),
+    ]
+
+
+def _source(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> Judged:
+    step, arrays = "source_forward", reference.arrays
+    (har,) = run.outputs_of(step, rounded(arrays.F0), reference.noise)
+    outputs["har"] = har
+    waveform = arrays.step_waveform
+    return judge_source(
+        reference.inputs.case.name, step, har, waveform, stock_har(waveform), stock_window()
+    )
+
+
+def _decoder(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> Judged:
+    step, inputs, arrays = "decoder_forward", reference.inputs, reference.arrays
+    f0, n = rounded(arrays.F0), rounded(arrays.N)
+    (audio,) = run.outputs_of(step, reference.asr, f0, n, inputs.decoder_style, reference.har)
+    outputs["audio"] = audio
+    return [judge_network(inputs.case.name, step, "audio", audio, arrays.audio)]
+
+
+_STEPS = {
+    "bert_forward": _bert,
+    "duration_forward": _duration,
+    "text_encoder_forward": _text_encoder,
+    "f0n_forward": _f0n,
+    "source_forward": _source,
+    "decoder_forward": _decoder,
+}
+
+FUNCTION_NAMES = tuple(_STEPS)
+
+
+def _whole(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> Judged:
+    """The six functions chained by the running half's own code, the reference's durations forced.
+
+    Judges the durations that the chain predicts, and leaves its outputs in `outputs`.
+    """
+    inputs, arrays = reference.inputs, reference.arrays
+    case = inputs.case
+    functions = cast("Mapping[str, CompiledFunction]", run)
+    phonemes = tuple(int(i) for i in inputs.input_ids[0, 1:-1])
+    try:
+        timing = predict_timing(functions, phonemes, inputs.style, case.speed)
+        forced = replace(timing, frames=arrays.durations)
+        audio = render_audio(functions, forced, inputs.style, reference.noise)
+    except ArtifactError as error:  # what the running half says of values that are no numbers
+        return [judge_failed(case.name, WHOLE_STEP, "audio", str(error))]
+    outputs["whole_audio"] = audio[None]
+    outputs["whole_duration"], outputs["whole_d"] = run.outputs["duration_forward"]
+    outputs["whole_F0"], outputs["whole_N"] = run.outputs["f0n_forward"]
+    (outputs["whole_har"],) = run.outputs["source_forward"]
+    return [judge_durations(case.name, WHOLE_STEP, timing.frames, arrays.lengths)]

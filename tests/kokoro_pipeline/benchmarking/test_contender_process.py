@@ -1,0 +1,97 @@
+"""A contender's process: answers, faults that keep their kind, and its end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kokoro_pipeline
+from kokoro_pipeline.benchmarking.process import ContenderProcess
+from kokoro_pipeline.errors import ArtifactError, EnvironmentFault, InputError
+
+
+@pytest.fixture
+def ours(toy_artifact):
+    with ContenderProcess("ours", 1, artifact=str(toy_artifact)) as process:
+        yield process
+
+
+def test_calls_are_answered(ours):
+    size = ours.call("size", phonemes="kæt", voice="af_heart")
+    assert size["tokens"] == 3
+    assert size["chunks"] == 1
+    assert size["seconds"] > 0
+    assert "apache-tvm" in ours.call("versions")
+    assert ours.call("memory")["peak"] > 1e6
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "kind", "words"),
+    [
+        ("speak", {"phonemes": "", "voice": "af_heart"}, InputError, "nothing to say"),
+        ("speak", {"phonemes": "kæt", "voice": "nobody"}, InputError, "nobody"),
+        ("vanish", {}, InputError, "no method 'vanish'"),
+        ("_chunks", {"phonemes": "kæt", "voice": "af_heart"}, InputError, "no method"),
+        # What is no KokoroError is the contender's failure.
+        ("speak", {"phonemes": "kæt"}, EnvironmentFault, "ours failed: TypeError"),
+    ],
+)
+def test_a_fault_is_raised_where_the_call_was_made(ours, method, arguments, kind, words):
+    with pytest.raises(kind, match=words):
+        ours.call(method, **arguments)
+    assert ours.call("versions")  # and the process goes on
+
+
+def test_a_role_that_cannot_start_says_why(tmp_path):
+    with pytest.raises(ArtifactError, match="nowhere"):
+        ContenderProcess("ours", 1, artifact=str(tmp_path / "nowhere"))
+
+
+def test_a_killed_process_is_reported(ours):
+    ours._process.kill()
+    with pytest.raises(EnvironmentFault, match=r"ours was killed by signal 9"):
+        ours.call("versions")
+    ours.close()
+    ours.close()
+
+
+def test_patience_ends(toy_artifact):
+    # Not even an interpreter starts within a millisecond.
+    with pytest.raises(EnvironmentFault, match="no answer within"):
+        ContenderProcess("ours", 1, patience=0.001, artifact=str(toy_artifact))
+
+
+def test_comparing_takes_neither_torch_nor_tvm(run_fresh):
+    """The process that lets others take turns, and our own contender, are of the running half."""
+    program = """
+        import sys
+        import kokoro_pipeline.benchmarking.benchmark
+        import kokoro_pipeline.benchmarking.ours
+        import kokoro_pipeline.cli.benchmark
+        print([name for name in ("torch", "tvm", "onnxruntime", "openvino") if name in sys.modules])
+    """
+    assert run_fresh(program).strip() == "[]"
+
+
+def test_prints_of_a_library_do_not_disturb_the_answers(toy_artifact):
+    root = str(Path(kokoro_pipeline.__file__).parents[1])
+    program = f"""
+import sys
+sys.path.insert(0, {root!r})
+from kokoro_pipeline.benchmarking import ours, worker
+versions = ours.OurRole.versions
+ours.OurRole.versions = lambda self: print("chatter") or versions(self)
+worker.main()
+"""
+    lines = (
+        f'{{"role": "ours", "threads": 1, "options": {{"artifact": "{toy_artifact}"}}}}\n'
+        '{"call": "versions", "with": {}}\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=lines, capture_output=True, text=True, check=True
+    )
+    assert len(done.stdout.splitlines()) == 2
+    assert "chatter" in done.stderr

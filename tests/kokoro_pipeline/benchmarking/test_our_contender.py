@@ -1,0 +1,85 @@
+"""What our own contender measures is what a user gets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kokoro_pipeline.benchmarking.case import load_case
+from kokoro_pipeline.benchmarking.ours import NOISE, OurRole
+from kokoro_pipeline.errors import CheckFailed, InputError
+from kokoro_pipeline.runtime import load
+from kokoro_pipeline.runtime.synthesizer import FUNCTIONS
+
+SHORT = "ðə kwˈɪk bɹˈWn fˈɑks"
+LONG = "ðə kwˈɪk bɹˈWn fˈɑks ʤˈʌmps. " * 20
+
+
+@pytest.fixture(scope="module")
+def ours(toy_artifact):
+    return OurRole("ours", 1, artifact=str(toy_artifact))
+
+
+def test_steps_are_the_six_functions_and_the_noise(ours):
+    sample = ours.steps(SHORT, "af_heart")
+    assert list(sample.steps) == [
+        "bert_forward",
+        "duration_forward",
+        "text_encoder_forward",
+        "f0n_forward",
+        "source_forward",
+        "decoder_forward",
+        NOISE,
+    ]
+    assert set(sample.steps) == {*FUNCTIONS, NOISE}
+    assert all(seconds > 0 for seconds in sample.steps.values())
+    assert sum(sample.steps.values()) <= sample.seconds
+
+
+def test_an_utterance_is_sized(ours, toy_artifact):
+    with load(toy_artifact) as synthesizer:
+        speech = synthesizer.synthesize(LONG)
+    size = ours.size(LONG, "af_heart")
+    assert size.seconds == pytest.approx(speech.seconds)
+    assert size.chunks == len(speech.chunks) > 1
+
+
+def test_a_case_is_what_synthesis_computes(ours, toy_artifact, tmp_path):
+    """Peers get the tokens, style, frames and noise of `synthesize(seed=0)`."""
+    ours.write_case(SHORT, "af_bella", str(tmp_path / "case.npz"))
+    case = load_case(tmp_path / "case.npz")
+    with load(toy_artifact) as synthesizer:
+        speech = synthesizer.synthesize(SHORT, "af_bella")
+        given = synthesizer.synthesize(SHORT, "af_bella", noise=case.noise)
+        np.testing.assert_array_equal(case.frames, speech.durations)
+        np.testing.assert_array_equal(given.audio, speech.audio)
+    assert case.seconds == pytest.approx(speech.seconds)
+    assert case.symbols == {"B": 1, "n": len(speech.durations), "t": speech.durations.sum()}
+
+
+def test_peers_are_spared_what_has_several_chunks(ours, tmp_path):
+    with pytest.raises(InputError, match="one chunk of at most 510"):
+        ours.write_case(LONG, "af_heart", str(tmp_path / "case.npz"))
+
+
+def test_the_first_chunk_is_audible_before_the_last(ours):
+    ours.speak(LONG, "af_heart")
+    assert ours.first_audio(LONG, "af_heart") > 0
+
+
+def test_we_are_verified_like_everybody(ours, write_reference, tmp_path):
+    case, reference = tmp_path / "case.npz", tmp_path / "reference.npz"
+    ours.write_case(SHORT, "af_heart", str(case))
+    write_reference(case, reference)
+    ours.prepare(str(case))
+    found = ours.verify(str(reference))
+    assert max(a.error for a in found) < 1e-4
+    sample = ours.run()
+    assert set(sample.steps) == set(FUNCTIONS)
+
+    with np.load(reference) as file:
+        arrays = dict(file)
+    arrays["audio"] = arrays["audio"] * 1.01
+    np.savez(reference, **arrays)
+    with pytest.raises(CheckFailed, match="decoder_forward audio"):
+        ours.verify(str(reference))

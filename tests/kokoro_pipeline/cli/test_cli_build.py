@@ -1,0 +1,220 @@
+"""`build`, `validate`, `weights`: what reaches the building half, and what is said after."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from kokoro_pipeline import validation
+from kokoro_pipeline.artifact.manifest import TargetInfo, WeightsInfo
+from kokoro_pipeline.errors import EnvironmentFault
+
+HUB = "hexgrad/Kokoro-82M"
+REAL = WeightsInfo(HUB, "f3ff35", "1" * 64)
+
+
+@pytest.fixture
+def builder(stand_in, make_manifest):
+    """A builder that remembers what it was asked."""
+
+    class Builder:
+        weights = REAL
+
+        def __init__(self) -> None:
+            self.asked: list[dict[str, object]] = []
+
+        def build(self, **options):
+            self.asked.append(options)
+            options["progress"]("importing bert_forward")
+            return SimpleNamespace(
+                path=options["output"],
+                stages=[("export", 1.0), ("compile", 3.0)],
+                manifest=make_manifest(weights=self.weights),
+            )
+
+    made = Builder()
+    stand_in("kokoro_pipeline.compiler.builder", build=made.build)
+    return made
+
+
+def test_every_option_reaches_the_builder(run_cli, builder, tmp_path):
+    ended = run_cli(
+        *("build", "-o", tmp_path / "a", "--weights", HUB, "--target", "llvm", "--mcpu", "znver4"),
+        *("--opt", "0", "--components", "bert_forward,f0n_forward", "--force", "--no-validate"),
+        *("--debug-dump", tmp_path / "dump", "--seed", "3"),
+    )
+    assert ended.code == 0
+    (asked,) = builder.asked
+    del asked["progress"]
+    assert asked == {
+        "weights": HUB,
+        "target": "llvm",
+        "output": tmp_path / "a",
+        "mcpu": "znver4",
+        "opt": 0,
+        "components": ("bert_forward", "f0n_forward"),
+        "force": True,
+        "validate": False,
+        "debug_dump": tmp_path / "dump",
+        "seed": 3,
+    }
+
+
+def test_the_defaults(run_cli, builder, tmp_path):
+    assert run_cli("build", "-o", tmp_path / "a").code == 0
+    (asked,) = builder.asked
+    assert (asked["weights"], asked["target"], asked["seed"]) == ("auto", "llvm", 0)
+    assert (asked["mcpu"], asked["opt"], asked["components"]) == (None, None, None)
+    assert (asked["validate"], asked["force"]) == (True, False)
+
+
+def test_it_says_where_the_time_went_and_progress_only_to_a_terminal(run_cli, builder, tmp_path):
+    ended = run_cli("build", "-o", tmp_path / "a")
+    assert ended.err == ""
+    lines = [line.split() for line in ended.out.splitlines()]
+    assert lines == [
+        [str(tmp_path / "a")],
+        ["export", "1.00", "s", "25%"],
+        ["compile", "3.00", "s", "75%"],
+        ["total", "4.00", "s"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"), [("auto", "are what could be had"), ("synthetic", "were asked for")]
+)
+@pytest.mark.parametrize("json_too", [[], ["--json"]], ids=["text", "json"])
+def test_synthetic_weights_are_announced_loudly(run_cli, builder, tmp_path, spec, why, json_too):
+    builder.weights = WeightsInfo("synthetic", None, "0" * 64, synthetic=True, seed=0)
+    output = tmp_path / "a"
+    ended = run_cli("build", "-o", output, "--weights", spec, *json_too)
+    assert ended.code == 0
+    assert f"SYNTHETIC WEIGHTS {why}" in ended.err
+    assert f"kokoro-pipeline build --weights {HUB} -o {output} --force" in ended.err
+
+
+def test_json_is_the_report(run_cli, builder, tmp_path):
+    told = json.loads(run_cli("build", "-o", tmp_path / "a", "--json").out)
+    assert told["path"] == str(tmp_path / "a")
+    assert told["synthetic"] is False
+    assert told["stages"][0] == {"name": "export", "seconds": 1.0}
+    assert told["manifest"]["weights"]["source"] == HUB
+
+
+@pytest.fixture
+def target(stand_in):
+    """A compiler that knows one CPU, and a linker."""
+    info = TargetInfo("llvm", "znver4", ("avx2",))
+    stand_in("kokoro_pipeline.compiler.pipeline", OPT_LEVELS={0: "plain", 1: "direct"})
+    stand_in(
+        "kokoro_pipeline.compiler.target",
+        resolve_target=lambda kind, mcpu: SimpleNamespace(info=info),
+    )
+    stand_in("kokoro_pipeline.compiler.linking", find_linker=lambda: SimpleNamespace(name="g++"))
+
+
+def test_a_dry_run_says_what_it_would_do_and_does_nothing(run_cli, builder, target, tmp_path):
+    output = tmp_path / "a"
+    told = json.loads(run_cli("build", "--dry-run", "-o", output, "--json").out)
+    assert told["opt_level"] == 1
+    assert told["target"] == {"kind": "llvm", "mcpu": "znver4", "features": ["avx2"]}
+    assert len(told["components"]) == 6
+    assert "1: direct" in run_cli("build", "--dry-run").out
+    assert builder.asked == []
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-o", "."], "--force"),
+        (["--opt", "7"], "0: plain; 1: direct"),
+        (["--components", "bert"], "bert_forward"),
+    ],
+    ids=str,
+)
+def test_a_dry_run_fails_where_a_build_would(run_cli, target, words, said, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    ended = run_cli("build", "--dry-run", *words)
+    assert (ended.code, ended.out) == (3, "")
+    assert said in ended.err
+
+
+@pytest.mark.parametrize(("passed", "code"), [(True, 0), (False, 1)])
+def test_validate_asks_for_a_comparison_and_fails_on_a_miss(
+    run_cli, monkeypatch, tmp_path, passed, code
+):
+    asked = []
+
+    class Report:
+        def __init__(self) -> None:
+            self.passed = passed
+
+        def to_json(self):
+            return {"passed": passed}
+
+        def __str__(self) -> str:
+            return "a table"
+
+    def validate(artifact, *, weights, save_dir, progress):
+        asked.append((artifact, weights, save_dir))
+        progress("case 1")
+        return Report()
+
+    monkeypatch.setattr(validation, "validate", validate)
+    ended = run_cli("validate", "DIR", "--weights", "W", "--save-dir", tmp_path)
+    assert (ended.code, ended.out, ended.err) == (code, "a table\n", "")
+    assert asked == [(Path("DIR"), "W", tmp_path)]
+    ended = run_cli("validate", "DIR", "--json")
+    assert (ended.code, json.loads(ended.out)) == (code, {"passed": passed})
+
+
+@pytest.fixture
+def weights(stand_in, tmp_path):
+    """Weights modules that know one folder with two voices."""
+    (tmp_path / "voices").mkdir()
+    for name in ("b", "a"):
+        (tmp_path / "voices" / f"{name}.pt").touch()
+    synthetic = WeightsInfo("synthetic", None, "0" * 64, synthetic=True, seed=5)
+
+    def resolve(spec, *, seed=0, progress=True):
+        if spec == "nowhere":
+            raise EnvironmentFault("the hub is out of reach")
+        info, reason = (synthetic, "no route") if spec == "auto" else (REAL, None)
+        return SimpleNamespace(path=tmp_path, info=info, fallback_reason=reason)
+
+    def write_synthetic(directory, seed=0):
+        assert (directory, seed) == (Path("OUT"), 5)
+        return SimpleNamespace(path=tmp_path, info=synthetic, fallback_reason=None)
+
+    stand_in("kokoro_pipeline.weights", resolve=resolve, write_synthetic=write_synthetic)
+    return tmp_path
+
+
+def test_weights_synthetic_writes_and_warns(run_cli, weights):
+    ended = run_cli("weights", "synthetic", "-o", "OUT", "--seed", "5", "--json")
+    assert ended.code == 0
+    told = json.loads(ended.out)
+    assert (told["synthetic"], told["seed"], told["voices"]) == (True, 5, ["a", "b"])
+    assert "SYNTHETIC" in ended.err
+
+
+def test_weights_show_says_what_they_are_and_why_they_are_synthetic(run_cli, weights):
+    ended = run_cli("weights", "show", HUB)
+    assert (ended.code, ended.err) == (0, "")
+    assert "f3ff35" in ended.out
+    ended = run_cli("weights", "show")
+    assert "no route" in ended.err
+    assert "SYNTHETIC" in ended.err
+    assert run_cli("weights", "show", "nowhere").code == 3
+
+
+def test_weights_download_fetches_the_real_ones(run_cli, weights):
+    assert json.loads(run_cli("weights", "download", "--json").out)["source"] == HUB
+
+
+def test_voices_lists_those_of_weights(run_cli, weights):
+    assert run_cli("voices", "--weights", HUB).out == "a\nb\n"

@@ -1,0 +1,237 @@
+"""`doctor`: every part is a finding with its remedy, and only what is required makes it fail."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from importlib import metadata
+from types import SimpleNamespace
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+import kokoro_pipeline
+from kokoro_pipeline.artifact import cpu
+from kokoro_pipeline.cli import doctor, probes
+from kokoro_pipeline.cli.finding import Finding
+from kokoro_pipeline.cli.isolated import NoAnswerError, ask
+from kokoro_pipeline.errors import EnvironmentFault
+from kokoro_pipeline.runtime import pair
+
+FINE = Finding("tvm", "ok", "0.27")
+ABSENT = Finding("torch", "absent", "not installed", "pip install torch")
+DOUBTFUL = Finding("pair", "warning", "untested", "pip install another")
+BROKEN = Finding("runtime", "broken", "does not load", "pip install again")
+
+
+@pytest.fixture
+def finds(monkeypatch):
+    def install(*findings: Finding) -> None:
+        monkeypatch.setattr(doctor, "PROBES", (lambda: list(findings),))
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("findings", "code"),
+    [([FINE], 0), ([FINE, ABSENT, DOUBTFUL], 0), ([FINE, BROKEN, ABSENT], 1)],
+    ids=["fine", "incomplete", "broken"],
+)
+def test_only_what_is_required_makes_it_fail(run_cli, finds, findings, code):
+    finds(*findings)
+    ended = run_cli("doctor")
+    assert ended.code == code
+    for finding in findings:
+        assert finding.detail in ended.out
+    assert re.findall(r"-> (.*)", ended.out) == [f.remedy for f in findings if f.remedy]
+    told = json.loads(run_cli("doctor", "--json").out)
+    assert told["healthy"] == (code == 0)
+    assert [found["state"] for found in told["findings"]] == [f.state for f in findings]
+
+
+def test_a_probe_that_fails_is_a_finding_and_the_rest_still_show(run_cli, monkeypatch):
+    def linker() -> list[Finding]:
+        raise ZeroDivisionError("zero")
+
+    monkeypatch.setattr(doctor, "PROBES", (linker, lambda: [FINE]))
+    ended = run_cli("doctor")
+    assert ended.code == 1
+    assert "linker  asking failed: ZeroDivisionError: zero" in ended.out
+    assert "0.27" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("version", "state"),
+    [("3.9.1", "broken"), ("3.10.0", "ok"), ("3.12.9", "ok"), ("3.13.0", "broken")],
+)
+def test_python(monkeypatch, version, state):
+    monkeypatch.setattr(probes.platform, "python_version", lambda: version)
+    (finding,) = probes.python()
+    assert finding.state == state
+
+
+@pytest.mark.parametrize(
+    ("tvm", "ffi", "state", "remedy"),
+    [
+        ("0.27.0.post1", "0.1.15.post2", "ok", ""),
+        ("0.27.0.post1", "0.1.12", "broken", "apache-tvm-ffi==0.1.15.post2"),
+        ("0.27.0.post1", "0.1.99", "warning", "apache-tvm-ffi==0.1.15.post2"),
+        ("0.25.0", "0.1.12", "broken", "apache-tvm==0.27.0.post1"),
+        (None, None, "broken", "apache-tvm==0.27.0.post1"),
+    ],
+)
+def test_the_pair(monkeypatch, tvm, ffi, state, remedy):
+    monkeypatch.setattr(pair, "installed_pair", lambda: pair.judge_pair(tvm, ffi))
+    (finding,) = probes.tvm_pair()
+    assert finding.state == state
+    assert remedy in finding.remedy
+    assert str(tvm or "absent") in finding.detail
+
+
+def test_a_runtime_that_does_not_load_says_why(monkeypatch):
+    def fails(_code: str, *, timeout: float):
+        raise NoAnswerError("undefined symbol: Stringify")
+
+    monkeypatch.setattr(probes, "ask", fails)
+    for probe in (probes.runtime, probes.compiler_and_fixes):
+        (finding,) = probe()
+        assert finding.state == "broken"
+        assert "undefined symbol: Stringify" in finding.detail
+        assert "apache-tvm-ffi==" in finding.remedy
+
+
+def test_the_runtime_of_this_environment_loads():
+    (finding,) = probes.runtime()
+    assert finding.state == "ok", finding.detail
+
+
+def test_fixes_are_shown_by_state_and_the_unwell_with_their_reason(monkeypatch):
+    rows = [
+        {"id": "clamp", "state": "applied", "why": "the probe finds the defect here"},
+        {"id": "expand", "state": "applied", "why": ""},
+        {"id": "atan2", "state": "not_needed", "why": "right"},
+        {"id": "lstm", "state": "failed", "why": "AttributeError: gone"},
+        {"id": "cat", "state": "disabled", "why": "the environment names it"},
+    ]
+    monkeypatch.setattr(probes, "ask", lambda *_, **__: rows)
+    found = {finding.part: finding for finding in probes.compiler_and_fixes()}
+    assert found["fixes applied"].detail == "2: clamp, expand"
+    assert found["fixes failed"].state == "broken"
+    assert "lstm (AttributeError: gone)" in found["fixes failed"].detail
+    assert found["fixes disabled"].state == "warning"
+    assert "TVM_KOKORO_EXT_DISABLE" in found["fixes disabled"].remedy
+    assert found["tvm compiler"].state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("version", "state"), [("2.13.0+cpu", "ok"), ("2.14.0", "warning"), (None, "absent")]
+)
+def test_a_package_is_compared_with_the_versions_known_to_work(monkeypatch, version, state):
+    def installed(_name: str) -> str:
+        if version is None:
+            raise metadata.PackageNotFoundError
+        return version
+
+    monkeypatch.setattr(
+        probes,
+        "metadata",
+        SimpleNamespace(version=installed, PackageNotFoundError=metadata.PackageNotFoundError),
+    )
+    finding = probes._package("torch", "torch", SpecifierSet(">=2.9,<2.14"), "pip install it")
+    assert finding.state == state
+    assert finding.remedy == ("" if state == "ok" else "pip install it")
+
+
+def test_no_linker_is_absent_because_running_needs_none(stand_in):
+    def find_linker():
+        raise EnvironmentFault("no linker found")
+
+    stand_in("kokoro_pipeline.compiler.linking", find_linker=find_linker)
+    (finding,) = probes.linker()
+    assert (finding.state, finding.detail) == ("absent", "no linker found")
+    assert "ziglang" in finding.remedy
+
+
+def test_text_names_what_is_missing(monkeypatch):
+    monkeypatch.setattr(probes, "find_spec", lambda name: None if name == "misaki" else object())
+    (finding,) = probes.text()
+    assert finding.state == "absent"
+    assert "not installed: misaki;" in finding.detail
+    assert "tvm-kokoro[text]" in finding.remedy
+
+
+def test_the_hub_is_not_asked_offline_and_its_silence_is_no_fault(monkeypatch):
+    asked: list[str] = []
+
+    def unreachable(code: str, *, timeout: float):
+        asked.append(code)
+        raise NoAnswerError("Name or service not known")
+
+    monkeypatch.setattr(probes, "find_spec", lambda _name: object())
+    monkeypatch.setattr(probes, "ask", unreachable)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (finding,) = probes.hub()
+    assert (finding.state, asked) == ("absent", [])
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    (finding,) = probes.hub()
+    assert finding.state == "absent"
+    assert "Name or service not known" in finding.detail
+    assert len(asked) == 1
+
+
+def test_cached_artifacts_are_counted_and_damaged_ones_named(make_artifact, monkeypatch, tmp_path):
+    monkeypatch.setenv("KOKORO_PIPELINE_CACHE", str(tmp_path))
+    (finding,) = probes.cached_artifacts()
+    assert finding.state == "absent"
+    make_artifact(tmp_path / "artifacts" / "one")
+    (finding,) = probes.cached_artifacts()
+    assert finding.state == "ok"
+    assert finding.detail.startswith("1 cached")
+    (make_artifact(tmp_path / "artifacts" / "two") / "model.so").unlink()
+    (finding,) = probes.cached_artifacts()
+    assert finding.state == "warning"
+    assert "two" in finding.detail
+
+
+def test_a_cpu_that_cannot_be_read_is_broken(monkeypatch):
+    def unknown() -> frozenset[str]:
+        raise EnvironmentFault("/proc is not mounted")
+
+    monkeypatch.setattr(cpu, "host_features", unknown)
+    (finding,) = probes.cpu()
+    assert (finding.state, finding.detail) == ("broken", "/proc is not mounted")
+
+
+def test_ask_returns_the_answer_whatever_else_is_printed():
+    assert ask("print('noise'); answer({'a': [1, 'é']}); print('more')", timeout=30) == {
+        "a": [1, "é"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("raise ValueError('bad')", "ValueError: bad"),
+        ("import os; os._exit(7)", "status 7"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "signal 9"),
+        ("pass", "status 0"),
+    ],
+)
+def test_ask_says_how_a_process_ended_without_an_answer(code, said):
+    with pytest.raises(NoAnswerError, match=said):
+        ask(code, timeout=30)
+
+
+def test_ask_finds_this_package_and_nothing_of_the_current_folder(tmp_path, monkeypatch):
+    (tmp_path / "kokoro_pipeline.py").write_text("raise SystemExit('the wrong one')")
+    monkeypatch.chdir(tmp_path)
+    found = ask("import kokoro_pipeline; answer(kokoro_pipeline.__file__)", timeout=30)
+    assert found == kokoro_pipeline.__file__
+
+
+def test_ask_does_not_wait_for_ever():
+    started = time.monotonic()
+    with pytest.raises(NoAnswerError, match=r"no answer within 0\.5 s"):
+        ask("import time; time.sleep(60)", timeout=0.5)
+    assert time.monotonic() - started < 20

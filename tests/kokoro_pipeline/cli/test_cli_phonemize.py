@@ -1,0 +1,35 @@
+"""`phonemize`: one line of phonemes, all of it as JSON, and a word about what was left out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kokoro_pipeline import text as text_package
+from kokoro_pipeline.text import Phonemized, Word
+
+
+@pytest.fixture(autouse=True)
+def read_text(monkeypatch):
+    words = (Word("hello", "həlˈoʊ"),)
+    monkeypatch.setattr(
+        text_package, "phonemize", lambda text, lang: Phonemized("həlˈoʊ", words, ("☃",))
+    )
+
+
+def test_the_phonemes_are_one_line_on_stdout(run_cli):
+    ended = run_cli("phonemize", "hello ☃")
+    assert (ended.code, ended.out) == (0, "həlˈoʊ\n")
+    assert "left unspoken" in ended.err
+    assert "☃" in ended.err
+
+
+def test_json_has_the_words(run_cli):
+    assert json.loads(run_cli("phonemize", "hello ☃", "--json").out) == {
+        "text": "hello ☃",
+        "lang": "en-us",
+        "phonemes": "həlˈoʊ",
+        "words": [{"text": "hello", "phonemes": "həlˈoʊ"}],
+        "unspoken": ["☃"],
+    }

@@ -1,0 +1,51 @@
+"""The instruction sets that programs are compiled for, and torch functions as modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+import tvm
+
+from kokoro_pipeline.artifact.cpu import host_features, portable_mcpu
+
+
+def runnable_cpus() -> list[str]:
+    """The best generic CPU that this machine can run, and the AVX2 level below AVX-512."""
+    best = portable_mcpu(host_features())
+    return [best, "x86-64-v3"] if best == "x86-64-v4" else [best]
+
+
+@pytest.fixture(scope="session", params=runnable_cpus())
+def mcpu(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+class Function(torch.nn.Module):
+    """`function(module, *inputs)` of one to three inputs; keyword arguments are its parameters."""
+
+    def __init__(self, function: Callable[..., Any], **parameters: torch.Tensor) -> None:
+        super().__init__()
+        self.function = function
+        for name, value in parameters.items():
+            self.register_parameter(name, torch.nn.Parameter(value, requires_grad=False))
+
+    def forward(
+        self, x: torch.Tensor, y: torch.Tensor | None = None, z: torch.Tensor | None = None
+    ) -> Any:
+        return self.function(self, *(value for value in (x, y, z) if value is not None))
+
+
+@pytest.fixture(scope="session")
+def as_module() -> type[Function]:
+    return Function
+
+
+@pytest.fixture
+def set_threads() -> Iterator[Callable[[int], None]]:
+    """Set how many threads TVM's pool uses; the machine's own number comes back afterwards."""
+    configure = tvm.get_global_func("runtime.config_threadpool")
+    yield lambda count: configure(0, count)
+    configure(0, 0)
