@@ -1,0 +1,31 @@
+"""Write the ONNX models that ONNX Runtime and OpenVINO are benchmarked with, for a look at them.
+
+    python benchmarks/export_onnx.py DIR [--weights auto]
+
+One model for each of the six functions, lengths symbolic. Needs the extras `build` and `bench`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kokoro_pipeline.benchmarking.peers.onnx_export import export_onnx
+from kokoro_pipeline.benchmarking.peers.portable import portable_modules
+from kokoro_pipeline.weights import load_model, resolve
+
+
+def main() -> None:
+    """Export."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--weights", default="auto", help="as `kokoro-pipeline build` takes them")
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    export_onnx(portable_modules(load_model(resolve(args.weights))), args.output)
+    for file in sorted(args.output.glob("*.onnx")):
+        print(f"{file}: {file.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
