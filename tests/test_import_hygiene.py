@@ -30,7 +30,16 @@ HEAVY = (
 
 RUNNING = ("artifact", "audio", "cli", "runtime", "text", "voices")
 """Folders whose modules import without torch and tvm."""
-BUILDING = ("benchmarking", "compiler", "kernels", "model", "passes", "validation", "weights")
+BUILDING = (
+    "benchmarking",
+    "compiler",
+    "gpu_kernels",
+    "kernels",
+    "model",
+    "passes",
+    "validation",
+    "weights",
+)
 """Folders that may import torch or tvm at their top: nothing imports them until a build starts."""
 
 

@@ -86,6 +86,13 @@ def phases(
         ]
     return [
         *middle,
+        *final_phases(),
+    ]
+
+
+def final_phases() -> list[Phase]:
+    """From call_tir over scheduled functions to the virtual machine's own operations."""
+    return [
         Phase(
             "lower_dataflow",
             [

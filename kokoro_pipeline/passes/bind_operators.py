@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tvm
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
@@ -19,28 +21,39 @@ def custom_operator(call: relax.Call) -> str | None:
     return None
 
 
+BindLSTM = Callable[
+    [relax.BlockBuilder, relax.Expr, relax.Expr, relax.Expr, relax.TensorType], relax.Expr
+]
+"""(builder, gates, recurrent, lengths, output's type) -> the recurrence's result."""
+
+
+def _plain_lstm_recurrence(
+    builder: relax.BlockBuilder,
+    gates: relax.Expr,
+    recurrent: relax.Expr,
+    lengths: relax.Expr,
+    output: relax.TensorType,
+) -> relax.Expr:
+    kernel = plain_lstm_recurrence(int(recurrent.ty.shape[2]))
+    global_var = builder.add_func(kernel, "plain_lstm_recurrence")
+    return relax.call_tir(global_var, [gates, recurrent, lengths], out_ty=output)
+
+
 @mutator
 class _OperatorBinder(PyExprMutator):
+    def __init__(self, module: tvm.IRModule, bind_lstm: BindLSTM) -> None:
+        super().__init__(module)
+        self.bind_lstm = bind_lstm
+
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         call = super().visit_call_(call)
         operator = custom_operator(call)
         if operator == LSTM_RECURRENCE:
             gates, recurrent, lengths = call.args[1]
-            return self._lstm_recurrence(gates, recurrent, lengths, call.ty_args[0])
+            return self.bind_lstm(self.builder_, gates, recurrent, lengths, call.ty_args[0])
         if operator == MASKED_ATTENTION:
             return self._masked_attention(*call.args[1])
         return call
-
-    def _lstm_recurrence(
-        self,
-        gates: relax.Expr,
-        recurrent: relax.Expr,
-        lengths: relax.Expr,
-        output: relax.TensorType,
-    ) -> relax.Expr:
-        kernel = plain_lstm_recurrence(int(recurrent.ty.shape[2]))
-        global_var = self.builder_.add_func(kernel, "plain_lstm_recurrence")
-        return relax.call_tir(global_var, [gates, recurrent, lengths], out_ty=output)
 
     def _masked_attention(
         self,
@@ -68,12 +81,15 @@ class _OperatorBinder(PyExprMutator):
         return op.reshape(emit(op.permute_dims(mixed, [0, 2, 1, 3])), [batch, steps, width])
 
 
-def bind_operators(module: tvm.IRModule) -> tvm.IRModule:
+def bind_operators(
+    module: tvm.IRModule, bind_lstm: BindLSTM = _plain_lstm_recurrence
+) -> tvm.IRModule:
     """Replace calls to the model's custom operators in every Relax function of a module.
 
-    The recurrence becomes a TIR loop, attention becomes Relax operators.
+    The recurrence becomes what `bind_lstm` makes of it, by default a TIR loop; attention becomes
+    Relax operators.
     """
-    binder = _OperatorBinder(module)
+    binder = _OperatorBinder(module, bind_lstm)
     for global_var, function in module.functions.items():
         if isinstance(function, relax.Function):
             binder.builder_.update_func(global_var, binder.visit_expr(function))

@@ -1,0 +1,187 @@
+"""What every GPU kernel is written with: grids, blocks, shared memory, 32-bit indices, block sums.
+
+CUDA and Metal run the same kernels: a warp (SIMD-group) has 32 threads on both, a block at most
+1024 threads and 32 KiB of shared memory, which is what Metal guarantees. Kernels synchronize whole
+blocks only; nothing depends on what a warp does in lockstep.
+
+Indices are int32, for GPUs emulate 64-bit arithmetic: a tensor has less than 2^31 elements. The
+largest of the model has 128 * 120 t, so t may be 139,810 frames, 58 minutes of sound in one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.tirx.script.builder import ir as T  # noqa: N812
+
+from ..errors import InputError
+from ..kernels.vector import OPAQUE, Number, Parameter
+
+__all__ = ["Number", "Parameter", "T"]
+
+# The builder's own types are dynamic: these say what is meant, not what is checked.
+Expr = Any
+Buffer = Any
+
+WARP = 32
+MAX_THREADS = 1024
+MAX_SHARED_BYTES = 32 << 10
+
+
+def i32(value: Expr | int) -> Expr:
+    """A number as int32."""
+    if isinstance(value, int):
+        return tirx.const(value, "int32")
+    return value if str(value.ty) == "int32" else tirx.Cast("int32", value)
+
+
+def const(value: float, dtype: str = "float32") -> Expr:
+    return tirx.const(float(value), dtype)
+
+
+def div(a: Expr, b: Expr | int) -> Expr:
+    """Quotient of two int32 that are never negative (no sign correction is emitted)."""
+    return tirx.truncdiv(a, i32(b))
+
+
+def mod(a: Expr, b: Expr | int) -> Expr:
+    """Remainder of two int32 that are never negative."""
+    return tirx.truncmod(a, i32(b))
+
+
+def ceil_div(a: Expr, b: int) -> Expr:
+    return div(a + i32(b - 1), b)
+
+
+def bind(value: Expr) -> Expr:
+    """Name a value, so that it is computed once: on the host, where no threads are launched yet."""
+    return T.bind(value)
+
+
+@contextmanager
+def launch(
+    grid: Sequence[Expr | int], threads: Sequence[int]
+) -> Iterator[tuple[list[Expr], list[Expr]]]:
+    """Launch blocks of threads; gives the int32 block and thread indices, x first.
+
+    A grid has at least one block: a kernel whose outputs may be empty has to say so itself.
+    """
+    count = 1
+    for extent in threads:
+        count *= extent
+    if count > MAX_THREADS:
+        raise InputError(f"{count} threads in a block; GPUs have at most {MAX_THREADS}")
+    with ExitStack() as stack:
+
+        def index(tag: str, extent: Expr | int) -> Expr:
+            return stack.enter_context(T.launch_thread(tag, i32(extent)))
+
+        blocks = [index(f"blockIdx.{axis}", e) for axis, e in zip("xyz", grid, strict=False)]
+        lanes = [index(f"threadIdx.{axis}", e) for axis, e in zip("xyz", threads, strict=False)]
+        yield blocks, lanes
+
+
+def shared(size: int, dtype: str = "float32") -> Buffer:
+    """An array that the threads of a block share."""
+    if size * tvm.DataType(dtype).bits // 8 > MAX_SHARED_BYTES:
+        raise InputError(f"{size} x {dtype} are more than a block's {MAX_SHARED_BYTES} bytes")
+    return T.alloc_buffer((size,), dtype, scope="shared")
+
+
+def registers(size: int, dtype: str = "float32") -> Buffer:
+    """A thread's own array."""
+    return T.alloc_buffer((size,), dtype, scope="local")
+
+
+def hold(value: Expr, dtype: str = "float32") -> Expr:
+    """Name a value behind a register.
+
+    TVM's simplifier looks through a binding at every use, which takes exponential time for long
+    chains of them; it does not look through a register.
+    """
+    register = registers(1, dtype)
+    T.buffer_store(register, value, [i32(0)])
+    return register[i32(0)]
+
+
+def synchronize() -> None:
+    """Wait for all threads of the block; what they wrote to shared memory is then seen by all."""
+    T.evaluate(tirx.call_intrin("int32", "tirx.tvm_storage_sync", "shared"))
+
+
+def store(buffer: Buffer, index: Expr | int, value: Expr) -> None:
+    T.buffer_store(buffer, value, [i32(index)])
+
+
+def add_to(buffer: Buffer, index: Expr | int, value: Expr) -> None:
+    """buffer[index] += value."""
+    at = i32(index)
+    T.buffer_store(buffer, buffer[at] + value, [at])
+
+
+def block_sum(
+    partial: Sequence[Expr], thread: Expr, threads: int, dtype: str = "float32"
+) -> list[Expr]:
+    """The sums over the block of each thread's values; every thread gets them.
+
+    `threads` is a power of two. The order of addition is fixed: a tree over thread numbers.
+    """
+    if threads & (threads - 1):
+        raise InputError(f"a tree over {threads} threads: not a power of two")
+    # An array a sum: within one, TVM cannot tell what different threads touch apart.
+    trees = [shared(threads, dtype) for _ in partial]
+    for tree, value in zip(trees, partial, strict=True):
+        store(tree, thread, value)
+    half = threads // 2
+    while half:
+        synchronize()
+        with T.If(thread < half), T.Then():
+            for tree in trees:
+                add_to(tree, thread, tree[thread + half])
+        half //= 2
+    synchronize()
+    return [hold(tree[i32(0)], dtype) for tree in trees]
+
+
+def build_kernel(
+    name: str, parameters: Sequence[Parameter | Number], body: Callable[..., None]
+) -> tirx.PrimFunc:
+    """A destination-passing PrimFunc; `body` gets each tensor as a flat, row-major, 1-D view.
+
+    Shape variables take their values from the first arguments that have them bare; every other
+    dimension is checked against them when the function is called. The views' indices are int32.
+    """
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name(name)
+        T.func_attr(
+            {
+                "tirx.noalias": True,
+                "tirx.is_scheduled": True,
+                "op_pattern": OPAQUE,
+                "global_symbol": name,
+            }
+        )
+        arguments = [
+            T.arg(p.name, T.int64()) if isinstance(p, Number) else T.arg(f"p_{p.name}", T.handle())
+            for p in parameters
+        ]
+        shaped = [
+            argument if isinstance(p, Number) else T.match_buffer(argument, tuple(p.shape), p.dtype)
+            for argument, p in zip(arguments, parameters, strict=True)
+        ]
+        views = []
+        for value, parameter in zip(shaped, parameters, strict=True):
+            if isinstance(parameter, Number):
+                views.append(bind(i32(value)))
+                continue
+            size: Expr = i32(1)
+            for extent in parameter.shape:
+                size = size * i32(extent)
+            views.append(T.decl_buffer((size,), parameter.dtype, data=value.data))
+        body(*views)
+    return builder.get()
