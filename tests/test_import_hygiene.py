@@ -33,6 +33,7 @@ RUNNING = ("artifact", "audio", "cli", "runtime", "text", "voices")
 BUILDING = (
     "benchmarking",
     "compiler",
+    "gpu_emulator",
     "gpu_kernels",
     "kernels",
     "model",
@@ -224,6 +225,20 @@ def test_kernels_know_no_model_and_no_torch():
     upwards = ("model", "compiler", "passes", "weights", "validation", "runtime", "cli")
     forbidden = ("torch", "kokoro", *(f"kokoro_pipeline.{folder}" for folder in upwards))
     assert importers(files, forbidden) == []
+
+
+def test_the_emulator_knows_only_the_errors():
+    files = sorted((PIPELINE / "gpu_emulator").rglob("*.py"))
+    assert files
+    modules_of_ours = ("kokoro_pipeline.errors", "kokoro_pipeline.gpu_emulator")
+    assert [
+        f"{file.name} imports {name}"
+        for file in files
+        for name in imports(file)
+        if name.split(".")[0] in ("kokoro_pipeline", "tvm_kokoro_ext", "torch", "kokoro")
+        and name != "kokoro_pipeline"
+        and not name.startswith(modules_of_ours)
+    ] == []
 
 
 def test_the_model_knows_no_tvm():

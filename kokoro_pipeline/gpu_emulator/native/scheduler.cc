@@ -1,0 +1,851 @@
+// Runs the threads of a block as fibers, lets them meet at barriers and in warps, and, where the
+// kernels are compiled with -fsanitize=thread, checks every access they make (the sanitizer's calls
+// come here; its own runtime is not linked).
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <dlfcn.h>
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "emulator.h"
+
+extern "C" void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* message);
+
+namespace emulator {
+namespace {
+
+constexpr unsigned kWarp = 32;
+constexpr size_t kStack = 256 << 10;
+constexpr size_t kMaxReports = 64;
+
+// ---- configuration, set by the owner of this library ----
+struct {
+  bool check, collect, grid_is_limited;
+  unsigned seed;
+  size_t max_threads, max_shared;
+} config = {false, false, false, 0, 1024, 49152};
+
+// ---- reports ----
+struct Report {
+  std::string kind, kernel, detail;
+  int line;  // 0: to be found from pc
+  uintptr_t pc, other_pc;
+  size_t count;
+};
+std::vector<Report> reports;
+std::string drained;
+size_t reports_before_launch;
+
+struct Statistic {
+  std::string name;
+  size_t launches;
+  unsigned grid[3], block[3];
+  size_t shared;
+  double seconds;
+};
+std::vector<Statistic> statistics;
+
+// ---- fibers ----
+enum class State : uint8_t { ready, at_barrier, in_warp, done };
+
+struct Fiber {
+  State state;
+  bool started;
+  int line;  // where it waits
+  unsigned number;
+  Index3 index;
+  uint64_t value;
+  uint32_t expected;
+  bool synchronizes;
+  char* stack;
+#if defined(__x86_64__)
+  void* sp;
+#else
+  ucontext_t context;
+#endif
+};
+
+std::vector<Fiber> fibers;
+Fiber* current;
+unsigned thread_count;
+bool fatal;  // the launch cannot go on
+const Kernel* kernel;
+Arguments arguments;
+Index3 block_index, block_extent;
+
+struct Warp {
+  uint64_t values[kWarp];
+  uint32_t lanes;
+  uint16_t epoch;
+};
+std::vector<Warp> warps;
+
+#if defined(__x86_64__)
+void* scheduler_sp;
+extern "C" void emulator_switch(void** save, void* load);
+asm(R"(
+.text
+.hidden emulator_switch
+.globl emulator_switch
+.type emulator_switch, @function
+emulator_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size emulator_switch, .-emulator_switch
+)");
+inline void leave() { emulator_switch(&current->sp, scheduler_sp); }
+inline void enter(Fiber& fiber) { emulator_switch(&scheduler_sp, fiber.sp); }
+#else
+ucontext_t scheduler_context;
+inline void leave() { swapcontext(&current->context, &scheduler_context); }
+inline void enter(Fiber& fiber) { swapcontext(&scheduler_context, &fiber.context); }
+#endif
+
+// Every block reuses the fiber: the thread function is called again and again on the same stack.
+void fiber_main() {
+  for (;;) {
+    kernel->thread(arguments, current->index, block_index);
+    current->state = State::done;
+    leave();
+  }
+}
+
+void prepare(Fiber& fiber) {
+  // Stacks a power of two apart would share cache sets: shift each by a few lines.
+  size_t shift = fiber.number % 61 * 192;
+#if defined(__x86_64__)
+  void** top = reinterpret_cast<void**>(fiber.stack + kStack - 64 - shift);
+  *--top = nullptr;  // keeps the stack aligned as after a call
+  *--top = reinterpret_cast<void*>(&fiber_main);
+  for (int i = 0; i < 6; ++i) *--top = nullptr;
+  fiber.sp = top;
+#else
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack;
+  fiber.context.uc_stack.ss_size = kStack - shift;
+  fiber.context.uc_link = nullptr;
+  makecontext(&fiber.context, fiber_main, 0);
+#endif
+  fiber.started = true;
+}
+
+bool make_fibers(unsigned count) {
+  while (fibers.size() < count) {
+    void* memory = mmap(nullptr, kStack, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return false;
+    mprotect(memory, 4096, PROT_NONE);
+    Fiber fiber = {};
+    fiber.stack = static_cast<char*>(memory);
+    fiber.number = static_cast<unsigned>(fibers.size());
+    fibers.push_back(fiber);
+  }
+  return true;
+}
+
+void wait(State state, int line) {
+  current->state = state;
+  current->line = line;
+  leave();
+}
+
+std::string place(unsigned thread) {
+  char text[96];
+  Index3 t = fibers[thread].index;
+  snprintf(text, sizeof text, "thread (%u,%u,%u)", t.x, t.y, t.z);
+  return text;
+}
+std::string here() {
+  char text[96];
+  snprintf(text, sizeof text, " of block (%u,%u,%u)", block_index.x, block_index.y, block_index.z);
+  return place(current->number) + text;
+}
+
+void report(const char* kind, int line, uintptr_t pc, uintptr_t other_pc, std::string detail) {
+  for (size_t i = reports_before_launch; i < reports.size(); ++i) {
+    Report& known = reports[i];
+    if (known.line == line && known.pc == pc && known.other_pc == other_pc && known.kind == kind) {
+      ++known.count;
+      return;
+    }
+  }
+  if (reports.size() - reports_before_launch < kMaxReports)
+    reports.push_back({kind, kernel->name, std::move(detail), line, pc, other_pc, 1});
+}
+
+// ---- checker ----
+// Every access carries the interval between barriers in which it happened. Intervals are numbered
+// on and on, over blocks and launches, so that nothing has to be cleared.
+struct Access {
+  uint32_t interval;
+  uint32_t pc;
+  uint16_t thread;
+  uint16_t warp_epoch;
+};
+struct Cell {
+  Access write;
+  Access read;      // the first reader of its interval
+  Access reader;    // another reader of the same interval
+  Access earlier;   // a reader in an earlier block
+};
+
+// Memory of the checker: one slot of address space per buffer, 4 GiB apart with the data in the
+// middle, so that an index that is wrong by less than a gigabyte stays in its own slot.
+constexpr unsigned kSlotBits = 32;
+constexpr unsigned kSlots = 96;
+struct Slot {
+  uintptr_t base;
+  size_t bytes, mapped;
+  unsigned granule;  // log2 of the bytes of one cell
+  bool shared, written;
+  unsigned item;
+  std::string name, shape;
+  void* origin;
+  Cell* cells;
+  size_t cell_bytes;
+};
+uintptr_t arena;
+Slot slots[kSlots];
+unsigned slot_count;
+uint32_t interval, block_first_interval, launch_first_interval;
+std::vector<uint32_t> block_intervals;
+uintptr_t text_base;
+
+struct Note {
+  std::string name, shape;
+  size_t bytes;
+  unsigned item;
+};
+std::map<uintptr_t, Note> notes;
+
+bool make_arena() {
+  if (arena) return true;
+  void* memory = mmap(nullptr, size_t(kSlots) << kSlotBits, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  arena = reinterpret_cast<uintptr_t>(memory);
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&make_arena), &info))
+    text_base = reinterpret_cast<uintptr_t>(info.dli_fbase);
+  return true;
+}
+
+Slot* make_slot(size_t bytes, unsigned item, bool shared) {
+  if (slot_count == kSlots || bytes > size_t(1) << 30) return nullptr;
+  Slot& slot = slots[slot_count];
+  slot.base = arena + (size_t(slot_count) << kSlotBits) + (size_t(1) << (kSlotBits - 1));
+  ++slot_count;
+  slot.bytes = bytes;
+  slot.item = item ? item : 1;
+  slot.granule = slot.item >= 4 ? 2 : slot.item >= 2 ? 1 : 0;
+  slot.shared = shared;
+  slot.written = false;
+  slot.origin = nullptr;
+  size_t pages = (bytes + 4095) / 4096 * 4096;
+  if (pages > slot.mapped) {
+    if (mprotect(reinterpret_cast<void*>(slot.base), pages, PROT_READ | PROT_WRITE)) return nullptr;
+    slot.mapped = pages;
+  }
+  if (slot.cells) munmap(slot.cells, slot.cell_bytes);
+  slot.cells = nullptr;
+  return &slot;
+}
+
+void make_cells(Slot& slot) {
+  slot.cell_bytes = ((slot.bytes >> slot.granule) + 1) * sizeof(Cell);
+  void* memory = mmap(nullptr, slot.cell_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    fprintf(stderr, "gpu_emulator: no memory for the checker (%zu bytes)\n", slot.cell_bytes);
+    abort();
+  }
+  slot.cells = static_cast<Cell*>(memory);
+}
+
+std::string element(const Slot& slot, size_t offset) {
+  char text[64];
+  snprintf(text, sizeof text, "[%lld]", static_cast<long long>(offset) / (long long)slot.item);
+  return slot.name + text;
+}
+
+std::string who(const Access& access) {
+  std::string text = place(access.thread);
+  if (access.interval < block_first_interval) {
+    size_t block = std::upper_bound(block_intervals.begin(), block_intervals.end(),
+                                    access.interval) - block_intervals.begin() - 1;
+    unsigned gx = statistics.back().grid[0], gy = statistics.back().grid[1];
+    char where[96];
+    snprintf(where, sizeof where, " of block (%zu,%zu,%zu)", block % gx, block / gx % gy,
+             block / gx / gy);
+    text += where;
+  }
+  return text;
+}
+
+__attribute__((noinline)) void report_race(const Slot& slot, size_t offset, bool writes, uint32_t pc,
+                                           const Access& other, bool other_wrote) {
+  const char* how = other.interval < block_first_interval
+                        ? "; blocks of a launch are in no order"
+                        : " with no barrier between";
+  report("race", 0, pc, other.pc,
+         here() + (writes ? " writes " : " reads ") + element(slot, offset) + ", which " +
+             who(other) + (other_wrote ? " wrote" : " read") + how);
+}
+
+__attribute__((noinline)) void stop(const char* kind, int line, uintptr_t pc, std::string detail) {
+  report(kind, line, pc, 0, std::move(detail));
+  fatal = true;
+  current->state = State::done;
+  leave();
+}
+
+// Whether the other access may happen at the same time as one that the current thread makes now.
+inline bool concurrent(const Access& other, bool shared, uint16_t warp_epoch) {
+  if (other.interval < launch_first_interval) return false;
+  if (other.interval < block_first_interval) return !shared;
+  if (other.interval != interval || other.thread == current->number) return false;
+  return other.thread / kWarp != current->number / kWarp || other.warp_epoch >= warp_epoch;
+}
+
+inline void check_access(uintptr_t address, size_t size, bool writes, bool aligned, void* from) {
+  if (!current) return;
+  uintptr_t relative = address - arena;
+  uint32_t pc = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) - text_base);
+  unsigned index = static_cast<unsigned>(relative >> kSlotBits);
+  if (relative >> kSlotBits >= slot_count) {
+    uintptr_t stack = reinterpret_cast<uintptr_t>(current->stack);
+    if (address - stack < kStack) return;
+    stop("out-of-bounds", 0, pc,
+         here() + (writes ? " writes" : " reads") + " memory of no buffer of this kernel");
+    return;
+  }
+  Slot& slot = slots[index];
+  size_t offset = address - slot.base;
+  if (offset >= slot.bytes || offset + size > slot.bytes) {
+    stop("out-of-bounds", 0, pc,
+         here() + (writes ? " writes " : " reads ") + element(slot, offset) + " of " + slot.shape);
+    return;
+  }
+  if (aligned && offset % size)
+    report("misaligned", 0, pc, 0,
+           here() + (writes ? " writes " : " reads ") + std::to_string(size) + " bytes at byte " +
+               std::to_string(offset) + " of " + slot.name);
+  if (!slot.cells) {
+    if (!writes) return;
+    make_cells(slot);
+  }
+  if (writes) slot.written = true;
+  uint16_t warp_epoch = warps[current->number / kWarp].epoch;
+  Access mine = {interval, pc, static_cast<uint16_t>(current->number), warp_epoch};
+  for (size_t i = offset >> slot.granule; i <= (offset + size - 1) >> slot.granule; ++i) {
+    Cell& cell = slot.cells[i];
+    size_t at = i << slot.granule;
+    if (concurrent(cell.write, slot.shared, warp_epoch))
+      report_race(slot, at, writes, pc, cell.write, true);
+    if (writes) {
+      if (concurrent(cell.read, slot.shared, warp_epoch))
+        report_race(slot, at, true, pc, cell.read, false);
+      else if (concurrent(cell.reader, slot.shared, warp_epoch))
+        report_race(slot, at, true, pc, cell.reader, false);
+      else if (concurrent(cell.earlier, slot.shared, warp_epoch))
+        report_race(slot, at, true, pc, cell.earlier, false);
+      cell.write = mine;
+      continue;
+    }
+    if (slot.shared && cell.write.interval < block_first_interval)
+      report("uninitialized", 0, pc, 0,
+             here() + " reads " + element(slot, at) + ", which no thread of the block has written");
+    if (cell.read.interval != interval) {
+      if (cell.read.interval >= launch_first_interval && cell.read.interval < block_first_interval)
+        cell.earlier = cell.read;
+      cell.read = mine;
+    } else if (cell.read.thread == mine.thread) {
+      cell.read = mine;
+    } else {
+      cell.reader = mine;
+    }
+  }
+}
+
+// ---- one launch ----
+unsigned random_below(unsigned n) {
+  config.seed = config.seed * 1664525u + 1013904223u;
+  return static_cast<unsigned>((uint64_t(config.seed) * n) >> 32);
+}
+void shuffle_order(std::vector<unsigned>& order) {
+  for (size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[random_below(static_cast<unsigned>(i))]);
+}
+
+inline void resume(Fiber& fiber) {
+  current = &fiber;
+  enter(fiber);
+  current = nullptr;
+}
+
+// The lanes that wait at one line meet; those at other lines wait for their own turn.
+void release(unsigned warp, unsigned first, unsigned last) {
+  int line = 0;
+  for (unsigned i = first; i < last; ++i)
+    if (fibers[i].state == State::in_warp && (!line || fibers[i].line < line)) line = fibers[i].line;
+  Warp& meeting = warps[warp];
+  meeting.lanes = 0;
+  uint32_t expected = 0;
+  bool synchronizes = false;
+  for (unsigned i = first; i < last; ++i)
+    if (fibers[i].state == State::in_warp && fibers[i].line == line) {
+      meeting.lanes |= 1u << (i - first);
+      meeting.values[i - first] = fibers[i].value;
+      expected |= fibers[i].expected;
+      synchronizes |= fibers[i].synchronizes;
+      fibers[i].state = State::ready;
+    }
+  uint32_t existing = last - first == kWarp ? ~0u : (1u << (last - first)) - 1;
+  uint32_t missing = expected & existing & ~meeting.lanes;
+  if (missing) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(missing));
+    current = &fibers[first + static_cast<unsigned>(__builtin_ctz(meeting.lanes))];
+    report("divergent-shuffle", line, 0, 0,
+           here() + " meets its warp without lane " + std::to_string(lane) +
+               ", which the mask names");
+    current = nullptr;
+  }
+  if (synchronizes) ++meeting.epoch;
+}
+
+// Runs every thread of a warp until each is done or at a barrier.
+void run_warp(unsigned warp, std::vector<unsigned>& order) {
+  unsigned first = warp * kWarp, last = std::min(first + kWarp, thread_count);
+  for (;;) {
+    if (config.seed) {
+      order.resize(last - first);
+      for (unsigned i = first; i < last; ++i) order[i - first] = i;
+      shuffle_order(order);
+      for (unsigned i : order)
+        if (fibers[i].state == State::ready) {
+          resume(fibers[i]);
+          if (fatal) return;
+        }
+    } else {
+      for (unsigned i = first; i < last; ++i)
+        if (fibers[i].state == State::ready) {
+          resume(fibers[i]);
+          if (fatal) return;
+        }
+    }
+    bool waiting = false;
+    for (unsigned i = first; i < last; ++i) waiting |= fibers[i].state == State::in_warp;
+    if (!waiting) return;
+    release(warp, first, last);
+  }
+}
+
+void divergent(int line, unsigned example, std::string rest) {
+  current = &fibers[example];
+  report("divergent-barrier", line, 0, 0, here() + " waits at this barrier, " + rest);
+  current = nullptr;
+}
+
+void run_block() {
+  unsigned warp_count = (thread_count + kWarp - 1) / kWarp;
+  static std::vector<unsigned> order, lanes;
+  block_first_interval = ++interval;
+  for (unsigned i = 0; i < thread_count; ++i) fibers[i].state = State::ready;
+  for (unsigned w = 0; w < warp_count; ++w) warps[w].epoch = 0;
+  for (;;) {
+    if (config.seed) {
+      order.resize(warp_count);
+      for (unsigned w = 0; w < warp_count; ++w) order[w] = w;
+      shuffle_order(order);
+    }
+    for (unsigned w = 0; w < warp_count; ++w) {
+      run_warp(config.seed ? order[w] : w, lanes);
+      if (fatal) return;
+    }
+    unsigned done = 0, finished = 0, waiting = 0, other = 0;
+    int line = 0;
+    bool at_one_line = true;
+    for (unsigned i = 0; i < thread_count; ++i) {
+      Fiber& fiber = fibers[i];
+      if (fiber.state == State::done) {
+        ++done;
+        finished = i;
+      } else if (!line) {
+        line = fiber.line;
+        waiting = i;
+      } else if (fiber.line != line) {
+        at_one_line = false;
+        other = i;
+      }
+    }
+    if (done == thread_count) return;
+    if (done) {
+      divergent(line, waiting, place(finished) + " has returned (" + std::to_string(done) + " of " +
+                                   std::to_string(thread_count) + " threads have)");
+      fatal = true;
+      return;
+    }
+    if (!at_one_line)
+      divergent(line, waiting,
+                place(other) + " at the one of line " + std::to_string(fibers[other].line));
+    ++interval;
+    for (unsigned w = 0; w < warp_count; ++w) warps[w].epoch = 0;
+    for (unsigned i = 0; i < thread_count; ++i) fibers[i].state = State::ready;
+  }
+}
+
+int fail(const std::string& message) {
+  current = nullptr;
+  TVMFFIErrorSetRaisedFromCStr("RuntimeError", message.c_str());
+  return -1;
+}
+
+int finish() {
+  if (reports.size() == reports_before_launch || config.collect) return 0;
+  return fail("gpu_emulator: a kernel is at fault, see the reports");
+}
+
+int refuse(std::string detail) {
+  report("launch", 0, 0, 0, std::move(detail));
+  return finish();
+}
+
+double seconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
+}
+
+// Copies of the global buffers in guarded slots; buffers that overlap share one. False, with the
+// problem, where a pointer is of no known buffer.
+bool guard_buffers(std::string& problem) {
+  struct Use {
+    uintptr_t first, last;
+    unsigned argument;
+    const Note* note;
+  };
+  std::vector<Use> uses;
+  for (unsigned i = 0; i < kernel->pointers; ++i) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(arguments.pointers[i]);
+    auto note = notes.find(address);
+    if (note == notes.end()) {
+      problem = std::string(kernel->pointer_names[i]) + " points to no buffer that the host declares";
+      return false;
+    }
+    uses.push_back({address, address + note->second.bytes, i, &note->second});
+  }
+  std::stable_sort(uses.begin(), uses.end(),
+                   [](const Use& a, const Use& b) { return a.first < b.first; });
+  for (size_t i = 0; i < uses.size();) {
+    uintptr_t last = uses[i].last;
+    size_t end = i + 1;
+    while (end < uses.size() && (uses[end].first < last || uses[end].first == uses[i].first)) {
+      last = std::max(last, uses[end].last);
+      ++end;
+    }
+    Slot* slot = make_slot(last - uses[i].first, uses[i].note->item, false);
+    if (!slot) {
+      problem = uses[i].note->name + " is too large for the checker";
+      return false;
+    }
+    slot->name = uses[i].note->name;
+    slot->shape = uses[i].note->shape;
+    slot->origin = reinterpret_cast<void*>(uses[i].first);
+    memcpy(reinterpret_cast<void*>(slot->base), slot->origin, slot->bytes);
+    for (; i < end; ++i) {
+      size_t offset = uses[i].first - reinterpret_cast<uintptr_t>(slot->origin);
+      arguments.pointers[uses[i].argument] = reinterpret_cast<void*>(slot->base + offset);
+      if (uses[i].note->name != slot->name) slot->name += "/" + uses[i].note->name;
+    }
+  }
+  return true;
+}
+
+std::vector<char> dynamic_memory;
+std::vector<void*> shared_places;
+
+}  // namespace
+
+extern "C" {
+
+void* emulator_shared(int index) { return shared_places[size_t(index)]; }
+
+void emulator_barrier(int line) { wait(State::at_barrier, line); }
+
+unsigned emulator_lane() { return current->number % kWarp; }
+
+Exchange emulator_exchange(uint64_t value, uint32_t expected, int line, bool synchronizes_memory) {
+  current->value = value;
+  current->expected = expected;
+  current->synchronizes = synchronizes_memory;
+  unsigned warp = current->number / kWarp;
+  wait(State::in_warp, line);
+  return {warps[warp].values, warps[warp].lanes};
+}
+
+uint64_t emulator_absent_lane(int source, int line) {
+  report("divergent-shuffle", line, 0, 0,
+         here() + " asks for the value of lane " + std::to_string(source) +
+             ", which does not take part");
+  return ~uint64_t(0);
+}
+
+int emulator_launch(const Kernel* which, const Value* values, int count) {
+  kernel = which;
+  fatal = false;
+  reports_before_launch = reports.size();
+  unsigned parameters = kernel->pointers + kernel->scalars;
+  if (count != int(parameters + kernel->tag_count))
+    return fail(std::string("gpu_emulator: ") + kernel->name + " was launched with " +
+                std::to_string(count) + " values and takes " +
+                std::to_string(parameters + kernel->tag_count));
+  for (unsigned i = 0; i < kernel->pointers; ++i)
+    arguments.pointers[i] = values[kernel->pointer_positions[i]].pointer;
+  for (unsigned i = 0; i < kernel->scalars; ++i)
+    arguments.scalars[i] = values[kernel->scalar_positions[i]];
+  int64_t extents[7] = {1, 1, 1, 1, 1, 1, 0};
+  for (unsigned i = 0; i < kernel->tag_count; ++i)
+    extents[kernel->tags[i]] = values[parameters + i].integer;
+  const int64_t *grid = extents, *block = extents + 3;
+  size_t dynamic = size_t(extents[kDynamicShared]);
+  size_t shared = dynamic;
+  for (unsigned i = 0; i < kernel->shared_count; ++i) shared += kernel->shared[i].bytes;
+
+  for (int d = 0; d < 6; ++d)
+    if (extents[d] < 1)
+      return refuse(std::string(d < 3 ? "grid" : "block") + "." + "xyz"[d % 3] + " is " +
+                    std::to_string(extents[d]));
+  if (config.grid_is_limited && (grid[1] > 65535 || grid[2] > 65535 || grid[0] > 2147483647))
+    return refuse("the grid (" + std::to_string(grid[0]) + "," + std::to_string(grid[1]) + "," +
+                  std::to_string(grid[2]) + ") is over the limit (2147483647,65535,65535)");
+  if (size_t(block[0] * block[1] * block[2]) > config.max_threads)
+    return refuse("a block of " + std::to_string(block[0] * block[1] * block[2]) +
+                  " threads, the target has " + std::to_string(config.max_threads));
+  if (shared > config.max_shared)
+    return refuse(std::to_string(shared) + " bytes of shared memory, the target has " +
+                  std::to_string(config.max_shared));
+
+  Statistic entry = {};
+  for (size_t i = 0; i < statistics.size(); ++i)
+    if (statistics[i].name == kernel->name) {
+      entry = statistics[i];
+      statistics.erase(statistics.begin() + long(i));
+      break;
+    }
+  entry.name = kernel->name;
+  ++entry.launches;
+  for (int d = 0; d < 3; ++d) {
+    entry.grid[d] = unsigned(grid[d]);
+    entry.block[d] = unsigned(block[d]);
+  }
+  entry.shared = shared;
+  statistics.push_back(entry);  // the last one is the running one
+  double started = seconds();
+
+  thread_count = unsigned(block[0] * block[1] * block[2]);
+  block_extent = {unsigned(block[0]), unsigned(block[1]), unsigned(block[2])};
+  bool fiberless = kernel->block && !config.check;
+  if (!fiberless && !make_fibers(thread_count)) return fail("gpu_emulator: no memory for stacks");
+  warps.resize((thread_count + kWarp - 1) / kWarp);
+
+  slot_count = 0;
+  shared_places.assign(kernel->shared_count, nullptr);
+  if (config.check) {
+    if (!make_arena()) return fail("gpu_emulator: no address space for the checker (ulimit -v?)");
+    // Cells are made anew for every launch: nothing refers to old intervals.
+    if (interval > 0xf0000000u) interval = 0;
+    std::string problem;
+    if (!guard_buffers(problem)) return refuse(problem);
+  }
+  for (unsigned i = 0; i < kernel->shared_count; ++i) {
+    const SharedArray& array = kernel->shared[i];
+    size_t bytes = array.bytes ? array.bytes : dynamic;
+    if (config.check) {
+      Slot* slot = make_slot(bytes, array.item, true);
+      if (!slot) return refuse(std::string(array.name) + " is too large for the checker");
+      slot->name = array.name;
+      slot->shape = "shared memory, " + std::to_string(bytes / slot->item) + " elements";
+      make_cells(*slot);
+      shared_places[i] = reinterpret_cast<void*>(slot->base);
+    } else if (array.data) {
+      shared_places[i] = array.data;
+    } else {
+      dynamic_memory.resize(bytes + 128);
+      uintptr_t start = (reinterpret_cast<uintptr_t>(dynamic_memory.data()) + 127) / 128 * 128;
+      shared_places[i] = reinterpret_cast<void*>(start);
+    }
+  }
+
+  launch_first_interval = interval + 1;
+  block_intervals.clear();
+  if (!fiberless)
+    for (unsigned i = 0; i < thread_count; ++i) {
+      fibers[i].index = {i % block_extent.x, i / block_extent.x % block_extent.y,
+                         i / block_extent.x / block_extent.y};
+      if (!fibers[i].started) prepare(fibers[i]);
+    }
+  for (unsigned z = 0; z < grid[2] && !fatal; ++z)
+    for (unsigned y = 0; y < grid[1] && !fatal; ++y)
+      for (unsigned x = 0; x < grid[0] && !fatal; ++x) {
+        block_index = {x, y, z};
+        // Shared memory starts as NaN: nobody may rely on zeros or on the block before.
+        for (unsigned i = 0; i < kernel->shared_count; ++i)
+          memset(shared_places[i], 0xff, kernel->shared[i].bytes ? kernel->shared[i].bytes : dynamic);
+        if (fiberless) {
+          kernel->block(arguments, block_index, block_extent);
+        } else {
+          if (config.check) block_intervals.push_back(interval + 1);
+          run_block();
+        }
+      }
+  current = nullptr;
+  if (fatal)  // fibers were left in the middle of the kernel
+    for (unsigned i = 0; i < thread_count; ++i) fibers[i].started = false;
+  for (unsigned i = 0; i < slot_count; ++i) {
+    Slot& slot = slots[i];
+    if (slot.written && !slot.shared)
+      memcpy(slot.origin, reinterpret_cast<void*>(slot.base), slot.bytes);
+  }
+  statistics.back().seconds += seconds() - started;
+  return finish();
+}
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT void emulator_configure(int check, int collect, int grid_is_limited, unsigned seed,
+                               size_t max_threads, size_t max_shared) {
+  config = {check != 0, collect != 0, grid_is_limited != 0, seed, max_threads, max_shared};
+}
+
+// The reports since the last call, a line each, fields separated by tabs.
+EXPORT const char* emulator_take_reports() {
+  drained.clear();
+  for (const Report& r : reports) {
+    char head[160];
+    snprintf(head, sizeof head, "\t%d\t%zu\t%zu\t%zu\t", r.line, size_t(r.pc), size_t(r.other_pc),
+             r.count);
+    drained += r.kind + "\t" + r.kernel + head + r.detail + "\n";
+  }
+  reports.clear();
+  reports_before_launch = 0;
+  return drained.c_str();
+}
+
+EXPORT const char* emulator_statistics() {
+  drained.clear();
+  for (const Statistic& s : statistics) {
+    char text[200];
+    snprintf(text, sizeof text, "\t%zu\t%u\t%u\t%u\t%u\t%u\t%u\t%zu\t%.9f\n", s.launches, s.grid[0],
+             s.grid[1], s.grid[2], s.block[0], s.block[1], s.block[2], s.shared, s.seconds);
+    drained += s.name + text;
+  }
+  return drained.c_str();
+}
+
+struct Tensor {  // DLTensor
+  void* data;
+  int32_t device[2];
+  int32_t ndim;
+  uint8_t code, bits;
+  uint16_t lanes;
+  const int64_t* shape;
+  const int64_t* strides;
+  uint64_t byte_offset;
+};
+
+// Called by the host before a launch, for every buffer that it passes: (name, tensor).
+EXPORT int __tvm_ffi_gpu_emulator_note(void*, const Value* values, int32_t count, Value* result) {
+  result->type = 0;
+  result->padding = 0;
+  result->integer = 0;
+  if (count != 2 || values[0].type != kText || values[1].type != kTensor)
+    return fail("gpu_emulator: a buffer's note is malformed");
+  const Tensor& tensor = *static_cast<const Tensor*>(values[1].pointer);
+  static const char* const kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
+  size_t elements = 1;
+  std::string shape = tensor.code < 7 ? kinds[tensor.code] : "type";
+  shape += std::to_string(tensor.bits) + " (";
+  for (int d = 0; d < tensor.ndim; ++d) {
+    if (tensor.shape[d] <= 0)
+      elements = 0;
+    else if (tensor.strides && elements)
+      elements += size_t(tensor.shape[d] - 1) * size_t(tensor.strides[d]);
+    else
+      elements *= size_t(tensor.shape[d]);
+    shape += (d ? ", " : "") + std::to_string(tensor.shape[d]);
+  }
+  unsigned item = (unsigned(tensor.bits) * tensor.lanes + 7) / 8;
+  uintptr_t address = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;
+  notes[address] = {values[0].text, shape + ")", elements * item, item};
+  return 0;
+}
+
+#define HOOKS(n)                                                                              \
+  EXPORT void __tsan_read##n(void* p) {                                                       \
+    check_access(uintptr_t(p), n, false, true, __builtin_return_address(0));                  \
+  }                                                                                           \
+  EXPORT void __tsan_write##n(void* p) {                                                      \
+    check_access(uintptr_t(p), n, true, true, __builtin_return_address(0));                   \
+  }                                                                                           \
+  EXPORT void __tsan_unaligned_read##n(void* p) {                                             \
+    check_access(uintptr_t(p), n, false, false, __builtin_return_address(0));                 \
+  }                                                                                           \
+  EXPORT void __tsan_unaligned_write##n(void* p) {                                            \
+    check_access(uintptr_t(p), n, true, false, __builtin_return_address(0));                  \
+  }
+HOOKS(1)
+HOOKS(2)
+HOOKS(4)
+HOOKS(8)
+HOOKS(16)
+EXPORT void __tsan_read_range(void* p, size_t n) {
+  check_access(uintptr_t(p), n, false, false, __builtin_return_address(0));
+}
+EXPORT void __tsan_write_range(void* p, size_t n) {
+  check_access(uintptr_t(p), n, true, false, __builtin_return_address(0));
+}
+EXPORT void __tsan_init() {}
+EXPORT void __tsan_func_entry(void*) {}
+EXPORT void __tsan_func_exit() {}
+
+// -fsanitize=bounds: an index beyond an array's declaration, local arrays included.
+struct BoundsData {
+  const char* file;
+  uint32_t line, column;
+  const struct {
+    uint16_t kind, info;
+    char name[1];
+  }* array;
+  const void* index;
+};
+EXPORT void __ubsan_handle_out_of_bounds(BoundsData* data, void* index) {
+  if (!current) return;
+  stop("out-of-bounds", int(data->line), 0,
+       here() + " uses index " + std::to_string(static_cast<long>(reinterpret_cast<intptr_t>(index))) +
+           " of an array declared as " + data->array->name);
+}
+}
+}  // namespace emulator
