@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 
 from ..errors import ArtifactError
 
-SCHEMA_VERSION = 1
-"""The layout this package writes, and the newest it reads."""
+SCHEMA_VERSION = 2
+"""The layout this package writes, and the newest it reads. Schema 1 had no device in its target."""
 
 MANIFEST_NAME = "manifest.json"
 PARAMETERS_NAME = "params.bin"
@@ -85,11 +85,23 @@ class WeightsInfo:
 @dataclass(frozen=True)
 class TargetInfo:
     """What the library was compiled for: TVM target kind, LLVM CPU name, and the vector features
-    (canonical names, see `cpu.vector_features`) that the CPU running it must have."""
+    (canonical names, see `cpu.vector_features`) that the CPU running it must have.
+
+    `host` is the system ("linux-x86_64", "linux-aarch64", "macos-arm64"), "" where schema 1 did not
+    say. `archs` are the CUDA architectures with machine code ("sm_80"), the oldest first; PTX of
+    the newest serves the GPUs after it.
+    """
 
     kind: str
     mcpu: str
     features: tuple[str, ...] = ()
+    host: str = ""
+    archs: tuple[str, ...] = ()
+
+    @property
+    def device(self) -> str:
+        """Kind of the device that the functions run on: "cpu", "cuda" or "metal"."""
+        return "cpu" if self.kind == "llvm" else self.kind
 
 
 @dataclass(frozen=True)
@@ -161,11 +173,7 @@ class Manifest:
                 "seed": self.weights.seed,
             },
             "versions": dict(self.versions),
-            "target": {
-                "kind": self.target.kind,
-                "mcpu": self.target.mcpu,
-                "features": list(self.target.features),
-            },
+            "target": _target_json(self.target, self.schema_version),
             "opt_level": self.opt_level,
             "functions": {name: _function_json(spec) for name, spec in self.functions.items()},
             "fixes": dict(self.fixes),
@@ -284,6 +292,14 @@ def _function_json(spec: FunctionSpec) -> dict[str, Any]:
     }
 
 
+def _target_json(target: TargetInfo, schema_version: int) -> dict[str, Any]:
+    """In the layout of the schema: a manifest that was read hashes to what it says."""
+    fields = {"kind": target.kind, "mcpu": target.mcpu, "features": list(target.features)}
+    if schema_version == 1:
+        return fields
+    return {**fields, "host": target.host, "archs": list(target.archs)}
+
+
 def _tensor_json(tensor: TensorSpec | ParameterSpec) -> dict[str, Any]:
     return {"name": tensor.name, "dtype": tensor.dtype, "shape": list(tensor.shape)}
 
@@ -317,7 +333,7 @@ class _Reader:
             package_version=self.string(top["package_version"], "package_version"),
             weights=self.weights(top["weights"]),
             versions=self.table(top["versions"], "versions", self.string),
-            target=self.target(top["target"]),
+            target=self.target(top["target"], top["schema_version"]),
             opt_level=self.integer(top["opt_level"], "opt_level"),
             functions=self.table(top["functions"], "functions", self.function),
             fixes=self.table(top["fixes"], "fixes", self.string),
@@ -360,12 +376,17 @@ class _Reader:
             seed=self.optional(data["seed"], "weights.seed", self.integer),
         )
 
-    def target(self, value: Any) -> TargetInfo:
-        data = self.fields(value, "target", "kind mcpu features")
+    def target(self, value: Any, schema_version: int) -> TargetInfo:
+        if schema_version == 1:
+            data = {**self.fields(value, "target", "kind mcpu features"), "host": "", "archs": []}
+        else:
+            data = self.fields(value, "target", "kind mcpu features host archs")
         return TargetInfo(
             kind=self.string(data["kind"], "target.kind"),
             mcpu=self.string(data["mcpu"], "target.mcpu"),
             features=self.sequence(data["features"], "target.features", self.string),
+            host=self.string(data["host"], "target.host"),
+            archs=self.sequence(data["archs"], "target.archs", self.string),
         )
 
     def file(self, value: Any, field_name: str) -> FileEntry:

@@ -30,7 +30,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_synthetic_seed(parser)
     parser.add_argument(
-        "--target", default="llvm", metavar="KIND", help="what to compile for (default: llvm)"
+        "--target",
+        default="llvm",
+        metavar="TARGET",
+        help="what to compile for: llvm (the CPU, default), cuda, metal, a tag of TVM as "
+        'nvidia/nvidia-a100, or JSON as \'{"kind": "cuda", "arch": ["sm_80", "sm_90"]}\'',
+    )
+    parser.add_argument(
+        "--host",
+        metavar="HOST",
+        help="the system to link for: linux-x86_64, linux-aarch64, macos-arm64 (default: this "
+        "machine; for metal macos-arm64)",
     )
     parser.add_argument(
         "--mcpu",
@@ -79,6 +89,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
                 "synthetic": report.manifest.weights.synthetic,
                 "stages": [{"name": name, "seconds": spent} for name, spent in report.stages],
                 "manifest": report.manifest.to_json(),
+                "kernels": report.kernels,
+                "not_validated": report.not_validated,
             }
         )
     else:
@@ -95,6 +107,7 @@ def build_artifact(args: argparse.Namespace, console: Console) -> BuildReport:
         target=args.target,
         output=args.output,
         mcpu=args.mcpu,
+        host=args.host,
         opt=args.opt,
         components=args.components,
         force=args.force,
@@ -105,6 +118,11 @@ def build_artifact(args: argparse.Namespace, console: Console) -> BuildReport:
     )
     if report.manifest.weights.synthetic:
         console.warn(_synthetic(args))
+    if report.not_validated is not None:
+        console.warn(
+            f"the artifact was NOT VALIDATED: {report.not_validated}. Where it can run: "
+            f"kokoro-pipeline validate {args.output}"
+        )
     return report
 
 
@@ -130,6 +148,7 @@ def _synthetic(args: argparse.Namespace) -> str:
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
     """Say what a build would do, and fail where it would fail at once; reads no weights."""
+    from ..compiler.cuda_compiler import find_cuda_compiler
     from ..compiler.linking import find_linker
     from ..compiler.pipeline import OPT_LEVELS
     from ..compiler.target import resolve_target
@@ -145,8 +164,10 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
         raise InputError(f"no component {', '.join(unknown)}: there are {', '.join(FUNCTIONS)}")
     if args.output is not None and args.output.exists() and not args.force:
         raise ArtifactError(f"{args.output} exists: choose another -o, or replace it with --force")
-    target = resolve_target(args.target, args.mcpu).info
-    linker = find_linker()
+    chosen = resolve_target(args.target, args.mcpu, args.host)
+    target = chosen.info
+    compiler = find_cuda_compiler().name if chosen.kind == "cuda" else None
+    linker = find_linker(chosen.host)
     plan = {
         "output": args.output,
         "weights": args.weights,
@@ -154,6 +175,7 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
         "opt_level": opt,
         "components": components,
         "linker": linker.name,
+        "cuda_compiler": compiler,
         "validate": args.validate,
     }
     if args.json:
@@ -164,11 +186,12 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
             [
                 ("output", str(args.output or "none given (-o DIR)")),
                 ("weights", args.weights),
-                ("target", f"{target.kind}, {target.mcpu}"),
+                ("target", str(chosen)),
                 ("features", " ".join(target.features) or "none beyond the architecture's own"),
                 ("opt level", f"{opt}: {OPT_LEVELS[opt]}"),
                 ("components", " ".join(components)),
                 ("linker", linker.name),
+                *([("CUDA compiler", compiler)] if compiler else []),
                 ("validate", "yes" if args.validate else "no"),
             ]
         )

@@ -11,7 +11,7 @@ from .command import Command
 from .console import Console, size, table
 
 if TYPE_CHECKING:
-    from ..artifact.manifest import Manifest, TensorSpec
+    from ..artifact.manifest import Manifest, TargetInfo, TensorSpec
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def describe(manifest: Manifest) -> str:
         ("package", f"tvm-kokoro {manifest.package_version}, schema {manifest.schema_version}"),
         ("weights", origin),
         ("", f"sha256 {weights.sha256}"),
-        ("target", f"{target.kind}, {target.mcpu}, opt level {manifest.opt_level}"),
+        ("target", f"{_target(target)}, opt level {manifest.opt_level}"),
         ("features", " ".join(target.features) or "none beyond the architecture's own"),
         ("versions", ", ".join(f"{name} {version}" for name, version in manifest.versions.items())),
         ("fixes", ", ".join(f"{count} {state}" for state, count in states.items()) or "none"),
@@ -65,7 +65,15 @@ def describe(manifest: Manifest) -> str:
     return f"{table(rows)}\n\n{table(functions)}"
 
 
+def _target(target: TargetInfo) -> str:
+    archs = f" ({' '.join(target.archs)})" if target.archs else ""
+    host = f" on {target.host}" if target.host else ""
+    return f"{target.kind}{archs}, {target.mcpu}{host}"
+
+
 def _validation(manifest: Manifest) -> str:
+    if "not_validated" in manifest.validation:
+        return f"none was run: {manifest.validation['not_validated']}"
     if not manifest.validation:
         return "none was run (see `kokoro-pipeline validate`)"
     passed = manifest.validation.get("passed")

@@ -22,7 +22,6 @@ import tvm_kokoro_ext
 from ..artifact.disk import writing
 from ..artifact.manifest import (
     CONFIG_NAME,
-    LIBRARY_NAMES,
     PARAMETERS_NAME,
     VOICES_FOLDER,
     FunctionSpec,
@@ -33,16 +32,22 @@ from ..artifact.manifest import (
 from ..artifact.parameters import write_parameters
 from ..artifact.reader import Artifact
 from ..artifact.writer import ArtifactWriter
-from ..errors import CheckFailed, InputError
-from ..model.components import COMPONENT_NAMES, SIGNATURES, make_components
+from ..errors import ArtifactError, CheckFailed, EnvironmentFault, InputError
+from ..model.align import ALIGN, make_alignment
+from ..model.align import SIGNATURE as ALIGN_SIGNATURE
+from ..model.components import COMPONENT_NAMES, SIGNATURES, Component, make_components
 from ..passes.merge_components import merge_components
+from ..runtime.device import find_device
 from ..voices import write_voice
 from ..weights import WeightsFolder, load_model, load_voices, resolve
+from .cuda_compiler import CudaBinary, CudaCompiler, KernelResources, find_cuda_compiler
 from .exporting import export_component
+from .gpu_pipeline import gpu_phases
 from .importing import import_program
-from .linking import export_library, find_linker
+from .linking import Linker, export_library, find_linker
+from .packing import cuda_packer, device_code_kept_as_text
 from .parameters import PARAMETER_NAMES, ParameterTable
-from .pipeline import OPT_LEVELS, generate_code, phases, run_phases
+from .pipeline import OPT_LEVELS, Phase, generate_code, phases, run_phases
 from .target import BuildTarget, resolve_target
 
 Progress = Callable[[str], None]
@@ -56,11 +61,14 @@ class SyntheticWeightsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class BuildReport:
-    """A finished build: where it is, its stages with their seconds, its manifest."""
+    """A finished build: where it is, its stages with their seconds, its manifest, what each CUDA
+    kernel uses of a GPU, and why the build was not validated, if it was to be."""
 
     path: Path
     stages: tuple[tuple[str, float], ...]
     manifest: Manifest
+    kernels: tuple[KernelResources, ...] = ()
+    not_validated: str | None = None
 
 
 @dataclass
@@ -85,6 +93,17 @@ class _Plan:
     target: BuildTarget
     opt_level: int
     components: tuple[str, ...]
+    linker: Linker
+    cuda: CudaCompiler | None
+    """None unless the target is CUDA."""
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """What the library holds: on a device the alignment is a function too."""
+        whole = self.components == COMPONENT_NAMES
+        return (
+            (*self.components, ALIGN) if self.target.kind != "llvm" and whole else self.components
+        )
 
 
 def build(
@@ -93,6 +112,7 @@ def build(
     output: str | Path = "kokoro",
     *,
     mcpu: str | None = None,
+    host: str | None = None,
     opt: int | None = None,
     components: Sequence[str] | None = None,
     force: bool = False,
@@ -104,18 +124,21 @@ def build(
     """Build an artifact folder from weights.
 
     `weights`: "auto" (the hub or its cache, else the synthetic stand-in), "hexgrad/Kokoro-82M",
-    "synthetic" (of `seed`), or a folder in the hub's layout. `mcpu`: an LLVM CPU name, by default
-    this machine's. `opt`: one of `OPT_LEVELS`, by default the highest. `components`: some of the
+    "synthetic" (of `seed`), or a folder in the hub's layout. `target`: a kind ("llvm", "cuda",
+    "metal"), a tag of TVM or JSON. `mcpu`: an LLVM CPU name, by default this machine's. `host`: the
+    system to link for ("linux-x86_64", "linux-aarch64", "macos-arm64"), by default this machine,
+    for Metal a Mac. `opt`: one of `OPT_LEVELS`, by default the highest. `components`: some of the
     six functions, by default all. `validate` ends the build with a short comparison with PyTorch,
-    whose figures go into the manifest. `debug_dump`: a folder for the module after every phase.
+    whose figures go into the manifest, where this machine can run the library; where it cannot, the
+    manifest and `BuildReport.not_validated` say so. `debug_dump`: a folder for the module after
+    every phase.
 
     Raises InputError for an option that is not known or weights that do not fit the model,
     ArtifactError where the output exists (and `force` is not given) or another build holds it,
-    EnvironmentFault where the hub, the linker or the disk fails, CheckFailed where the validation
-    misses a tolerance; then nothing is left.
+    EnvironmentFault where the hub, the linker, the CUDA compiler or the disk fails, CheckFailed
+    where the validation misses a tolerance; then nothing is left.
     """
-    plan = _check(target, mcpu, opt, components)
-    linker = find_linker()
+    plan = _check(target, mcpu, host, opt, components)
     stages = _Stages(progress or (lambda _text: None))
     with ArtifactWriter(Path(output), force) as writer:
         if debug_dump is not None:
@@ -131,25 +154,25 @@ def build(
             model = load_model(folder)
         parameters = ParameterTable()
         modules = []
-        for component in make_components(model, plan.components):
+        for component in _components(plan, model):
             with stages.stage(f"export {component.name}"):
                 program = export_component(component)
                 modules.append(import_program(program, component.name, parameters))
         with stages.stage("lower", OPT_LEVELS[plan.opt_level]):
             module = run_phases(
                 merge_components(modules),
-                phases(plan.opt_level, plan.target.tvm, parameters, plan.components),
+                _phases(plan, parameters),
                 plan.target.tvm,
                 debug_dump,
             )
-        with stages.stage("compile", plan.target.mcpu):
+        with stages.stage("compile", str(plan.target)), device_code_kept_as_text():
             executable = generate_code(module, plan.target.tvm)
-        with stages.stage("link", linker.name):
-            export_library(executable, writer.directory / LIBRARY_NAMES[0], linker)
+        kernels = _link(plan, executable, writer.directory, stages)
         with stages.stage("write parameters"):
-            functions = _write_data(writer.directory, folder, module, parameters, plan.components)
-        manifest = _manifest(plan, folder, functions)
-        if validate:
+            functions = _write_data(writer.directory, folder, module, parameters, plan.functions)
+        obstacle = _obstacle(plan) if validate else None
+        manifest = _manifest(plan, folder, functions, _not_validated(obstacle))
+        if validate and obstacle is None:
             with stages.stage("validate"):
                 figures = _validate(writer.preview(manifest), folder, stages.progress)
                 manifest = _manifest(plan, folder, functions, figures)
@@ -157,7 +180,48 @@ def build(
             path = writer.commit(manifest)
     # Read again: the file on disk, not what was meant to be written, is what the report describes.
     written = kokoro_pipeline.artifact.reader.read_artifact(path)
-    return BuildReport(path, tuple(stages.finished), written.manifest)
+    return BuildReport(path, tuple(stages.finished), written.manifest, kernels, obstacle)
+
+
+def _components(plan: _Plan, model: Any) -> list[Component]:
+    found = make_components(model, plan.components)
+    return [*found, make_alignment()] if ALIGN in plan.functions else found
+
+
+def _phases(plan: _Plan, parameters: ParameterTable) -> list[Phase]:
+    make = phases if plan.target.kind == "llvm" else gpu_phases
+    return make(plan.opt_level, plan.target.tvm, parameters, plan.functions)
+
+
+def _link(
+    plan: _Plan, executable: Any, directory: Path, stages: _Stages
+) -> tuple[KernelResources, ...]:
+    """Write the library, CUDA code compiled into it; what its kernels use."""
+    library = directory / plan.target.host.library_name
+    cuda = plan.cuda
+    if cuda is None:
+        with stages.stage("link", plan.linker.name):
+            export_library(executable, library, plan.linker)
+        return ()
+
+    def compile_source(source: str) -> CudaBinary:
+        return cuda.compile(source, plan.target.archs)
+
+    pack, binaries = cuda_packer(compile_source, str(plan.target.host_tvm))
+    with stages.stage("compile CUDA and link", f"{cuda.name}, {plan.linker.name}"):
+        export_library(executable, library, plan.linker, pack)
+    return tuple(kernel for binary in binaries for kernel in binary.resources)
+
+
+def _obstacle(plan: _Plan) -> str | None:
+    """Why the library cannot run on this machine; None where it can."""
+    if not plan.target.host.is_here:
+        return f"this machine is no {plan.target.host.name}"
+    try:
+        find_device("auto", plan.target.info)
+    except (EnvironmentFault, ArtifactError) as error:
+        return str(error)
+    return None
 
 
 def _fallback(reason: str) -> str:
@@ -168,7 +232,11 @@ def _fallback(reason: str) -> str:
 
 
 def _check(
-    target: str, mcpu: str | None, opt: int | None, components: Sequence[str] | None
+    target: str,
+    mcpu: str | None,
+    host: str | None,
+    opt: int | None,
+    components: Sequence[str] | None,
 ) -> _Plan:
     opt_level = max(OPT_LEVELS) if opt is None else opt
     if opt_level not in OPT_LEVELS:
@@ -183,7 +251,9 @@ def _check(
         )
     # In their own order, each once.
     ordered = tuple(name for name in COMPONENT_NAMES if name in wanted)
-    return _Plan(resolve_target(target, mcpu), opt_level, ordered)
+    chosen = resolve_target(target, mcpu, host)
+    cuda = find_cuda_compiler() if chosen.kind == "cuda" else None
+    return _Plan(chosen, opt_level, ordered, find_linker(chosen.host), cuda)
 
 
 def _write_data(
@@ -215,7 +285,7 @@ def _parameter_names(function: relax.Function) -> list[str]:
 
 
 def _function_spec(name: str, parameters: list[ParameterSpec]) -> FunctionSpec:
-    signature = SIGNATURES[name]
+    signature = ALIGN_SIGNATURE if name == ALIGN else SIGNATURES[name]
 
     def tensors(named: dict[str, tuple[str, tuple[int | str, ...]]]) -> tuple[TensorSpec, ...]:
         return tuple(TensorSpec(tensor, dtype, shape) for tensor, (dtype, shape) in named.items())
@@ -239,6 +309,10 @@ def _manifest(
         fixes={fix.id: fix.state.value for fix in tvm_kokoro_ext.status()},
         validation=validation or {},
     )
+
+
+def _not_validated(obstacle: str | None) -> dict[str, Any]:
+    return {} if obstacle is None else {"not_validated": obstacle}
 
 
 def _validate(artifact: Artifact, folder: WeightsFolder, progress: Progress) -> dict[str, Any]:

@@ -100,7 +100,8 @@ def evaluate_dimension(dimension: int | str, sizes: dict[str, int]) -> int:
     return int(eval(dimension, {"__builtins__": {}}, dict(sizes)))
 
 
-def _example(signature: Signature) -> tuple[Tensor, ...]:
+def example_inputs(signature: Signature) -> tuple[Tensor, ...]:
+    """Inputs to trace with; tokens and lengths are in range."""
     tensors = []
     for name, (dtype, shape) in signature.inputs.items():
         size = [evaluate_dimension(dimension, _EXAMPLE_SIZES) for dimension in shape]
@@ -129,5 +130,7 @@ def make_components(model: nn.Module, names: tuple[str, ...] = COMPONENT_NAMES) 
     components = []
     for name in names:
         module = _MODULES[name](model).eval()
-        components.append(Component(name, module, SIGNATURES[name], _example(SIGNATURES[name])))
+        components.append(
+            Component(name, module, SIGNATURES[name], example_inputs(SIGNATURES[name]))
+        )
     return components

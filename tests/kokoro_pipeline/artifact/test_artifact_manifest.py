@@ -14,6 +14,7 @@ from kokoro_pipeline.artifact.manifest import (
     FileEntry,
     Manifest,
     ParameterSpec,
+    TargetInfo,
     affine,
     from_json,
     is_safe_path,
@@ -67,6 +68,32 @@ def test_every_changed_character_is_refused_or_means_the_same(manifest: Manifest
         assert read == manifest.sealed(), f"position {position}"
 
 
+def as_schema_1(data: dict[str, Any]) -> None:
+    data["schema_version"] = 1
+    del data["target"]["host"], data["target"]["archs"]
+
+
+def test_schema_1_is_read_and_stays_what_it_was(manifest: Manifest) -> None:
+    """Artifacts built before devices were known still load, as artifacts for the CPU."""
+    read = loads(resealed(manifest, as_schema_1))
+    assert (read.schema_version, read.target.device) == (1, "cpu")
+    assert (read.target.host, read.target.archs) == ("", ())
+    assert "host" not in read.to_json()["target"]
+    assert read.sealed() == read
+    with pytest.raises(ArtifactError, match="has unknown archs, host"):
+        loads(resealed(manifest, lambda data: data.update(schema_version=1)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "device"), [("llvm", "cpu"), ("cuda", "cuda"), ("metal", "metal")]
+)
+def test_device_and_architectures_are_kept(manifest: Manifest, kind: str, device: str) -> None:
+    target = TargetInfo(kind, "generic", (), "linux-aarch64", ("sm_80", "sm_90"))
+    read = loads(replace(manifest, target=target).dumps())
+    assert read.target == target
+    assert read.target.device == device
+
+
 @pytest.mark.parametrize("length", [0, 1, 100, -2])
 def test_truncated_text_is_damaged(manifest: Manifest, length: int) -> None:
     with pytest.raises(ArtifactError, match="damaged"):
@@ -75,7 +102,7 @@ def test_truncated_text_is_damaged(manifest: Manifest, length: int) -> None:
 
 def test_newer_schema_is_named_even_where_its_hash_is_unknown(manifest: Manifest) -> None:
     data = {**manifest.to_json(), "schema_version": SCHEMA_VERSION + 1, "sha256": "other rule"}
-    with pytest.raises(ArtifactError, match=r"schema 2, this package reads up to 1.*upgrade"):
+    with pytest.raises(ArtifactError, match=r"schema 3, this package reads up to 2.*upgrade"):
         from_json(data)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from kokoro_pipeline import validation
 from kokoro_pipeline.artifact.manifest import TargetInfo, WeightsInfo
+from kokoro_pipeline.compiler.cuda_compiler import KernelResources
 from kokoro_pipeline.errors import EnvironmentFault
 
 HUB = "hexgrad/Kokoro-82M"
@@ -22,6 +23,7 @@ def builder(stand_in, make_manifest):
 
     class Builder:
         weights = REAL
+        not_validated: str | None = None
 
         def __init__(self) -> None:
             self.asked: list[dict[str, object]] = []
@@ -33,6 +35,8 @@ def builder(stand_in, make_manifest):
                 path=options["output"],
                 stages=[("export", 1.0), ("compile", 3.0)],
                 manifest=make_manifest(weights=self.weights),
+                kernels=(KernelResources("conv", "sm_90", 64, 0, 0, 25088),),
+                not_validated=self.not_validated,
             )
 
     made = Builder()
@@ -44,7 +48,7 @@ def test_every_option_reaches_the_builder(run_cli, builder, tmp_path):
     ended = run_cli(
         *("build", "-o", tmp_path / "a", "--weights", HUB, "--target", "llvm", "--mcpu", "znver4"),
         *("--opt", "0", "--components", "bert_forward,f0n_forward", "--force", "--no-validate"),
-        *("--debug-dump", tmp_path / "dump", "--seed", "3"),
+        *("--debug-dump", tmp_path / "dump", "--seed", "3", "--host", "linux-aarch64"),
     )
     assert ended.code == 0
     (asked,) = builder.asked
@@ -54,6 +58,7 @@ def test_every_option_reaches_the_builder(run_cli, builder, tmp_path):
         "target": "llvm",
         "output": tmp_path / "a",
         "mcpu": "znver4",
+        "host": "linux-aarch64",
         "opt": 0,
         "components": ("bert_forward", "f0n_forward"),
         "force": True,
@@ -102,25 +107,63 @@ def test_json_is_the_report(run_cli, builder, tmp_path):
     assert told["synthetic"] is False
     assert told["stages"][0] == {"name": "export", "seconds": 1.0}
     assert told["manifest"]["weights"]["source"] == HUB
+    assert told["not_validated"] is None
+    (kernel,) = told["kernels"]
+    assert kernel == {
+        "kernel": "conv",
+        "arch": "sm_90",
+        "registers": 64,
+        "spill_bytes": 0,
+        "stack_bytes": 0,
+        "shared_bytes": 25088,
+    }
+
+
+def test_a_build_that_could_not_be_validated_says_so(run_cli, builder, tmp_path):
+    """On stderr whether or not it is a terminal, with the command for where it can run."""
+    builder.not_validated = "no NVIDIA driver on this machine"
+    ended = run_cli("build", "-o", tmp_path / "a", "--target", "cuda")
+    assert ended.code == 0
+    assert "NOT VALIDATED: no NVIDIA driver" in ended.err
+    assert f"kokoro-pipeline validate {tmp_path / 'a'}" in ended.err
 
 
 @pytest.fixture
 def target(stand_in):
     """A compiler that knows one CPU, and a linker."""
-    info = TargetInfo("llvm", "znver4", ("avx2",))
+    info = TargetInfo("llvm", "znver4", ("avx2",), "linux-x86_64")
+
+    class Chosen:
+        kind, host = "llvm", None
+
+        def __init__(self) -> None:
+            self.info = info
+
+        def __str__(self) -> str:
+            return "llvm on linux-x86_64, znver4"
+
     stand_in("kokoro_pipeline.compiler.pipeline", OPT_LEVELS={0: "plain", 1: "direct"})
     stand_in(
         "kokoro_pipeline.compiler.target",
-        resolve_target=lambda kind, mcpu: SimpleNamespace(info=info),
+        resolve_target=lambda kind, mcpu, host: Chosen(),
     )
-    stand_in("kokoro_pipeline.compiler.linking", find_linker=lambda: SimpleNamespace(name="g++"))
+    stand_in(
+        "kokoro_pipeline.compiler.linking", find_linker=lambda host: SimpleNamespace(name="g++")
+    )
+    stand_in("kokoro_pipeline.compiler.cuda_compiler", find_cuda_compiler=None)
 
 
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(run_cli, builder, target, tmp_path):
     output = tmp_path / "a"
     told = json.loads(run_cli("build", "--dry-run", "-o", output, "--json").out)
     assert told["opt_level"] == 1
-    assert told["target"] == {"kind": "llvm", "mcpu": "znver4", "features": ["avx2"]}
+    assert told["target"] == {
+        "kind": "llvm",
+        "mcpu": "znver4",
+        "features": ["avx2"],
+        "host": "linux-x86_64",
+        "archs": [],
+    }
     assert len(told["components"]) == 6
     assert "1: direct" in run_cli("build", "--dry-run").out
     assert builder.asked == []

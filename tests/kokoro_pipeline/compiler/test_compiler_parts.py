@@ -76,8 +76,8 @@ def test_an_mcpu_brings_its_features():
 
 
 def test_an_unknown_kind_lists_those_that_are_known():
-    with pytest.raises(InputError, match=r"unknown target 'cuda'.*llvm"):
-        resolve_target("cuda")
+    with pytest.raises(InputError, match=r"unknown target 'rocm'.*llvm, cuda, metal"):
+        resolve_target("rocm")
 
 
 def test_an_unknown_cpu_lists_those_that_are_known():
@@ -166,7 +166,8 @@ def no_work(monkeypatch):
         ({"opt": -1}, r"unknown --opt -1"),
         ({"components": ["vocoder", "bert_forward"]}, r"unknown component vocoder: .*f0n_forward"),
         ({"components": []}, r"unknown component \(none given\)"),
-        ({"target": "metal"}, r"unknown target 'metal'"),
+        ({"target": "rocm"}, r"unknown target 'rocm'"),
+        ({"host": "windows"}, r"unknown host 'windows'"),
         ({"mcpu": "pentium9"}, r"unknown CPU 'pentium9'"),
     ],
     ids=str,
@@ -185,7 +186,7 @@ def test_an_existing_output_is_refused_before_any_work(no_work, tmp_path):
 
 
 def test_no_linker_is_said_before_any_work(no_work, tmp_path, monkeypatch):
-    def none():
+    def none(_host):
         raise EnvironmentFault("no linker found")
 
     monkeypatch.setattr(builder, "find_linker", none)
@@ -229,6 +230,8 @@ def test_a_fallback_to_synthetic_weights_is_a_loud_warning(synthetic_folder, tmp
 
 
 def test_the_components_keep_their_order_whatever_was_asked(monkeypatch):
-    plan = builder._check("llvm", None, None, ["decoder_forward", "bert_forward", "bert_forward"])
+    plan = builder._check(
+        "llvm", None, None, None, ["decoder_forward", "bert_forward", "bert_forward"]
+    )
     assert plan.components == ("bert_forward", "decoder_forward")
     assert plan.opt_level == max(pipeline.OPT_LEVELS)

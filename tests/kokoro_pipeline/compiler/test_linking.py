@@ -14,7 +14,9 @@ import tvm
 from tvm import relax
 
 from kokoro_pipeline.compiler import linking
+from kokoro_pipeline.compiler import target as targets
 from kokoro_pipeline.compiler.linking import Linker, export_library, find_linker
+from kokoro_pipeline.compiler.target import HOSTS
 from kokoro_pipeline.errors import EnvironmentFault
 
 posix = pytest.mark.skipif(os.name != "posix", reason="the stand-ins are shell scripts")
@@ -78,7 +80,7 @@ def test_ziglang_from_pypi_is_the_last_resort(machine, monkeypatch):
     monkeypatch.setattr(linking.importlib.util, "find_spec", lambda name: name == "ziglang")
     linker = find_linker()
     assert linker.name == "ziglang"
-    assert linker.command[:4] == (sys.executable, "-m", "ziglang", "c++")
+    assert linker.command[:4] == (sys.executable, "-m", "ziglang", "cc")
 
 
 @posix
@@ -87,6 +89,52 @@ def test_no_linker_names_what_was_tried_and_what_to_install(machine):
         find_linker()
     for words in ("g++", "ld.lld", "apt install g++", "xcode-select", "pip install ziglang"):
         assert words in str(caught.value)
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """This machine is a Linux on x86-64, whatever it is."""
+    monkeypatch.setattr(targets, "_system", lambda: "linux")
+    monkeypatch.setattr(targets, "host_architecture", lambda: "x86_64")
+
+
+@posix
+@pytest.mark.parametrize(
+    ("host", "installed", "zig", "found"),
+    [
+        ("linux-aarch64", ["g++", "aarch64-linux-gnu-g++"], True, "aarch64-linux-gnu-g++"),
+        ("linux-aarch64", ["g++", "aarch64-linux-gnu-gcc"], True, "aarch64-linux-gnu-gcc"),
+        ("linux-aarch64", ["g++", "ld"], True, "aarch64-linux-gnu.2.28"),
+        ("macos-arm64", ["g++", "ld", "clang++"], True, "aarch64-macos.11.0"),
+        ("linux-x86_64", ["g++"], True, "g++"),
+    ],
+    ids=str,
+)
+def test_a_linker_for_another_machine(host, installed, zig, found, machine, elsewhere, monkeypatch):
+    """$CXX makes code for this machine, so it has no part in it."""
+    for name in installed:
+        machine(name)
+    monkeypatch.setenv("CXX", "g++" if host == "linux-x86_64" else "clang++")
+    monkeypatch.setattr(linking.importlib.util, "find_spec", lambda name: zig or None)
+    linker = find_linker(HOSTS[host])
+    assert found in linker.command
+    assert (linker.name == "$CXX") == (host == "linux-x86_64")
+
+
+@posix
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("linux-aarch64", ("apt install g++-aarch64-linux-gnu", "pip install ziglang")),
+        ("macos-arm64", ("pip install ziglang", "or build on macos-arm64")),
+    ],
+)
+def test_no_linker_for_another_machine_names_what_to_install(host, words, machine, elsewhere):
+    machine("g++")
+    with pytest.raises(EnvironmentFault) as caught:
+        find_linker(HOSTS[host])
+    for said in (f"nothing here links for {host}", *words):
+        assert said in str(caught.value)
 
 
 @posix

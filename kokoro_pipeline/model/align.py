@@ -1,0 +1,36 @@
+"""align_forward: token columns repeated over frames, where the features lie on a device.
+
+On the CPU numpy does this between two calls. On a GPU it is a seventh function of the artifact, so
+that nothing but durations comes back to the host between the six.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from .components import Component, Signature, example_inputs
+
+ALIGN = "align_forward"
+
+SIGNATURE = Signature(
+    {
+        "d": ("float32", (1, "n", 640)),
+        "t_en": ("float32", (1, 512, "n")),
+        "tokens": ("int64", ("t",)),
+    },
+    {"en": ("float32", (1, 640, "t")), "asr": ("float32", (1, 512, "t"))},
+)
+"""`tokens` is the index of the token that each frame shows."""
+
+
+class AlignForward(nn.Module):
+    """The products with kokoro's 0/1 alignment matrix, without the products."""
+
+    def forward(self, d: Tensor, t_en: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """`en` and `asr` from `d`, `t_en` and `tokens`; see `SIGNATURE`."""
+        return d.index_select(1, tokens).transpose(1, 2).contiguous(), t_en.index_select(2, tokens)
+
+
+def make_alignment() -> Component:
+    """The component of `align_forward`; it has no parameters."""
+    return Component(ALIGN, AlignForward(), SIGNATURE, example_inputs(SIGNATURE))
