@@ -12,6 +12,7 @@ from ..passes.bind_threads import bind_threads
 from ..passes.clip_takes import clip_takes
 from ..passes.drop_parameters import drop_parameters
 from ..passes.gpu_operators import GPU_OPERATORS, gpu_lstm_recurrence
+from ..passes.lower_to_gpu_kernels import lower_to_gpu_kernels
 from .parameters import ParameterTable
 from .pipeline import Phase, final_phases
 
@@ -21,7 +22,9 @@ def gpu_phases(
 ) -> list[Phase]:
     """The phases of a build for a GPU. Of the Relax functions `entry` are kept.
 
-    `parameters` gains the packed weights while they run.
+    The levels: 0 legalizes every operator, one thread an element; 1 has the explicit kernels; 2
+    fuses norms, activations and residuals into the convolutions. `parameters` gains the packed
+    weights while they run.
     """
     clean = [
         relax.transform.CanonicalizeBindings(),
@@ -29,11 +32,37 @@ def gpu_phases(
         relax.transform.DeadCodeElimination(list(entry)),
         drop_parameters,
     ]
-    return [
-        Phase(
-            "bind_operators", [clip_takes, lambda m: bind_operators(m, gpu_lstm_recurrence), *clean]
-        ),
-        Phase("legalize", [relax.transform.LegalizeOps(dict(GPU_OPERATORS))]),
-        Phase("bind_threads", [bind_threads]),
-        *final_phases(),
-    ]
+
+    def bind_rest(module: tvm.IRModule) -> tvm.IRModule:
+        return bind_operators(module, gpu_lstm_recurrence)
+
+    legalize = relax.transform.LegalizeOps(dict(GPU_OPERATORS))
+    if opt_level == 0:
+        middle = [
+            Phase("bind_operators", [clip_takes, bind_rest, *clean]),
+            Phase("legalize", [legalize]),
+            Phase("bind_threads", [bind_threads]),
+        ]
+    else:
+        middle = [
+            Phase(
+                "lower_to_gpu_kernels",
+                [
+                    clip_takes,
+                    lambda module: lower_to_gpu_kernels(module, parameters, opt_level >= 2),
+                    bind_rest,
+                    *clean,
+                ],
+            ),
+            Phase(
+                "legalize",
+                [
+                    legalize,
+                    relax.transform.AnnotateTIROpPattern(),
+                    relax.transform.FoldConstant(),
+                ],
+            ),
+            Phase("fuse", [relax.transform.FuseOps(), relax.transform.FuseTIR()]),
+            Phase("bind_threads", [relax.transform.DeadCodeElimination(list(entry)), bind_threads]),
+        ]
+    return [*middle, *final_phases()]

@@ -31,6 +31,7 @@ Buffer = Any
 WARP = 32
 MAX_THREADS = 1024
 MAX_SHARED_BYTES = 32 << 10
+GROUP = 16  # threads whose values `block_sum` adds up first
 
 
 def i32(value: Expr | int) -> Expr:
@@ -129,23 +130,32 @@ def block_sum(
 ) -> list[Expr]:
     """The sums over the block of each thread's values; every thread gets them.
 
-    `threads` is a power of two. The order of addition is fixed: a tree over thread numbers.
+    `threads` is a multiple of `GROUP`. The order of addition is fixed: first each group of
+    neighbours, then the groups, which every thread adds up for itself. That takes two barriers; a
+    tree of halves would take one for every halving.
     """
-    if threads & (threads - 1):
-        raise InputError(f"a tree over {threads} threads: not a power of two")
-    # An array a sum: within one, TVM cannot tell what different threads touch apart.
-    trees = [shared(threads, dtype) for _ in partial]
-    for tree, value in zip(trees, partial, strict=True):
-        store(tree, thread, value)
-    half = threads // 2
-    while half:
-        synchronize()
-        with T.If(thread < half), T.Then():
-            for tree in trees:
-                add_to(tree, thread, tree[thread + half])
-        half //= 2
+    if threads % GROUP:
+        raise InputError(f"a sum over {threads} threads: not a multiple of {GROUP}")
+    groups = threads // GROUP
+    # Arrays a sum: within one, TVM cannot tell what different threads touch apart.
+    parts = [shared(threads, dtype) for _ in partial]
+    totals = [shared(groups, dtype) for _ in partial]
+    sums = registers(len(partial), dtype)
+    for part, value in zip(parts, partial, strict=True):
+        store(part, thread, value)
     synchronize()
-    return [hold(tree[i32(0)], dtype) for tree in trees]
+    with T.If(thread < groups), T.Then():
+        for i, (part, total) in enumerate(zip(parts, totals, strict=True)):
+            store(sums, i, const(0, dtype))
+            with T.serial(i32(0), i32(GROUP)) as j:
+                add_to(sums, i, part[thread * GROUP + j])
+            store(total, thread, sums[i32(i)])
+    synchronize()
+    for i, total in enumerate(totals):
+        store(sums, i, const(0, dtype))
+        with T.serial(i32(0), i32(groups)) as j:
+            add_to(sums, i, total[j])
+    return [sums[i32(i)] for i in range(len(partial))]
 
 
 def build_kernel(

@@ -13,7 +13,7 @@ from tvm import relax, tirx
 
 from ..gpu_kernels.lstm import lstm_recurrence
 from ..gpu_kernels.scan import running_sum
-from .lower_to_kernels import under_root_block
+from .program_lowering import under_root_block
 
 
 def _cumsum(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:

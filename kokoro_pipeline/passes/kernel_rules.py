@@ -27,6 +27,7 @@ from .channels_last import Value, dimensions, is_transpose
 
 if TYPE_CHECKING:
     from .lower_to_kernels import FunctionLowering
+    from .program_lowering import ProgramLowering
 
 
 def _symmetric(padding: list[int]) -> tuple[int, int]:
@@ -251,13 +252,13 @@ def _lstm_recurrence(
     )
 
 
-def original(lowering: FunctionLowering, expression: relax.Expr) -> relax.Expr:
+def original(lowering: ProgramLowering, expression: relax.Expr) -> relax.Expr:
     """An operand as torch lays it out."""
     return lowering.value(expression).in_first(lowering.builder)
 
 
 def over_rows(
-    lowering: FunctionLowering,
+    lowering: ProgramLowering,
     x: relax.Expr,
     kernel: Callable[[relax.Expr, tirx.Expr], relax.Expr],
 ) -> relax.Expr:

@@ -1,0 +1,40 @@
+"""Adaptive instance norm with its activation, in one pass; its statistics come from `statistics`.
+
+The mathematics is `producer`'s: this kernel writes to memory what a convolution that has the
+producer itself keeps in shared memory.
+"""
+
+from __future__ import annotations
+
+from tvm import tirx
+
+from .producer import Producer, channel_function
+from .threads import Buffer, Parameter, T, bind, build_kernel, ceil_div, i32, launch, store
+
+THREADS = 256
+
+
+def adain(channels: int, producer: Producer) -> tirx.PrimFunc:
+    """(x, *the producer's coefficients) -> y, all float32: x, y [B, C, L]; B and L any from 1."""
+    C = channels
+    batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
+
+    def body(x: Buffer, *rest: Buffer) -> None:
+        *coefficients, y = rest
+        L = bind(i32(length))
+        grid = [ceil_div(L, THREADS), C, i32(batch)]
+        with launch(grid, [THREADS]) as ((block, c, b), (thread,)):
+            i = bind(block * THREADS + thread)
+            with T.If(i < L), T.Then():
+                at = bind((b * C + c) * L + i)
+                store(y, at, channel_function(producer, coefficients, C, b, c)(x[at]))
+
+    return build_kernel(
+        f"gpu_adain_c{C}{producer.name}",
+        [
+            Parameter("x", (batch, C, length)),
+            *producer.parameters(batch, C),
+            Parameter("y", (batch, C, length)),
+        ],
+        body,
+    )

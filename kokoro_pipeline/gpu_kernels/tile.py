@@ -1,0 +1,207 @@
+"""The tile that every convolution is made of: an implicit matrix product in shared memory.
+
+    total[m, l] = sum_{ci, k} W[m, ci, k] X[ci, l * stride + k * dilation - pad_left]
+
+A block of threads makes `warps * ROWS` rows m and `WARP * columns` columns l. It walks the input
+channels in chunks: the chunk's window of X, zeros around the sequence and a producer's function
+applied, and its weights go to shared memory; then each thread adds up ROWS by `columns` sums in
+registers. A thread's columns are a warp apart, so that neighbouring threads read neighbouring words
+and no two the same bank; the weights it reads are those of its whole warp: one word, broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import tvm
+from tvm import tirx
+
+from .producer import NOTHING, Producer, channel_function
+from .threads import (
+    WARP,
+    Buffer,
+    Expr,
+    T,
+    add_to,
+    bind,
+    ceil_div,
+    const,
+    hold,
+    i32,
+    launch,
+    registers,
+    shared,
+    store,
+    synchronize,
+)
+
+ROWS = 8  # of one thread
+MAX_WARPS = 8
+SHARED_BYTES = 24 << 10
+
+
+@dataclass(frozen=True)
+class Tile:
+    """How a product of `rows` (output channels) by columns (time) is cut."""
+
+    rows: int
+    in_channels: int
+    taps: int
+    stride: int = 1
+    dilation: int = 1
+    pad_left: int = 0
+    dtype: str = "float32"
+
+    @property
+    def warps(self) -> int:
+        return min(MAX_WARPS, -(-self.rows // ROWS))
+
+    @property
+    def block_rows(self) -> int:
+        return self.warps * ROWS
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.rows // self.block_rows)
+
+    @property
+    def columns(self) -> int:
+        """Columns of a thread. Many channels mean a short sequence: more blocks keep a GPU busy."""
+        return 2 if self.rows >= 512 or self.stride > 2 else 4
+
+    @property
+    def block_columns(self) -> int:
+        return WARP * self.columns
+
+    @property
+    def window(self) -> int:
+        """Samples of one channel that a block's columns read."""
+        return (self.block_columns - 1) * self.stride + (self.taps - 1) * self.dilation + 1
+
+    @property
+    def item_bytes(self) -> int:
+        return tvm.DataType(self.dtype).bits // 8
+
+    @property
+    def chunk(self) -> int:
+        """Input channels that are in shared memory at a time."""
+        channel = (self.window + self.taps * self.block_rows) * self.item_bytes
+        largest = max(1, min(32, SHARED_BYTES // channel))
+        size = 1
+        while 2 * size <= largest and size < self.in_channels:
+            size *= 2
+        return size
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.in_channels // self.chunk)
+
+    @property
+    def weight_shape(self) -> tuple[int, int]:
+        return self.blocks, self.chunks * self.chunk * self.taps * self.block_rows
+
+    def pack(self, weight: np.ndarray) -> np.ndarray:
+        """[rows, in_channels, taps] -> `weight_shape`: block, then input channel, tap, row.
+
+        Rows and channels that do not exist are 0.
+        """
+        rows, channels, taps = weight.shape
+        padded = np.zeros(
+            (self.blocks * self.block_rows, self.chunks * self.chunk, taps), self.dtype
+        )
+        padded[:rows, :channels] = weight
+        split = padded.reshape(self.blocks, self.block_rows, -1, taps)
+        return np.ascontiguousarray(split.transpose(0, 2, 3, 1)).reshape(self.weight_shape)
+
+
+Store = Callable[[Expr, Expr, Expr, Expr], None]
+"""(batch row, row m, column l, total): writes one sum; m and l exist."""
+
+
+def emit_tile(
+    tile: Tile,
+    batch: Expr,
+    length: Expr,
+    columns: Expr,
+    x: Buffer,
+    weights: Buffer,
+    write: Store,
+    producer: Producer = NOTHING,
+    coefficients: Sequence[Buffer] = (),
+) -> None:
+    """Launch the product over all rows, `columns` columns and `batch` sequences of `length`."""
+    C, K, dtype = tile.in_channels, tile.taps, tile.dtype
+    # 16 bytes at a time; float64, which is not where time goes, one by one.
+    vector = 4 if dtype == "float32" else 1
+    threads = tile.warps * WARP
+    chunk_words = tile.chunk * K * tile.block_rows
+    grid = [ceil_div(columns, tile.block_columns), tile.blocks, batch]
+    with launch(grid, [WARP, tile.warps]) as ((column_block, row_block, b), (lane, warp)):
+        window = shared(tile.chunk * tile.window, dtype)
+        panel = shared(chunk_words, dtype)
+        totals = registers(ROWS * tile.columns, dtype)
+        row_weights = registers(ROWS, dtype)
+        samples = registers(tile.columns, dtype)
+        for i in range(ROWS * tile.columns):
+            store(totals, i, const(0, dtype))
+        first = bind(column_block * (tile.block_columns * tile.stride) - tile.pad_left)
+        panel_start = row_block * (tile.chunks * chunk_words)
+
+        def load_window(chunk: Expr) -> None:
+            rounds = -(-tile.chunk // tile.warps)
+            with T.serial(i32(0), i32(rounds)) as turn:
+                slot = bind(turn * tile.warps + warp)
+                with T.If(slot < tile.chunk), T.Then():
+                    c = bind(chunk * tile.chunk + slot)
+                    exists = c < C
+                    channel = bind(tirx.min(c, i32(C - 1)))
+                    apply = channel_function(producer, coefficients, C, b, channel)
+                    row = bind((b * C + channel) * length)
+                    with T.serial(i32(0), i32(-(-tile.window // WARP))) as j:
+                        offset = bind(j * WARP + lane)
+                        with T.If(offset < tile.window), T.Then():
+                            position = bind(first + offset)
+                            inside = tirx.all(exists, position >= 0, position < length)
+                            with T.If(inside):
+                                with T.Then():
+                                    value = apply(x[row + position])
+                                    store(window, slot * tile.window + offset, value)
+                                with T.Else():
+                                    zero = const(0, dtype)
+                                    store(window, slot * tile.window + offset, zero)
+
+        def load_panel(chunk: Expr) -> None:
+            start = bind(panel_start + chunk * chunk_words)
+            stride = threads * vector
+            with T.serial(i32(0), i32(-(-chunk_words // stride))) as j:
+                offset = bind(j * stride + (warp * WARP + lane) * vector)
+                exists = offset < chunk_words
+                with T.If(exists), T.Then(), T.vectorized(i32(0), i32(vector)) as v:
+                    store(panel, offset + v, weights[start + offset + v])
+
+        with T.serial(i32(0), i32(tile.chunks)) as chunk:
+            synchronize()
+            load_window(chunk)
+            load_panel(chunk)
+            synchronize()
+            with T.serial(i32(0), i32(tile.chunk)) as c, T.serial(i32(0), i32(K)) as k:
+                for part in range(0, ROWS, vector):
+                    with T.vectorized(i32(0), i32(vector)) as v:
+                        at = (c * K + k) * tile.block_rows + warp * ROWS + part + v
+                        store(row_weights, part + v, panel[at])
+                for j in range(tile.columns):
+                    at = c * tile.window + (lane + j * WARP) * tile.stride + k * tile.dilation
+                    store(samples, j, window[at])
+                for i in range(ROWS):
+                    for j in range(tile.columns):
+                        product = row_weights[i32(i)] * samples[i32(j)]
+                        add_to(totals, i * tile.columns + j, product)
+
+        for i in range(ROWS):
+            m = bind(row_block * tile.block_rows + warp * ROWS + i)
+            for j in range(tile.columns):
+                column = bind(column_block * tile.block_columns + lane + j * WARP)
+                with T.If(tirx.And(m < tile.rows, column < columns)), T.Then():
+                    write(b, m, column, hold(totals[i32(i * tile.columns + j)], dtype))

@@ -1,0 +1,48 @@
+"""Say a program again in the GPU kernels, as torch lays it out.
+
+The walk is `program_lowering`'s. Sequences stay [B, C, L], which is what the GPU kernels want. What
+no rule knows is legalized and bound to threads later.
+"""
+
+from __future__ import annotations
+
+import tvm
+from tvm import relax
+
+from ..compiler.parameters import ParameterTable
+from .gpu_kernel_rules import GPU_KERNEL_RULES
+from .program_lowering import KernelLibrary, ProgramLowering
+
+
+class GpuLowering(ProgramLowering):
+    """One function on its way to GPU kernels.
+
+    `fused`: norms and activations go into the kernels that read them.
+    """
+
+    fused: bool = False
+
+
+def lower_to_gpu_kernels(
+    module: tvm.IRModule, parameters: ParameterTable, fused: bool = False
+) -> tvm.IRModule:
+    """Lower every Relax function of a module; `parameters` gains the packed weights.
+
+    `fused` lets a convolution compute the norm and activation before it and add the residual after
+    it; else each is a kernel of its own.
+
+    Raises NotImplementedError on control flow inside a function.
+    """
+    others = {
+        global_var: function
+        for global_var, function in module.functions.items()
+        if not isinstance(function, relax.Function)
+    }
+    builder = relax.BlockBuilder(tvm.IRModule(others))
+    library = KernelLibrary(builder)
+    for function in module.functions.values():
+        if isinstance(function, relax.Function):
+            lowering = GpuLowering(builder, library, function, parameters, [GPU_KERNEL_RULES])
+            lowering.fused = fused
+            lowering.run()
+    return builder.get()
