@@ -1,15 +1,18 @@
 """Run the extension's tests on every supported pair of apache-tvm and apache-tvm-ffi, side by side.
 
-    python tests/version_matrix.py [--directory DIR] [--only 0.25] [-- pytest arguments]
+    python tests/version_matrix.py [--directory DIR] [--only 0.25] [--jobs 2] [-- pytest arguments]
 
 One environment per pair holds nothing but the pair; torch, numpy and pytest come from the
-environment this runs in, behind it on the path. Prints one table; the exit code is 0 when every
-pair passes, 1 when a test fails, 3 when an environment cannot be made.
+environment this runs in, behind it on the path. The test files are dealt to as many processes a
+pair as there are jobs. Prints one table; the exit code is 0 when every pair passes, 1 when a test
+fails, 3 when an environment cannot be made.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import operator
 import os
 import re
 import subprocess
@@ -18,6 +21,9 @@ import sysconfig
 import tempfile
 import time
 import venv
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,15 +36,22 @@ PAIRS = (
 )
 
 
+NO_TESTS = 5  # pytest's exit code where nothing was selected
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What one pair's run came to."""
+    """What one process, or all processes of one pair, came to; `counts` is by pytest's words."""
 
-    tvm: str
-    ffi: str
     code: int
-    summary: str
+    counts: Counter[str]
     seconds: float
+
+    def __add__(self, other: Outcome) -> Outcome:
+        """Both together: a failure of either, a killed process too, is one of the pair."""
+        codes = [code for code in (self.code, other.code) if code != NO_TESTS] or [NO_TESTS]
+        code = next((code for code in codes if code), 0)
+        return Outcome(code, self.counts + other.counts, self.seconds + other.seconds)
 
 
 def environment(directory: Path, tvm: str, ffi: str) -> Path:
@@ -71,41 +84,65 @@ def environment(directory: Path, tvm: str, ffi: str) -> Path:
     return python
 
 
-def run(python: Path, tvm: str, ffi: str, arguments: list[str]) -> Outcome:
-    """Run the tests with one interpreter; their output goes to stderr."""
+def run(python: Path, files: Sequence[Path], arguments: Sequence[str]) -> Outcome:
+    """Run test files with one interpreter; their output goes to stderr."""
     started = time.monotonic()
     result = subprocess.run(
-        [python, "-m", "pytest", "-q", "--tb=short", "--show-capture=no", *arguments, TESTS],
+        [python, "-m", "pytest", "-q", "--tb=short", "--show-capture=no", *arguments, *files],
         cwd=REPOSITORY,
         env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
         stdout=subprocess.PIPE,
         text=True,
     )
-    print(result.stdout, file=sys.stderr)
-    found = re.findall(r"^=*\s*(\d+ (?:passed|failed|error).*?) in [\d.]+s", result.stdout, re.M)
-    summary = found[-1] if found else "no summary"
-    return Outcome(tvm, ffi, result.returncode, summary, time.monotonic() - started)
+    print(result.stdout, file=sys.stderr, flush=True)
+    summaries = re.findall(r"^=*\s*(\d+ \w+.*) in [\d.]+s", result.stdout, re.MULTILINE)
+    found = re.findall(r"(\d+) (\w+)", summaries[-1]) if summaries else []
+    counts = Counter({word.rstrip("s"): int(number) for number, word in found})
+    return Outcome(result.returncode, counts, time.monotonic() - started)
+
+
+def deal(files: Sequence[Path], hands: int) -> list[list[Path]]:
+    """The files in `hands` groups of about the same size, the largest files first."""
+    groups: list[list[Path]] = [[] for _ in range(min(hands, len(files)))]
+    for path in sorted(files, key=lambda path: (-path.stat().st_size, path.name)):
+        min(groups, key=lambda group: sum(p.stat().st_size for p in group)).append(path)
+    return groups
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--directory", type=Path, help="keep the environments here")
     parser.add_argument("--only", action="append", help="only apache-tvm versions that start so")
+    parser.add_argument(
+        "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes at once"
+    )
     parser.add_argument("arguments", nargs="*", help="passed to pytest")
     options = parser.parse_args(argv)
     pairs = [p for p in PAIRS if not options.only or p[0].startswith(tuple(options.only))]
-    outcomes = []
+    if not pairs:
+        parser.error(f"no supported apache-tvm starts with {' or '.join(options.only)}")
+    groups = deal(sorted(TESTS.glob("test_*.py")), max(1, options.jobs))
     with tempfile.TemporaryDirectory() as scratch:
+        pythons = []
         for tvm, ffi in pairs:
             try:
-                python = environment(options.directory or Path(scratch), tvm, ffi)
+                pythons.append(environment(options.directory or Path(scratch), tvm, ffi))
             except (subprocess.CalledProcessError, OSError, RuntimeError) as error:
                 print(f"error: no environment for apache-tvm {tvm}: {error}", file=sys.stderr)
                 return 3
-            outcomes.append(run(python, tvm, ffi, options.arguments))
+        with ThreadPoolExecutor(max(1, options.jobs)) as pool:
+            running = [
+                [pool.submit(run, python, group, options.arguments) for group in groups]
+                for python in pythons
+            ]
+            outcomes = [
+                functools.reduce(operator.add, (future.result() for future in futures))
+                for futures in running
+            ]
     print(f"{'apache-tvm':14}{'apache-tvm-ffi':16}{'exit':6}{'seconds':9}result")
-    for o in outcomes:
-        print(f"{o.tvm:14}{o.ffi:16}{o.code:<6}{o.seconds:<9.0f}{o.summary}")
+    for (tvm, ffi), o in zip(pairs, outcomes, strict=True):
+        summary = ", ".join(f"{number} {word}" for word, number in sorted(o.counts.items()))
+        print(f"{tvm:14}{ffi:16}{o.code:<6}{o.seconds:<9.0f}{summary or 'no summary'}")
     return int(any(outcome.code for outcome in outcomes))
 
 

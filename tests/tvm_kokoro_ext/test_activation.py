@@ -268,10 +268,12 @@ def test_a_tvm_that_does_not_load_is_one_clear_error(tmp_path):
     package = tmp_path / "tvm"
     package.mkdir()
     (package / "__init__.py").write_text("raise OSError('undefined symbol: Stringify')")
-    (tmp_path / "apache_tvm-0.27.0.dist-info").mkdir()
-    (tmp_path / "apache_tvm-0.27.0.dist-info" / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: apache-tvm\nVersion: 0.27.0\n"
-    )
+    for name, version in (("apache-tvm", "0.27.0"), ("apache-tvm-ffi", "0.1.15.post2")):
+        information = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
+        information.mkdir()
+        (information / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
     output = python(
         f"""
         import sys

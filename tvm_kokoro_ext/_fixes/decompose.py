@@ -88,6 +88,8 @@ _NOT_FUNCTIONAL = ("diagonal_scatter.default",)
 
 def _decompositions(operators: set[Any]) -> dict[Any, Any]:
     """Torch's decompositions of these operators, by operator; those without one are left out."""
+    if not operators:
+        return {}
     import torch
     from torch._decomp import decomposition_table
 
