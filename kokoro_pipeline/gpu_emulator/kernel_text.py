@@ -53,6 +53,9 @@ _REFUSED = (
     (re.compile(r"\bcooperative_groups\b|\bcg::"), "cooperative groups"),
 )  # fmt: skip
 
+# A C++ word that the headers cannot take away from Metal's text.
+_NOT_METAL = re.compile(r"\bdouble\b")
+
 _CUDA_HEADER = re.compile(
     r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(([^)]*)\)\s*([;{])'
 )
@@ -228,6 +231,12 @@ def _body(source: str, start: int, end: int, kind: str, check: bool) -> tuple[st
                 f"{match[0]} in line {line_of(source, match.start())} of the generated {kind} "
                 f"text: {what} are not emulated"
             )
+    foreign = _NOT_METAL.search(source, start, end) if kind == "metal" else None
+    if foreign:
+        raise UnsupportedKernel(
+            f"{foreign[0]} in line {line_of(source, foreign.start())} of the generated metal "
+            "text: Metal has no such type"
+        )
     shared: list[_Shared] = []
 
     def declare(match: re.Match[str]) -> str:

@@ -330,7 +330,7 @@ inline bool concurrent(const Access& other, bool shared, uint16_t warp_epoch) {
   return other.thread / kWarp != current->number / kWarp || other.warp_epoch >= warp_epoch;
 }
 
-inline void check_access(uintptr_t address, size_t size, bool writes, bool aligned, void* from) {
+inline void check_access(uintptr_t address, size_t size, bool writes, void* from) {
   if (!current) return;
   uintptr_t relative = address - arena;
   uint32_t pc = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) - text_base);
@@ -346,13 +346,9 @@ inline void check_access(uintptr_t address, size_t size, bool writes, bool align
   size_t offset = address - slot.base;
   if (offset >= slot.bytes || offset + size > slot.bytes) {
     stop("out-of-bounds", 0, pc,
-         here() + (writes ? " writes " : " reads ") + element(slot, offset) + " of " + slot.shape);
+         here() + (writes ? " writes " : " reads ") + element(slot, offset) + " outside of " + slot.shape);
     return;
   }
-  if (aligned && offset % size)
-    report("misaligned", 0, pc, 0,
-           here() + (writes ? " writes " : " reads ") + std::to_string(size) + " bytes at byte " +
-               std::to_string(offset) + " of " + slot.name);
   if (!slot.cells) {
     if (!writes) return;
     make_cells(slot);
@@ -805,16 +801,16 @@ EXPORT int __tvm_ffi_gpu_emulator_note(void*, const Value* values, int32_t count
 
 #define HOOKS(n)                                                                              \
   EXPORT void __tsan_read##n(void* p) {                                                       \
-    check_access(uintptr_t(p), n, false, true, __builtin_return_address(0));                  \
+    check_access(uintptr_t(p), n, false, __builtin_return_address(0));                  \
   }                                                                                           \
   EXPORT void __tsan_write##n(void* p) {                                                      \
-    check_access(uintptr_t(p), n, true, true, __builtin_return_address(0));                   \
+    check_access(uintptr_t(p), n, true, __builtin_return_address(0));                   \
   }                                                                                           \
   EXPORT void __tsan_unaligned_read##n(void* p) {                                             \
-    check_access(uintptr_t(p), n, false, false, __builtin_return_address(0));                 \
+    check_access(uintptr_t(p), n, false, __builtin_return_address(0));                 \
   }                                                                                           \
   EXPORT void __tsan_unaligned_write##n(void* p) {                                            \
-    check_access(uintptr_t(p), n, true, false, __builtin_return_address(0));                  \
+    check_access(uintptr_t(p), n, true, __builtin_return_address(0));                  \
   }
 HOOKS(1)
 HOOKS(2)
@@ -822,25 +818,46 @@ HOOKS(4)
 HOOKS(8)
 HOOKS(16)
 EXPORT void __tsan_read_range(void* p, size_t n) {
-  check_access(uintptr_t(p), n, false, false, __builtin_return_address(0));
+  check_access(uintptr_t(p), n, false, __builtin_return_address(0));
 }
 EXPORT void __tsan_write_range(void* p, size_t n) {
-  check_access(uintptr_t(p), n, true, false, __builtin_return_address(0));
+  check_access(uintptr_t(p), n, true, __builtin_return_address(0));
 }
 EXPORT void __tsan_init() {}
 EXPORT void __tsan_func_entry(void*) {}
 EXPORT void __tsan_func_exit() {}
 
-// -fsanitize=bounds: an index beyond an array's declaration, local arrays included.
+struct TypeDescriptor {
+  uint16_t kind, info;
+  char name[1];
+};
+struct AlignmentData {
+  const char* file;
+  uint32_t line, column;
+  const TypeDescriptor* type;
+  uint8_t log_alignment, access;
+};
+// -fsanitize=alignment: a vector at an address that is no multiple of its alignment.
+EXPORT void __ubsan_handle_type_mismatch_v1(AlignmentData* data, void* pointer) {
+  if (!current) return;
+  uintptr_t address = reinterpret_cast<uintptr_t>(pointer), relative = address - arena;
+  std::string where = "outside of the kernel's buffers";
+  if (relative >> kSlotBits < slot_count) {
+    const Slot& slot = slots[relative >> kSlotBits];
+    where = "at byte " + std::to_string(static_cast<long>(address - slot.base)) + " of " + slot.name;
+  }
+  report("misaligned", int(data->line), 0, 0,
+         here() + " uses a value of type " + data->type->name + " " + where +
+             ", which has to be a multiple of " + std::to_string(1u << data->log_alignment));
+}
+
 struct BoundsData {
   const char* file;
   uint32_t line, column;
-  const struct {
-    uint16_t kind, info;
-    char name[1];
-  }* array;
-  const void* index;
+  const TypeDescriptor* array;
+  const TypeDescriptor* index;
 };
+// -fsanitize=bounds: an index beyond an array's declaration, local arrays included.
 EXPORT void __ubsan_handle_out_of_bounds(BoundsData* data, void* index) {
   if (!current) return;
   stop("out-of-bounds", int(data->line), 0,

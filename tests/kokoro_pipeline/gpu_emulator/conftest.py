@@ -38,10 +38,16 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def target(kind: str) -> Any:
-    return make_target(kind)
+    return _target(kind)
 
 
-def make_target(kind: str, **limits: int) -> Any:
+@pytest.fixture
+def make_target() -> Callable[..., Any]:
+    """`make_target(kind, **limits)`."""
+    return _target
+
+
+def _target(kind: str, **limits: int) -> Any:
     import tvm
 
     known: dict[str, Any] = {
