@@ -131,7 +131,7 @@ def _transformed(target: VectorTarget, conv: SameConv1d, length: int, dilation: 
         lambda: kernel(target, conv),
         arguments,
         flop=2.0 * c * c * taps * length,
-        own_flop=2.0 * c * c * transform.bins * length / transform.outputs,
+        own_flop=2.0 * c * c * transform.multiplications * length / transform.outputs,
     )
 
 

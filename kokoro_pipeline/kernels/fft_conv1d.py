@@ -5,12 +5,9 @@ With X, W the discrete Fourier transforms of N input rows and of the taps (zeros
     y[n] = sum_k x[n + k] w[k] = IDFT(X * conj(W))[n]        for n = 0 ... N - K,
 
 the outputs whose rows do not wrap around. All is real, so the bins 0 ... N/2 suffice; the first and
-the last are real. A complex product of X = a + ib with conj(W) / N = c + id takes three real ones,
-
-    p = (a + b) c,  q = a (d - c),  r = b (c + d)      ->      real p - r,  imaginary p + q,
-
-with sums of the weights taken beforehand: 2 + 3 (N/2 - 1) matrices, in place of K (N - K + 1).
-For N = 32 these are 47 in place of 242 (K = 11, 5.1 times fewer) or 182 (K = 7, 3.9 times fewer);
+the last are real. Each of the others takes three real products of X and conj(W) / N and stores two
+matrices (`bin_products`): 2 + 3 (N/2 - 1) products in place of K (N - K + 1), and N matrices. For
+N = 32 these are 47 in place of 242 (K = 11, 5.1 times fewer) or 182 (K = 7, 3.9 times fewer);
 for N = 64 and K = 11, 95 in place of 594 (6.3 times fewer), but twice the weights to read.
 
 The FFT splits even and odd rows down to pairs. Largest error against float64: 2.5e-6 of the
@@ -26,6 +23,7 @@ import numpy as np
 from tvm import tirx
 
 from ..errors import InputError
+from .bin_products import Bins, Kind
 from .transform_conv1d import (
     Load,
     SameConv1d,
@@ -124,8 +122,8 @@ class RealFFT(Transform):
             )
 
     @property
-    def bins(self) -> int:
-        return 2 + 3 * (self.window // 2 - 1)
+    def bins(self) -> tuple[Bins, ...]:
+        return Bins(Kind.REAL, 2), Bins(Kind.COMPLEX, self.window // 2 - 1)
 
     @property
     def name(self) -> str:
@@ -145,17 +143,16 @@ class RealFFT(Transform):
         between: list[Complex] = []
         first, last = product(0), product(1)
         for k in range(self.window // 2 - 1):
-            p, q, r = (product(2 + 3 * k + i) for i in range(3))
-            between.append((arithmetic.subtract(p, r), arithmetic.add(p, q)))
+            between.append((product(2 + 2 * k), product(3 + 2 * k)))
         numbers: list[Complex] = [(first, None), *between, (last, None)]
         return arithmetic.inverse(numbers, self.window)[: self.outputs]
 
     def weights(self, weight: np.ndarray) -> np.ndarray:
         spectrum = np.conj(np.fft.rfft(weight, self.window, axis=2)) / self.window
-        c, d = spectrum[:, :, 1:-1].real, spectrum[:, :, 1:-1].imag
-        between = np.stack([c, d - c, c + d], axis=3).reshape(*weight.shape[:2], -1)
+        between = spectrum[:, :, 1:-1]
+        parts = np.stack([between.real, between.imag], axis=3).reshape(*weight.shape[:2], -1)
         ends = spectrum[:, :, [0, -1]].real
-        return np.concatenate([ends, between], axis=2).transpose(0, 2, 1)
+        return np.concatenate([ends, parts], axis=2).transpose(0, 2, 1)
 
 
 def fft_of(in_channels: int, out_channels: int, taps: int) -> RealFFT:
@@ -167,9 +164,9 @@ def fft_of(in_channels: int, out_channels: int, taps: int) -> RealFFT:
 def pack_fft_conv1d(
     target: VectorTarget, weight: np.ndarray, bias: np.ndarray | None = None
 ) -> np.ndarray:
-    """PyTorch's weight [CO, CI, K], bias [CO] -> float32 [panels, (1 + bins * CI) * width].
+    """PyTorch's weight [CO, CI, K], bias [CO] -> float32 [CO + N * CI * CO].
 
-    The bins are 47, or 95 for at most 128 channels and 11 taps or more.
+    N is 32, or 64 for at most 128 channels and 11 taps or more.
     """
     out_channels, in_channels, taps = weight.shape
     return pack_transformed(target, fft_of(in_channels, out_channels, taps), weight, bias)

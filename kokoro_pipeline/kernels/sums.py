@@ -24,6 +24,10 @@ class Sums:
     def get(self, row: int, vector: int) -> Expr:
         return self.target.load(self._rows[row], i64(vector * self.target.lanes))
 
+    def add(self, row: int, vector: int, term: Expr) -> None:
+        """sums[row, vector] += term; a product becomes one multiply-add."""
+        self._set(row, vector, self.get(row, vector) + term)
+
     def accumulate(
         self,
         steps: Expr,
@@ -36,4 +40,4 @@ class Sums:
             for r in range(self.tile.rows):
                 value = bind(self.target.splat(scalar(r, j)))
                 for v in range(self.tile.vectors):
-                    self._set(r, v, self.get(r, v) + value * vectors[v])
+                    self.add(r, v, value * vectors[v])

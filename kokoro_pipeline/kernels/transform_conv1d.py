@@ -12,8 +12,8 @@ A task takes a block of groups, small enough to stay in the L2 cache:
 2. for each bin, product[tile, co] = sum_ci number[tile, ci] * U[bin, ci, co];
 3. it transforms back and writes what lies in the sequence, with bias and residual.
 
-Numbers and products of a bin are each one slot of a scratch buffer. Bin i's numbers lie in slot
-i + 1 and its products go to slot i, whose numbers are used up: one slot more than bins serves both.
+Numbers and products of a tile lie together, in slots of one row (`bin_products`): what a step reads
+or writes of one tile is on few pages.
 
 All values of an output row come from its own tile, in a fixed order: neither the number of threads
 nor the size of the blocks can show.
@@ -29,21 +29,18 @@ import numpy as np
 from tvm import tirx
 
 from ..errors import InputError
-from .direct import CHUNK, Panels
+from .bin_products import BinProducts, Bins
 from .lanes import Lanes
 from .producer import NOTHING, Producer
-from .sums import Sums
 from .vector import (
     Buffer,
     Expr,
     Number,
     Parameter,
     T,
-    Tile,
     VectorTarget,
     bind,
     build_kernel,
-    ceil_div,
     div,
     i64,
     maximum,
@@ -54,9 +51,8 @@ from .vector import (
 SCRATCH_BYTES = 640 * 1024
 TILES = 30  # of a block: whole groups for dilations 1, 2, 3, 5, 6
 TASKS = 8  # blocks become smaller to give that many, as long as they keep two register tiles
-PAIR = 2  # tiles left over by the register tiles are taken by two
 COLUMNS = 32  # floats of a row that are read together: memory gives cache lines in pairs
-LINE = 16  # floats of a cache line: slots start on different ones, or they would share cache sets
+LINE = 16  # floats of a cache line: slots and tiles must not all start in the same cache set
 
 Load = Callable[[int], Expr]
 Store = Callable[[int, Expr], None]
@@ -75,7 +71,12 @@ class Transform(ABC):
 
     @property
     @abstractmethod
-    def bins(self) -> int: ...
+    def bins(self) -> tuple[Bins, ...]: ...
+
+    @property
+    def multiplications(self) -> int:
+        """Real ones, for each input and output channel of a tile."""
+        return sum(bins.numbers for bins in self.bins)
 
     @property
     @abstractmethod
@@ -84,15 +85,15 @@ class Transform(ABC):
 
     @abstractmethod
     def forward(self, target: VectorTarget, row: Load, put: Store) -> None:
-        """put(bin, number) for all bins, of input rows 0 ... window - 1."""
+        """put(slot, number) for all bins' numbers, of input rows 0 ... window - 1."""
 
     @abstractmethod
     def inverse(self, target: VectorTarget, product: Load) -> list[Expr]:
-        """The output rows of all bins' products."""
+        """The output rows of all bins' products, in slots."""
 
     @abstractmethod
     def weights(self, weight: np.ndarray) -> np.ndarray:
-        """float64 [CO, CI, K] -> [CO, bins, CI]."""
+        """float64 [CO, CI, K] -> [CO, parts of all bins, CI]."""
 
 
 @dataclass(frozen=True)
@@ -120,18 +121,19 @@ class SameConv1d:
 def pack_transformed(
     target: VectorTarget, transform: Transform, weight: np.ndarray, bias: np.ndarray | None
 ) -> np.ndarray:
-    """weight [CO, CI, K], bias [CO] -> float32 [panels, (1 + bins * CI) * width], as Panels do."""
+    """weight [CO, CI, K], bias [CO] -> float32 [CO + parts * CI * CO]: the bias, then the matrices
+    as `BinProducts` wants them."""
     out_channels, in_channels, _ = weight.shape
-    transformed = transform.weights(np.asarray(weight, np.float64))
-    rows = transformed.reshape(out_channels, transform.bins * in_channels)
-    return Panels.of(target, out_channels).pack(rows, bias)
+    products = BinProducts(target, in_channels, out_channels, transform.bins)
+    matrices = products.pack(transform.weights(np.asarray(weight, np.float64)))
+    shift = np.zeros(out_channels, np.float32) if bias is None else bias.astype(np.float32)
+    return np.concatenate([shift, matrices])
 
 
-def _block_tiles(panels: Panels, transform: Transform, channels: int) -> int:
+def _block_tiles(products: BinProducts, of_tile: int) -> int:
     """Tiles of a block: as many as the scratch has room for, a multiple of a register tile's."""
-    fit = SCRATCH_BYTES // (4 * channels * (transform.bins + 1))
-    height = panels.tile.rows
-    return max(1, min(TILES, fit) // height) * height + height % PAIR
+    fit = SCRATCH_BYTES // (4 * of_tile)
+    return max(1, min(TILES, fit) // products.height) * products.height
 
 
 def transformed_conv1d(
@@ -146,15 +148,10 @@ def transformed_conv1d(
     conv.producer.check(target, conv.in_channels)
     CI, CO, V = conv.in_channels, conv.out_channels, target.lanes
     N, M = transform.window, transform.outputs
-    panels = Panels.of(target, CO)
-    width, vectors = panels.width, panels.tile.vectors
-    if CO % width:
-        raise InputError(f"{conv}: output channels must divide into panels of {width}")
-    panel_floats = (1 + transform.bins * CI) * width
-    tiles = _block_tiles(panels, transform, max(CI, CO))
-    slot = tiles * max(CI, CO) + LINE
-    # Sums of few terms are added up, for the reason given in `direct`.
-    part = max(n for n in range(V, min(CI, CHUNK) + 1, V) if CI % n == 0)
+    products = BinProducts(target, CI, CO, transform.bins)
+    slot = max(CI, CO) + LINE
+    of_tile = products.slots * slot + LINE
+    tiles = _block_tiles(products, of_tile)
     together = max(n for n in range(1, max(COLUMNS // V, 1) + 1) if CI // V % n == 0)
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
 
@@ -167,7 +164,7 @@ def transformed_conv1d(
         parts = bind(div(dilation + phases - 1, phases))
         groups = bind(div(length + dilation * M - 1, dilation * M))
         most = div(i64(tiles), phases)
-        wanted = maximum(minimum(div(groups * phases, 2 * panels.tile.rows), TASKS), 2)
+        wanted = maximum(minimum(div(groups * phases, 2 * products.height), TASKS), 2)
         blocks = bind(maximum(div(groups + most - 1, most), wanted))
         even = bind(minimum(blocks + mod(blocks, 2), groups))
         per_block = bind(div(groups + even - 1, even))
@@ -182,7 +179,7 @@ def transformed_conv1d(
             first = bind(group * step + phase)
             start = bind(first - dilation * (conv.taps // 2))
             rows = bind((n_groups - 1) * step + dilation * (N - 1) + n_phases)
-            scratch = T.alloc_buffer(((transform.bins + 1) * slot,), "float32")
+            scratch = T.alloc_buffer(((tiles + 1) * of_tile,), "float32")
             prepared = conv.producer.prepare(target, CI, coefficients, b)
 
             # 1. Numbers of all tiles.
@@ -217,68 +214,28 @@ def transformed_conv1d(
                 ):
                     row = bind((q * step + p + v * rows) * V)
                     spacing = bind(dilation * V)
-                    to = bind((q * n_phases + p) * CI + c_first + v * V)
+                    tile = bind((q * n_phases + p) * of_tile)
+                    to = bind(tile + products.ahead * slot + c_first + v * V)
                     transform.forward(
                         target,
                         lambda n: target.hold(target.load(window, row + spacing * n)),
-                        lambda bin_, value: target.store(scratch, to + (bin_ + 1) * slot, value),
+                        lambda number, value: target.store(scratch, to + number * slot, value),
                     )
 
             # 2. Products of all bins.
-            with T.serial(i64(0), i64(transform.bins)) as bin_:
-                number, product = bind((bin_ + 1) * slot), bind(bin_ * slot)
-                with (
-                    T.serial(i64(0), i64(panels.count)) as panel,
-                    T.serial(i64(0), i64(CI // part)) as chunk,
-                ):
-                    terms = bind(chunk * part)
-                    matrix = bind(panel * panel_floats + (1 + bin_ * CI + terms) * width)
-
-                    def tile(height: int, t: Expr) -> None:
-                        sums = Sums(target, Tile(height, vectors))
-                        own = bind(number + t * CI + terms)
-                        sums.accumulate(
-                            i64(part),
-                            lambda r, j: scratch[own + j + r * CI],
-                            lambda v, j: target.load(u, matrix + j * width + v * V),
-                        )
-                        to = bind(product + t * CO + panel * width)
-
-                        def flush(add: bool) -> None:
-                            for r in range(height):
-                                for v in range(vectors):
-                                    at = to + (r * CO + v * V)
-                                    total = sums.get(r, v)
-                                    if add:
-                                        total = target.load(scratch, at) + total
-                                    target.store(scratch, at, total)
-
-                        if part == CI:
-                            flush(add=False)
-                            return
-                        with T.If(chunk > 0):
-                            with T.Then():
-                                flush(add=True)
-                            with T.Else():
-                                flush(add=False)
-
-                    # An odd row at the end has whatever lies there for company; nobody reads it.
-                    height = panels.tile.rows
-                    whole = bind(div(used, height))
-                    with T.serial(i64(0), whole) as i:
-                        tile(height, bind(i * height))
-                    with T.serial(i64(0), ceil_div(used - whole * height, PAIR)) as i:
-                        tile(PAIR, bind(whole * height + i * PAIR))
+            products.emit(scratch, of_tile, slot, u, CO, used)
 
             # 3. The way back. A tile's rows are gathered first, for memory likes whole rows.
             gathered = T.alloc_buffer((M * CO,), "float32")
             with T.serial(i64(0), n_groups) as q, T.serial(i64(0), n_phases) as p:
-                source = bind((q * n_phases + p) * CO)
+                source = bind((q * n_phases + p) * of_tile)
                 with T.serial(i64(0), i64(CO // V)) as vector:
                     c = bind(vector * V)
                     results = transform.inverse(
                         target,
-                        lambda bin_: target.hold(target.load(scratch, source + c + bin_ * slot)),
+                        lambda product: target.hold(
+                            target.load(scratch, source + c + product * slot)
+                        ),
                     )
                     for n in range(M):
                         target.store(gathered, c + n * CO, results[n])
@@ -286,13 +243,9 @@ def transformed_conv1d(
                 inside = maximum(div(length - row + dilation - 1, dilation), 0)
                 with T.serial(i64(0), bind(minimum(inside, M))) as n:
                     to = bind((b * length + row + n * dilation) * CO)
-                    with (
-                        T.serial(i64(0), i64(panels.count)) as panel,
-                        T.serial(i64(0), i64(vectors)) as vector,
-                    ):
-                        c = bind(panel * width + vector * V)
-                        value = target.load(gathered, n * CO + c)
-                        value = value + target.load(u, panel * panel_floats + vector * V)
+                    with T.serial(i64(0), i64(CO // V)) as vector:
+                        c = bind(vector * V)
+                        value = target.load(gathered, n * CO + c) + target.load(u, c)
                         if residual:
                             value = value + target.load(residual[0], to + c)
                         target.store(y, to + c, value)
@@ -316,7 +269,7 @@ def transformed_conv1d(
         [
             Parameter("x", (batch, length, CI)),
             *conv.producer.parameters(batch, CI),
-            Parameter("u", panels.shape(transform.bins * CI)),
+            Parameter("u", (CO + products.floats,)),
             *residuals,
             Number("dilation"),
             Parameter("y", (batch, length, CO)),

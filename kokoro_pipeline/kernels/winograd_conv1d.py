@@ -28,6 +28,7 @@ import numpy as np
 from tvm import tirx
 
 from ..errors import InputError
+from .bin_products import Bins, Kind
 from .transform_conv1d import (
     Load,
     SameConv1d,
@@ -52,8 +53,8 @@ class Winograd(Transform):
             raise InputError(f"{self}: points are known for windows of {sizes} rows")
 
     @property
-    def bins(self) -> int:
-        return self.window
+    def bins(self) -> tuple[Bins, ...]:
+        return (Bins(Kind.REAL, self.window),)
 
     @property
     def name(self) -> str:
@@ -108,7 +109,7 @@ class Winograd(Transform):
         return results
 
     def weights(self, weight: np.ndarray) -> np.ndarray:
-        matrix = np.zeros((self.bins, self.taps))
+        matrix = np.zeros((self.window, self.taps))
         for i, p in enumerate(self.points):
             others = np.array([p - q for q in self.points if q != p])
             matrix[i] = p ** np.arange(self.taps) / others.prod()
@@ -143,7 +144,7 @@ def pack_winograd_conv1d(
     bias: np.ndarray | None = None,
     outputs: int | None = None,
 ) -> np.ndarray:
-    """PyTorch's weight [CO, CI, K], bias [CO] -> float32 [panels, (1 + (M + K - 1) * CI) * width].
+    """PyTorch's weight [CO, CI, K], bias [CO] -> float32 [CO + (M + K - 1) * CI * CO].
 
     `outputs` is M (see `winograd_of`), and must be the kernel's.
     """
