@@ -42,7 +42,7 @@ def cached_artifact(weights: str, console: Console, build: Builder | None = None
     console.progress(f"looking for the weights {wanted}")
     folder = resolve(wanted, progress=console.watched)
     path = artifact_cache_path(
-        weights_sha256=folder.info.sha256,
+        weights_sha256=folder.content_sha256(),
         target="llvm",
         mcpu=host_mcpu(),
         tvm=metadata.version("apache-tvm"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..artifact.manifest import WeightsInfo
+from ..artifact.reader import file_sha256
 from ..config import load_config
 from ..errors import InputError
 from . import layout
@@ -39,6 +41,13 @@ class WeightsFolder:
     path: Path
     info: WeightsInfo
     fallback_reason: str | None = None
+
+    def content_sha256(self) -> str:
+        """Of all that an artifact takes from the folder: `info.sha256` knows no voices."""
+        digest = hashlib.sha256(self.info.sha256.encode())
+        for file in layout.voice_files(self.path):
+            digest.update(f"{file.name} {file_sha256(file)}".encode())
+        return digest.hexdigest()
 
 
 def open_folder(

@@ -39,12 +39,14 @@ class Machine:
         self.resolved: list[str] = []
         self.built: list[Path] = []
         self.unreachable = False
+        self.voices = ""
 
     def resolve(self, spec: str, **_: object) -> SimpleNamespace:
         self.resolved.append(spec)
         if self.unreachable:
             raise EnvironmentFault(f"{spec} is out of reach")
-        return SimpleNamespace(info=self.info, path=Path("weights"), fallback_reason=None)
+        content = self.info.sha256 + self.voices
+        return SimpleNamespace(info=self.info, content_sha256=lambda: content)
 
     def build(self, _weights: str, output: Path, _console: Console) -> None:
         self.built.append(output)
@@ -97,8 +99,11 @@ def test_a_folder_is_known_by_its_hash_and_not_by_its_name(machine, console):
     assert cached_artifact("folder", console, machine.build) == first
     assert machine.built == [first]
     machine.info = WeightsInfo("folder", None, "4" * 64)
-    assert cached_artifact("folder", console, machine.build) != first
-    assert len(machine.built) == 2
+    second = cached_artifact("folder", console, machine.build)
+    machine.voices = "another"
+    third = cached_artifact("folder", console, machine.build)
+    assert machine.built == [first, second, third]
+    assert len(set(machine.built)) == 3
 
 
 @pytest.mark.parametrize(

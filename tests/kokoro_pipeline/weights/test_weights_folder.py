@@ -45,6 +45,18 @@ def test_the_hash_is_of_content_not_of_the_file(small: Path) -> None:
     assert open_folder(small).info.sha256 == before
 
 
+def test_voices_count_for_what_an_artifact_takes(small: Path) -> None:
+    """Another voice, or one more, is another artifact; the parameters' own hash stays."""
+    before = open_folder(small)
+    contents = {before.content_sha256()}
+    shutil.copy(small / "voices" / "af_heart.pt", small / "voices" / "af_two.pt")
+    contents.add(open_folder(small).content_sha256())
+    torch.save(torch.zeros(510, 1, 256), small / "voices" / "af_two.pt")
+    contents.add(open_folder(small).content_sha256())
+    assert len(contents) == 3
+    assert open_folder(small).info.sha256 == before.info.sha256
+
+
 @pytest.mark.parametrize(
     ("name", "lacks"),
     [
