@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from tvm_kokoro_ext import _compat
-from tvm_kokoro_ext._errors import LateImportWarning
+from tvm_kokoro_ext._errors import LateImportWarning, UnsupportedOperatorError, explained
 from tvm_kokoro_ext._fix import Converter, FixRecord, FixStatus, State
 
 ENVIRONMENT = "TVM_KOKORO_EXT_DISABLE"
@@ -251,7 +251,22 @@ def _layered(
             below = layered.get(name)
             if below is not None or not getattr(converter, "needs_previous", False):
                 layered[name] = _bind(converter, importer, below)
-    return layered
+    return {name: _explaining(converter) for name, converter in layered.items()}
+
+
+def _explaining(converter: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The converter, whose failure names the operator and a way around."""
+
+    @functools.wraps(converter)
+    def convert(node: Any) -> Any:
+        try:
+            return converter(node)
+        except UnsupportedOperatorError:
+            raise
+        except Exception as error:
+            raise explained(node, error) from error
+
+    return convert
 
 
 def _bind(converter: Converter, importer: Any, previous: Any) -> Callable[[Any], Any]:

@@ -235,6 +235,26 @@ def tir_var(name: str, dtype: str = "int64") -> Any:
     return tirx.SizeVar(name, dtype) if _STRUCT_INFO else tirx.Var(name, dtype)
 
 
+def variables_of(value: Any) -> list[Any]:
+    """The symbolic variables of a scalar expression, each once."""
+    return list(tirx.analysis.undefined_vars(value))
+
+
+def linear_form(value: Any, variable: Any) -> tuple[int, int] | None:
+    """(a, b) where the expression is a·variable + b with constant integers; None elsewhere."""
+    module = tvm.sym if hasattr(tvm, "sym") else tvm.arith
+    found = module.detect_linear_equation(value, [variable])
+    numbers = [as_int(number) for number in found] if found else []
+    if len(numbers) != 2 or None in numbers:
+        return None
+    return numbers[0], numbers[1]  # type: ignore[return-value]
+
+
+def name_of(variable: Any) -> str:
+    """The name of a Relax variable."""
+    return str(variable.name if hasattr(variable, "name") else variable.name_hint)
+
+
 def prim_equal(lhs: Any, rhs: Any) -> bool:
     """Whether two dimensions can be proved equal."""
     if as_int(lhs) is not None and as_int(rhs) is not None:

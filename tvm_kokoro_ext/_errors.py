@@ -22,3 +22,13 @@ class LateImportWarning(UserWarning):
 def op_name(node: Any) -> str:
     """How a node's operator is called in messages: `aten.clamp.default`."""
     return str(node.target) if not isinstance(node.target, str) else node.target
+
+
+def explained(node: Any, error: Exception) -> UnsupportedOperatorError:
+    """The refusal of a node whose converter has raised `error`."""
+    found = " ".join(str(error).split()) or "no message"
+    return UnsupportedOperatorError(
+        op_name(node),
+        f"its converter failed with {type(error).__name__}: {found[:500]}",
+        "Write it with other operators, or pass a converter of your own in custom_convert_map",
+    )

@@ -17,6 +17,7 @@ def known_symbols(importer: Any) -> dict[str, Any]:
     import torch
 
     known: dict[str, Any] = {}
+    derived: list[tuple[Any, Any]] = []
     for node, value in importer.env.items():
         meta = getattr(node, "meta", {}).get("val")
         if isinstance(meta, torch.SymInt) and _compat.is_prim(value):
@@ -27,7 +28,23 @@ def known_symbols(importer: Any) -> dict[str, Any]:
             for size, dim in zip(meta.shape, _compat.shape_of(value), strict=True):
                 if isinstance(size, torch.SymInt):
                     known.setdefault(str(size.node.expr), dim)
+                    derived.append((size.node.expr, dim))
+    for expression, dim in derived:
+        _solve(expression, dim, known)
     return known
+
+
+def _solve(expression: Any, dim: Any, known: dict[str, Any]) -> None:
+    """From a dimension a·s + b of an input, s itself, where no input has a dimension s."""
+    symbols = list(expression.free_symbols)
+    if len(symbols) != 1 or str(symbols[0]) in known:
+        return
+    symbol = symbols[0]
+    offset = expression.subs(symbol, 0)
+    factor = expression.coeff(symbol)
+    whole = offset.is_Integer and factor.is_Integer and factor > 0
+    if whole and expression == factor * symbol + offset:
+        known[str(symbol)] = tirx.floordiv(dim - int(offset), int(factor))
 
 
 def to_prim(importer: Any, size: Any, known: dict[str, Any] | None = None) -> Any:

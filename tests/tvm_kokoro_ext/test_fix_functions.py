@@ -20,6 +20,15 @@ def bools(n):
     return (torch.randn(3, n) > 0,)
 
 
+def with_nan(n):
+    return (torch.tensor([[1.0, -2.0], [float("nan"), 5.0], [-3.0, -2.0]]),)
+
+
+def tenths(n):
+    """Multiples of 0.1 as float32 has them: near every quotient by 0.1 lies a whole number."""
+    return ((torch.arange(3 * n).reshape(3, n) - 9).float() * 0.1,)
+
+
 REDUCTIONS = [
     Case("amax", lambda x: x.amax(1), rows, **EP),
     Case("amin_keep", lambda x: x.amin(-1, keepdim=True), rows, **RAW),
@@ -43,6 +52,10 @@ CUMSUM = [
     Case("bool", lambda x: x.cumsum(1), bools, **EP),
     Case("int32", lambda x, y: x.int().cumsum(0), ints, **RAW),
     Case("float", lambda x: x.cumsum(1), rows, wrong=None, **STATIC, **EP),
+    Case("cummax", lambda x: torch.cummax(x, 1), rows, **EP),
+    Case("cummin_first", lambda x: torch.cummin(x, 0), rows, **RAW),
+    Case("cummax_ties", lambda x, y: torch.cummax(x % 3, 1), ints, **EP, **STATIC),
+    Case("cummin_nan", lambda x: torch.cummin(x, 0), with_nan, **EP, **STATIC),
 ]
 test_cumsum, test_cumsum_stock = fix_tests("cumsum", CUMSUM)
 
@@ -57,6 +70,29 @@ DIVISION = [
     Case("number_pow_int", lambda x, y: 2**y, ints, **STATIC),
     Case("shift", lambda x, y: (x << 2) >> 1, ints, **EP),
     Case("negative_mod", lambda x, y: x % 3, ints, wrong=None, **STATIC, **EP),
+    Case("float_remainder", lambda x: x % 0.1, tenths, tolerance=1e-7, **EP),
+    Case("float_remainder_negative", lambda x: x % -0.1, tenths, tolerance=1e-7, **STATIC, **RAW),
+    Case("float_floor_divide", lambda x: x // 0.1, tenths, **RAW),
+    Case("float_floor_mode", lambda x: torch.div(x, 0.1, rounding_mode="floor"), tenths, **EP),
+    Case(
+        "float_fmod",
+        lambda x: torch.fmod(x * 1e7, 0.3),
+        tenths,
+        tolerance=1e-7,
+        wrong=None,
+        **STATIC,
+        **EP,
+    ),
+    Case(
+        "float_remainder_tensor",
+        lambda x: x % torch.full_like(x, 0.1),
+        tenths,
+        tolerance=1e-7,
+        **STATIC,
+        **EP,
+    ),
+    Case("float64_remainder", lambda x: x.double() % 0.1, tenths, tolerance=1e-15, **STATIC, **EP),
+    Case("whole_remainder", lambda x: (x % 1, x // 0.5), tenths, wrong=None, **STATIC, **EP),
 ]
 test_division, test_division_stock = fix_tests("division", DIVISION)
 
@@ -94,6 +130,10 @@ test_elu, test_elu_stock = fix_tests("elu", ELU)
 MISSING = [
     Case("hypot", lambda x: torch.hypot(x, x + 1), rows, **EP),
     Case("erfc", torch.erfc, rows, **EP, **STATIC),
+    Case("fmax", lambda x: torch.fmax(x, x.flip(0)), with_nan, **EP, **STATIC),
+    Case("fmin_int", lambda x, y: torch.fmin(x, y), ints, **RAW, **STATIC),
+    Case("exp2", torch.exp2, rows, **EP, **STATIC),
+    Case("signbit", lambda x: torch.signbit(x * 0), rows, **EP, **STATIC),
     Case(
         "scatter_add",
         lambda x, i: x.scatter_add(1, i, x),
@@ -108,9 +148,22 @@ MISSING = [
     Case(
         "searchsorted", lambda x: torch.searchsorted(torch.tensor([-1.0, 0.0, 1.0]), x), rows, **EP
     ),
+    Case("copysign", lambda x: torch.copysign(x, x.flip(1)), rows, **EP, **STATIC),
+    Case(
+        "bilinear",
+        torch.nn.functional.bilinear,
+        lambda n: (torch.randn(n, 4), torch.randn(n, 3), torch.randn(5, 4, 3), torch.randn(5)),
+    ),
+    Case("diagonal_scatter", lambda x: torch.diagonal_scatter(x, x[:2, 0], -1), rows, **EP),
     Case("cdist", lambda x: torch.cdist(x, x[:2]), rows, tolerance=1e-4, **EP),
 ]
 test_missing, test_missing_stock = fix_tests("missing", MISSING)
+
+KTHVALUE = [
+    Case("kthvalue", lambda x: torch.kthvalue(x, 2, 1), rows, **EP),
+    Case("kthvalue_keep", lambda x: torch.kthvalue(x, 3, 0, keepdim=True), rows, **RAW, **STATIC),
+]
+test_kthvalue, test_kthvalue_stock = fix_tests("kthvalue", KTHVALUE)
 
 MASK = [
     Case("elements", lambda x: x[x > 0], lambda n: (torch.randn(3, 6),)),

@@ -41,6 +41,18 @@ LAYER = [
     case("no_affine", torch.nn.LayerNorm(5, elementwise_affine=False), 2, "n", 5),
     case("no_bias", torch.nn.LayerNorm(5, bias=False), 2, "n", 5),
     case("affine", torch.nn.LayerNorm((3, 5)), 2, "n", 3, 5, wrong=None),
+    Case(
+        "instance_epsilon",
+        with_affine(torch.nn.InstanceNorm1d(3, eps=0.3, affine=True)),
+        lambda n: (torch.randn(2, 3, n),),
+        decomposed=(False,),
+    ),
+    Case(
+        "instance_running",
+        with_affine(torch.nn.InstanceNorm1d(3, affine=True, track_running_stats=True)),
+        lambda n: (torch.randn(2, 3, n),),
+        decomposed=(False,),
+    ),
 ]
 test_layer_norm, test_layer_norm_stock = fix_tests("layer_norm", LAYER)
 

@@ -108,7 +108,8 @@ def test_fixes_and_custom_converters_reach_cond_branches():
         return importer.block_builder.emit(relax.op.multiply(lhs, rhs))
 
     program = export(CONDITION, symbolic=False)
-    with tvm_kokoro_ext.disabled("cond"), pytest.raises(TypeError):
+    refused = pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="TypeError")
+    with tvm_kokoro_ext.disabled("cond"), refused:
         import_program(program, True, custom_convert_map={"mul.Tensor": mul})
     seen.clear()
     run = compile_module(import_program(program, True, custom_convert_map={"mul.Tensor": mul}))
@@ -187,3 +188,48 @@ def test_indices_of_pooling_are_refused_and_values_are_not():
     both = Case("both", lambda x: pool(x, 2, return_indices=True), values.make)
     with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="no indices"):
         import_program(export(both, symbolic=False), decomposed=True)
+
+
+DERIVED = {"x": {1: 2 * torch.export.Dim("m", min=2, max=64)}}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x + 1, lambda x: x.reshape(3, -1, 2).sum(2), lambda x: x[:, : x.shape[1] // 2]],
+)
+def test_an_input_of_an_even_length_finds_its_half(function):
+    """`2*m` with no input of length m: stock 0.25 and 0.27 cannot build such a function."""
+
+    class Program(torch.nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    program = torch.export.export(Program(), (torch.randn(3, 8),), dynamic_shapes=DERIVED)
+    run = compile_module(import_program(program, decomposed=True))
+    for size in (4, 10):
+        x = torch.randn(3, size)
+        np.testing.assert_allclose(run(x.numpy())[0], function(x).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("decomposed", [True, False])
+def test_an_unknown_operator_is_refused_by_name(decomposed):
+    program = export(Case("mode", lambda x: torch.mode(x, 1), rows), symbolic=False)
+    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="aten.mode.default") as error:
+        import_program(program, decomposed)
+    assert "custom_convert_map" in error.value.way_around
+
+
+def test_a_converter_that_fails_is_refused_by_name():
+    """Whatever a converter of TVM raises: the operator, the reason, the way around."""
+    from tvm_kokoro_ext import _activation
+
+    importer = _activation.importer_class()()
+    node = program_node(export(Case("named", lambda x: x + 1, rows), symbolic=False), "add")
+    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError) as error:
+        importer.convert_map["add.Tensor"](node)  # its input has not been translated
+    assert error.value.op == "aten.add.Tensor"
+    assert "KeyError" in error.value.reason and "custom_convert_map" in str(error.value)
+
+
+def program_node(program, name):
+    return next(node for node in program.graph.nodes if node.name.startswith(name))

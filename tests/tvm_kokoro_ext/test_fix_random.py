@@ -11,6 +11,9 @@ CASES = [
     Case("randn", lambda x: x + torch.randn(3, 6), lambda n: (torch.randn(3, n),)),
     Case("rand", lambda x: x + torch.rand(3, 6), lambda n: (torch.randn(3, n),)),
     Case("rand_like", lambda x: x + torch.rand_like(x), lambda n: (torch.randn(3, n),)),
+    Case("exponential", lambda x: x.clone().exponential_(), lambda n: (torch.randn(3, n),)),
+    Case("poisson", lambda x: torch.poisson(x.abs()), lambda n: (torch.randn(3, n),)),
+    Case("cauchy", lambda x: x.clone().cauchy_(), lambda n: (torch.randn(3, n),)),
 ]
 
 

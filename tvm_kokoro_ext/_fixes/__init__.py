@@ -15,6 +15,7 @@ from tvm_kokoro_ext._fixes import (
     creation,
     cumulative,
     decompose,
+    derived_dim,
     division,
     dtype_promotion,
     elu,
@@ -28,6 +29,7 @@ from tvm_kokoro_ext._fixes import (
     index_put,
     inplace,
     instance_norm,
+    kthvalue,
     layer_norm,
     lstm,
     mask_read,
@@ -87,6 +89,7 @@ RECORDS: tuple[FixRecord, ...] = tuple(
         alpha.FIX,
         # what the parts of stft and istft need
         missing.FIX,
+        kthvalue.FIX,
         unfold.FIX,
         pool_indices.FIX,
         # resizing
@@ -99,6 +102,7 @@ RECORDS: tuple[FixRecord, ...] = tuple(
         decompose.FIX,
         cond.FIX,
         function_name.FIX,
+        derived_dim.FIX,
         # building
         compile_target.FIX,
         global_symbol.FIX,

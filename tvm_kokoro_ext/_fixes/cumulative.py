@@ -1,4 +1,4 @@
-"""cumsum and cumprod of bool and small integer tensors count in int64, as torch does."""
+"""cumsum and cumprod of bool and small integers count in int64, as torch does; cummax, cummin."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
-from tvm_kokoro_ext._fix import Fix, needs_previous
+from tvm_kokoro_ext._fix import Converter, Fix, needs_previous
+from tvm_kokoro_ext._fixes import _scan
 
 
 @needs_previous
@@ -20,6 +21,15 @@ def cumulate(importer: Any, node: Any, previous: Any) -> Any:
     return _emit.emit(importer, function(_emit.astype(importer, x, dtype), dim))
 
 
+def _running(largest: bool) -> Converter:
+    def convert(importer: Any, node: Any, previous: Any) -> Any:
+        x, dim = _emit.arguments(importer, node, "self", "dim")
+        axis = _emit.normalize_axis(dim, _compat.rank_of(x))
+        return _scan.extremum(importer, x, axis, largest=largest)
+
+    return convert
+
+
 @_probe.wrong
 def _still_wrong() -> bool:
     x = _probe.Input((4,), "int32")
@@ -28,9 +38,14 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="cumsum",
-    what="cumsum and cumprod of bool and small integers",
-    op="aten.cumsum, aten.cumprod",
+    what="cumsum and cumprod of bool and small integers; cummax and cummin are missing",
+    op="aten.cumsum, aten.cumprod, aten.cummax, aten.cummin",
     affected="",
-    converters={"cumsum.default": cumulate, "cumprod.default": cumulate},
+    converters={
+        "cumsum.default": cumulate,
+        "cumprod.default": cumulate,
+        "cummax.default": _running(largest=True),
+        "cummin.default": _running(largest=False),
+    },
     probe=_still_wrong,
 )

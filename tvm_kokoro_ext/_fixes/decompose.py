@@ -6,11 +6,13 @@ operators that TVM has.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
 from tvm_kokoro_ext import _probe
+from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
 from tvm_kokoro_ext._fix import Fix
 
 _ROUNDS = 8  # a decomposition may use operators that need decomposing; none is this deep
@@ -27,9 +29,25 @@ def decompose_unsupported(program: Any, converters: Collection[str]) -> Any:
         }
         table = _decompositions(unsupported)
         if not table:
+            _refuse_unknown(program, converters)
             return program
         program = program.run_decompositions(table)
     return program
+
+
+def _refuse_unknown(program: Any, converters: Collection[str]) -> None:
+    """Name every operator that neither TVM nor torch's decompositions know, in one message."""
+    unknown = [
+        node
+        for node in program.graph.nodes
+        if node.op == "call_function" and node.target.__name__ not in converters
+    ]
+    if unknown:
+        raise UnsupportedOperatorError(
+            ", ".join(dict.fromkeys(map(op_name, unknown))),
+            "TVM has no converter of it and torch no decomposition",
+            "Write it with other operators, or pass a converter of your own in custom_convert_map",
+        )
 
 
 def _misread(node: Any) -> bool:
@@ -68,7 +86,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "rnn_tanh.input": lambda node: True,
     "eye.default": lambda node: "dtype" not in node.kwargs,
     "eye.m": lambda node: "dtype" not in node.kwargs,
-    "masked_fill.Scalar": lambda node: abs(node.args[2]) == float("inf"),
+    "masked_fill.Scalar": lambda node: node.args[2] in (math.inf, -math.inf),
     "linear.default": _not_float32,
     "scaled_dot_product_attention.default": _attends_otherwise,
     "roll.default": _symbolic,
@@ -77,6 +95,9 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "upsample_bicubic2d.vec": _symbolic,
     "conv1d.default": lambda node: _value(node.args[0]).dim() != 3,
     "conv2d.default": lambda node: _value(node.args[0]).dim() != 4,
+    "prelu.default": lambda node: True,  # does not legalize with one slope
+    "softmax.int": lambda node: len(node.args) > 2 or node.kwargs.get("dtype") is not None,
+    "log_softmax.int": lambda node: len(node.args) > 2 or node.kwargs.get("dtype") is not None,
     "pixel_shuffle.default": lambda node: True,
     "grid_sampler_2d.default": lambda node: True,  # reads the grid in another layout
 }

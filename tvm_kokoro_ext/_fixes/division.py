@@ -1,11 +1,13 @@
 """Division with a rounding mode, floor division and integer powers, for every dtype.
 
 Stock gives a scalar divisor a dtype of its own, divides integers as integers where torch does not
-round, and has no integer power but by small constants.
+round, and has no integer power but by small constants. Its float remainder and floor division
+round the quotient, and are one divisor off where that makes it whole.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -41,17 +43,60 @@ def floor_divide(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _floor(importer: Any, lhs: Any, rhs: Any, dtype: str) -> Any:
-    if "int" not in dtype:
+    """Floor division in one dtype; a float quotient by torch's rule (see `_float_floor`)."""
+    if "int" in dtype:
+        return _elementwise.emit(importer, tirx.floordiv, lhs, rhs, hint="floor_divide")
+    if _is_power_of_two(rhs):  # the quotient is exact
         return _emit.emit(importer, relax.op.floor_divide(lhs, rhs))
-    return _elementwise.emit(importer, tirx.floordiv, lhs, rhs, hint="floor_divide")
+    return _in_float(importer, _float_floor, lhs, rhs, dtype, "floor_divide")
 
 
-def reversed_remainder(importer: Any, node: Any, previous: Any) -> Any:
-    """remainder of a number by a tensor."""
+def remainder(importer: Any, node: Any, previous: Any) -> Any:
+    """The remainder with the divisor's sign, exact as torch's."""
     lhs, rhs = importer.retrieve_args(node)[:2]
+    if not any(_compat.is_tensor(value) for value in (lhs, rhs)):
+        return previous(node)
     dtype = _promotion.common_dtype(importer, "remainder.Tensor", lhs, rhs)
     lhs, rhs = (_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs))
-    return _emit.emit(importer, relax.op.floor_mod(lhs, rhs))
+    if "int" in dtype or _is_power_of_two(rhs):
+        return _emit.emit(importer, relax.op.floor_mod(lhs, rhs))
+    return _in_float(importer, _float_remainder, lhs, rhs, dtype, "remainder")
+
+
+def _is_power_of_two(divisor: Any) -> bool:
+    """Whether a tensor is a constant, every quotient by which is exact."""
+    value = _compat.constant_value(divisor)
+    return value is not None and value.size == 1 and abs(math.frexp(float(value))[0]) == 0.5
+
+
+def _in_float(importer: Any, function: Any, lhs: Any, rhs: Any, dtype: str, hint: str) -> Any:
+    """`function` of two floats; the half-sized ones in float32, as torch computes them."""
+    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+    lhs, rhs = (_emit.astype(importer, value, wide) for value in (lhs, rhs))
+    result = _elementwise.emit(importer, function, lhs, rhs, hint=hint)
+    return _emit.astype(importer, result, dtype)
+
+
+def _float_remainder(a: Any, b: Any) -> Any:
+    """The truncated remainder, moved to the sign of b: a - floor(a / b) * b would round twice."""
+    zero = tirx.const(0.0, str(a.dtype))
+    rest = tirx.truncmod(a, b)
+    return tirx.if_then_else(_differ_in_sign(rest, b, zero), rest + b, rest)
+
+
+def _float_floor(a: Any, b: Any) -> Any:
+    """The floor of the exact quotient: (a - truncmod(a, b)) / b is whole, a / b is rounded."""
+    zero, one, half = (tirx.const(v, str(a.dtype)) for v in (0.0, 1.0, 0.5))
+    rest = tirx.truncmod(a, b)
+    quotient = (a - rest) / b
+    quotient = tirx.if_then_else(_differ_in_sign(rest, b, zero), quotient - one, quotient)
+    down = tirx.floor(quotient)
+    whole = tirx.if_then_else(quotient - down > half, down + one, down)
+    return tirx.if_then_else(b == zero, a / b, whole)
+
+
+def _differ_in_sign(rest: Any, b: Any, zero: Any) -> Any:
+    return tirx.any(tirx.all(b < zero, rest > zero), tirx.all(b > zero, rest < zero))
 
 
 def power(importer: Any, node: Any, previous: Any) -> Any:
@@ -104,7 +149,7 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="division",
-    what="div with a rounding mode, floor_divide, remainder, pow and shifts of integers",
+    what="floor_divide and remainder of floats near ties; div modes, pow and shifts of integers",
     op="aten.div, aten.floor_divide, aten.remainder, aten.pow, aten.__lshift__",
     affected="",
     converters={
@@ -112,7 +157,9 @@ FIX = Fix(
         "div.Scalar_mode": divide,
         "floor_divide.default": floor_divide,
         "floor_divide.Scalar": floor_divide,
-        "remainder.Scalar_Tensor": reversed_remainder,
+        "remainder.Tensor": remainder,
+        "remainder.Scalar": remainder,
+        "remainder.Scalar_Tensor": remainder,
         "pow.Tensor_Tensor": power,
         "pow.Tensor_Scalar": power,
         "pow.Scalar": power,

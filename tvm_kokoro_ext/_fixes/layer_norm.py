@@ -1,7 +1,8 @@
-"""layer_norm and group_norm without weight or bias.
+"""layer_norm, group_norm and instance_norm by torch's arguments.
 
 Stock looks an explicit None up among the imported nodes (KeyError), which is what torch.export
-writes for the arguments before an epsilon that is given.
+writes for the arguments before an epsilon that is given, and reads instance_norm's epsilon from the
+place of the running variance.
 """
 
 from __future__ import annotations
@@ -50,6 +51,31 @@ def group_norm(importer: Any, node: Any, previous: Any) -> Any:
     return _emit.emit(importer, normalize(x, weight, bias, groups, 1, axes, float(given["eps"])))
 
 
+def instance_norm(importer: Any, node: Any, previous: Any) -> Any:
+    names = ("input", "weight", "bias", "running_mean", "running_var", "use_input_stats")
+    x, weight, bias, mean, variance, of_input, _, epsilon = _emit.arguments(
+        importer, node, *names, "momentum", "eps", use_input_stats=True, eps=1e-5
+    )
+    channels, dtype = int(_compat.shape_of(x)[1]), _compat.dtype_of(x)
+    rank = _compat.rank_of(x)
+    weight = relax.const(np.ones(channels, dtype), dtype) if weight is None else weight
+    bias = relax.const(np.zeros(channels, dtype), dtype) if bias is None else bias
+    if of_input:
+        normalize = relax.op.nn.instance_norm
+        axes = list(range(2, rank))
+        return _emit.emit(importer, normalize(x, weight, bias, 1, axes, float(epsilon)))
+    column = [1, channels, *[1] * (rank - 2)]
+    mean, variance, weight, bias = (
+        _emit.emit(importer, relax.op.reshape(value, column))
+        for value in (mean, variance, weight, bias)
+    )
+    widened = _emit.emit(importer, relax.op.add(variance, relax.const(float(epsilon), dtype)))
+    scale = _emit.emit(importer, relax.op.multiply(relax.op.rsqrt(widened), weight))
+    centred = _emit.emit(importer, relax.op.subtract(x, mean))
+    scaled = _emit.emit(importer, relax.op.multiply(centred, scale))
+    return _emit.emit(importer, relax.op.add(scaled, bias))
+
+
 @_probe.wrong
 def _still_wrong() -> bool:
     x = _probe.Input((2, 3))
@@ -59,13 +85,14 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="layer_norm",
-    what="layer_norm and group_norm without weight and bias fail (KeyError: None)",
-    op="aten.layer_norm, aten.group_norm",
+    what="instance_norm ignores eps; layer_norm and group_norm without weight or bias fail",
+    op="aten.layer_norm, aten.group_norm, aten.instance_norm",
     affected="",
     converters={
         "layer_norm.default": layer_norm,
         "group_norm.default": group_norm,
         "native_group_norm.default": group_norm,
+        "instance_norm.default": instance_norm,
     },
     probe=_still_wrong,
 )

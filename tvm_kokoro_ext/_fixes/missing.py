@@ -35,6 +35,36 @@ def _copysign(x: Any, y: Any) -> Any:
     return tirx.copysign(x, y)
 
 
+def _number_of(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """fmax and fmin: the extremum of two values, or the one that is a number."""
+
+    def choose(x: Any, y: Any) -> Any:
+        chosen = function(x, y)
+        if "float" in str(x.dtype):
+            chosen = tirx.if_then_else(tirx.isnan(y), x, chosen)
+            chosen = tirx.if_then_else(tirx.isnan(x), y, chosen)
+        return chosen
+
+    return choose
+
+
+def _signbit(x: Any) -> Any:
+    bits = {"float64": "int64", "float32": "int32", "float16": "int16", "bfloat16": "int16"}
+    dtype = str(x.dtype)
+    return (tirx.reinterpret(bits[dtype], x) if dtype in bits else x) < 0
+
+
+def signbit(importer: Any, node: Any, previous: Any) -> Any:
+    x = importer.retrieve_args(node)[0]
+    return _elementwise.emit(importer, _signbit, x, hint="signbit")
+
+
+def exp2(importer: Any, node: Any, previous: Any) -> Any:
+    x = importer.retrieve_args(node)[0]
+    x = _emit.astype(importer, x, _emit.result_dtype(importer, node) or _compat.dtype_of(x))
+    return _elementwise.emit(importer, tirx.exp2, x, hint="exp2")
+
+
 def erfc(importer: Any, node: Any, previous: Any) -> Any:
     """1 − erf(x), in float64: the difference loses nothing that float32 can hold until 1e-10."""
     x = importer.retrieve_args(node)[0]
@@ -127,20 +157,57 @@ def cdist(importer: Any, node: Any, previous: Any) -> Any:
     return _emit.emit_te(importer, compute, x, y, hint="cdist")
 
 
+def trilinear(importer: Any, node: Any, previous: Any) -> Any:
+    """What bilinear becomes: three tensors, each with new axes, multiplied and summed."""
+    *factors, first, second, third, summed = importer.retrieve_args(node)[:7]
+    widened = [
+        _emit.emit(importer, relax.op.expand_dims(tensor, list(axes))) if axes else tensor
+        for tensor, axes in zip(factors, (first, second, third), strict=True)
+    ]
+    product = _elementwise.emit(importer, lambda a, b, c: a * b * c, *widened, hint="trilinear")
+    return _emit.emit(importer, relax.op.sum(product, list(summed))) if summed else product
+
+
+def diagonal_scatter(importer: Any, node: Any, previous: Any) -> Any:
+    """x with one diagonal of the planes over two axes replaced."""
+    x, source, offset, first, second = _emit.arguments(
+        importer, node, "self", "src", "offset", "dim1", "dim2", offset=0, dim1=0, dim2=1
+    )
+    rank = _compat.rank_of(x)
+    first, second = (_emit.normalize_axis(axis, rank) for axis in (first, second))
+
+    def compute(data: Any, diagonal: Any) -> Any:
+        def put(*at: Any) -> Any:
+            rest = [i for axis, i in enumerate(at) if axis not in (first, second)]
+            along = at[first] if offset >= 0 else at[second]
+            inside = at[second] - at[first] == offset
+            return tirx.if_then_else(inside, diagonal(*rest, along), data(*at))
+
+        return te.compute(data.shape, put, name="diagonal_scatter")
+
+    return _emit.emit_te(importer, compute, x, source, hint="diagonal_scatter")
+
+
 FIX = Fix(
     id="missing",
-    what="hypot, copysign, erfc, scatter_add, repeat_interleave, searchsorted, cdist",
+    what="hypot, copysign, erfc, scatter_add, repeat_interleave, searchsorted, cdist, …",
     op="aten.hypot, aten.scatter_add, aten.repeat_interleave, aten.searchsorted, …",
     affected="",
     converters={
         "hypot.default": _elementwise_of(_hypot, "hypot"),
         "copysign.Tensor": _elementwise_of(_copysign, "copysign"),
         "copysign.Scalar": _elementwise_of(_copysign, "copysign"),
+        "fmax.default": _elementwise_of(_number_of(tirx.max), "fmax"),
+        "fmin.default": _elementwise_of(_number_of(tirx.min), "fmin"),
         "erfc.default": erfc,
+        "exp2.default": exp2,
+        "signbit.default": signbit,
         "scatter_add.default": scatter_add,
         "repeat_interleave.Tensor": repeat_interleave,
         "searchsorted.Tensor": searchsorted,
         "_cdist_forward.default": cdist,
+        "_trilinear.default": trilinear,
+        "diagonal_scatter.default": diagonal_scatter,
     },
     probe=_probe.lacks("scatter_add.default"),
 )

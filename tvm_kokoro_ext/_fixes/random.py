@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from tvm_kokoro_ext import _emit, _probe
@@ -17,6 +18,31 @@ def refuse_random(importer: Any, node: Any, previous: Any) -> Any:
     )
 
 
+def refuse_nondeterministic(program: Any, converters: Collection[str]) -> Any:
+    """Refuse the operators that torch itself marks as drawn from a generator.
+
+    Before anything is decomposed: some draw through operators that TVM would take for others.
+    Dropout stays: what is compiled is inference.
+    """
+    import torch
+
+    for node in program.graph.nodes:
+        tags = getattr(node.target, "tags", ())
+        name = getattr(node.target, "__name__", "")
+        if torch.Tag.nondeterministic_seeded in tags and not _harmless(name, node):
+            refuse_random(None, node, None)
+    return program
+
+
+def _harmless(name: str, node: Any) -> bool:
+    """Dropout; attention and recurrences, whose own converters judge theirs; rrelu in eval."""
+    if name.startswith("rrelu"):
+        return not node.kwargs.get("training", any(a is True for a in node.args))
+    return "dropout" in name or name.startswith(_JUDGED)
+
+
+_JUDGED = ("scaled_dot_product", "_scaled_dot_product", "lstm", "gru", "rnn_")
+# Generators that reach the importer by a decomposition, so behind `refuse_nondeterministic`.
 _NAMES = (
     "randn.default",
     "randn.generator",
@@ -37,9 +63,16 @@ _NAMES = (
     "uniform.default",
     "uniform_.default",
     "bernoulli.default",
+    "bernoulli.p",
     "bernoulli_.float",
     "multinomial.default",
+    "exponential.default",
     "exponential_.default",
+    "cauchy.default",
+    "geometric.default",
+    "log_normal.default",
+    "poisson.default",
+    "random.default",
 )
 
 
@@ -51,9 +84,10 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="randn",
-    what="randn and randn_like become one constant drawn at import; refused",
+    what="randn becomes one constant drawn at import, exponential zeros; refused",
     op="aten.randn, aten.randn_like, aten.rand, …",
     affected="",
     converters=dict.fromkeys(_NAMES, refuse_random),
+    prepare=refuse_nondeterministic,
     probe=_still_wrong,
 )
