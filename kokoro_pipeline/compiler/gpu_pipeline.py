@@ -49,7 +49,7 @@ def gpu_phases(
                 "lower_to_gpu_kernels",
                 [
                     clip_takes,
-                    lambda module: lower_to_gpu_kernels(module, parameters, opt_level >= 2),
+                    lambda module: lower_to_gpu_kernels(module, parameters, target, opt_level >= 2),
                     bind_rest,
                     *clean,
                 ],

@@ -5,7 +5,7 @@ For each direction, from h = c = 0, over the steps t of a row's length (backward
     i, f, g, o = gates[t] + W_hh h          (PyTorch's order; gates = W_ih x + b_ih + b_hh)
     c = sigmoid(f) c + sigmoid(i) tanh(g),  h = sigmoid(o) tanh(c)
 
-Nothing leaves the device between steps. A hidden unit's four gates are summed by `SPLITS` threads,
+Nothing leaves the device between steps. A hidden unit's four gates are summed by `splits` threads,
 each over its share of h, which lies in shared memory; their partial sums meet there, and the first
 of them keeps the unit's cell state in a register. The four gates' weights lie together, so that a
 thread fetches 16 bytes at a time and neighbouring threads neighbouring ones. A step is bound by
@@ -38,7 +38,6 @@ from .threads import (
 )
 
 GATES = 4
-SPLITS = 2
 
 
 def pack_lstm_recurrent(recurrent: np.ndarray) -> np.ndarray:
@@ -48,7 +47,12 @@ def pack_lstm_recurrent(recurrent: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(parts.transpose(0, 3, 2, 1))
 
 
-def lstm_recurrence(hidden: int) -> tirx.PrimFunc:
+def lstm_splits(hidden: int, max_threads: int) -> int:
+    """Threads for a hidden unit where a block has at most `max_threads`: two hide more latency."""
+    return 2 if hidden % 2 == 0 and 2 * hidden <= max_threads else 1
+
+
+def lstm_recurrence(hidden: int, splits: int = 1) -> tirx.PrimFunc:
     """(gates, recurrent, lengths) -> output; see the module's docstring for the equations.
 
     gates float32 [B, n, 8H]: forward i, f, g, o, then backward i, f, g, o, biases included.
@@ -57,17 +61,20 @@ def lstm_recurrence(hidden: int) -> tirx.PrimFunc:
     and the output there is 0.
     """
     H = hidden
-    if H % SPLITS or H * SPLITS > MAX_THREADS:
-        raise InputError(f"an LSTM of {H} hidden units: even, and at most {MAX_THREADS // SPLITS}")
-    share = H // SPLITS
+    if H % splits or H * splits > MAX_THREADS:
+        raise InputError(
+            f"an LSTM of {H} hidden units by {splits} threads: they must divide it, and a "
+            f"block has at most {MAX_THREADS}"
+        )
+    share = H // splits
     batch, steps = tirx.Var("B", "int64"), tirx.Var("n", "int64")
 
     def body(gates: Buffer, recurrent: Buffer, lengths: Buffer, output: Buffer) -> None:
         n = bind(i32(steps))
-        with launch([2, i32(batch)], [H, SPLITS]) as ((direction, b), (unit, part)):
+        with launch([2, i32(batch)], [H, splits]) as ((direction, b), (unit, part)):
             length = bind(tirx.min(tirx.max(tirx.Cast("int32", lengths[b]), i32(0)), n))
             h = shared(H)
-            partial = shared((SPLITS - 1) * GATES * H)
+            partial = shared(max(splits - 1, 1) * GATES * H)
             cell = registers(1)
             sums = registers(GATES)
             weights = registers(GATES)
@@ -94,7 +101,7 @@ def lstm_recurrence(hidden: int) -> tirx.PrimFunc:
                     start = (b * n + t) * (2 * GATES * H) + direction * (GATES * H) + unit
                     for gate in range(GATES):
                         add_to(sums, gate, gates[start + gate * H])
-                        for other in range(SPLITS - 1):
+                        for other in range(splits - 1):
                             add_to(sums, gate, partial[(other * GATES + gate) * H + unit])
                     i, f, g, o = (sums[i32(gate)] for gate in range(GATES))
                     kept = hold(sigmoid(f) * cell[i32(0)])
@@ -106,7 +113,7 @@ def lstm_recurrence(hidden: int) -> tirx.PrimFunc:
                 store(output, (b * n + length + late) * (2 * H) + direction * H + unit, const(0))
 
     return build_kernel(
-        f"gpu_lstm_recurrence_h{H}",
+        f"gpu_lstm_recurrence_h{H}x{splits}",
         [
             Parameter("gates", (batch, steps, 2 * GATES * H)),
             Parameter("recurrent", (2, H, H, GATES)),

@@ -20,7 +20,7 @@ from ..gpu_kernels.conv_transpose1d import (
 )
 from ..gpu_kernels.layer_norm import layer_norm
 from ..gpu_kernels.linear import linear, pack_linear
-from ..gpu_kernels.lstm import lstm_recurrence, pack_lstm_recurrent
+from ..gpu_kernels.lstm import lstm_recurrence, lstm_splits, pack_lstm_recurrent
 from ..gpu_kernels.producer import NOTHING, Activation, Producer
 from ..gpu_kernels.statistics import row_statistics
 from .bind_operators import custom_operator
@@ -279,7 +279,7 @@ def _lstm_recurrence(
         lowering.packed([name], "gpu_lstm_recurrent", pack_lstm_recurrent),
         original(lowering, lengths),
     ]
-    kernel = lowering.kernel(lstm_recurrence, hidden)
+    kernel = lowering.kernel(lstm_recurrence, hidden, lstm_splits(hidden, lowering.max_threads))
     return Value(first=lowering.call(kernel, arguments, [batch, steps, 2 * hidden]))
 
 

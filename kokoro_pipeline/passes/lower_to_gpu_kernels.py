@@ -17,14 +17,18 @@ from .program_lowering import KernelLibrary, ProgramLowering
 class GpuLowering(ProgramLowering):
     """One function on its way to GPU kernels.
 
-    `fused`: norms and activations go into the kernels that read them.
+    `fused`: norms and activations go into the kernels that read them. `max_threads`: of a block.
     """
 
     fused: bool = False
+    max_threads: int = 256
 
 
 def lower_to_gpu_kernels(
-    module: tvm.IRModule, parameters: ParameterTable, fused: bool = False
+    module: tvm.IRModule,
+    parameters: ParameterTable,
+    target: tvm.target.Target,
+    fused: bool = False,
 ) -> tvm.IRModule:
     """Lower every Relax function of a module; `parameters` gains the packed weights.
 
@@ -44,5 +48,6 @@ def lower_to_gpu_kernels(
         if isinstance(function, relax.Function):
             lowering = GpuLowering(builder, library, function, parameters, [GPU_KERNEL_RULES])
             lowering.fused = fused
+            lowering.max_threads = int(target.attrs["max_threads_per_block"])
             lowering.run()
     return builder.get()

@@ -58,6 +58,12 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
+def device_target() -> Callable[[str], Any]:
+    """The target of a device's kind, its host code for this machine."""
+    return gpu_target
+
+
+@pytest.fixture(scope="session")
 def compile_kernels(tmp_path_factory: pytest.TempPathFactory) -> CompileKernels:
     """`compile_kernels(kind, {name: PrimFunc})`; further arguments are the emulator's."""
     import tvm

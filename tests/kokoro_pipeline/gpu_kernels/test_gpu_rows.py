@@ -10,7 +10,11 @@ from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.gpu_kernels.attention import attention
 from kokoro_pipeline.gpu_kernels.layer_norm import layer_norm
 from kokoro_pipeline.gpu_kernels.linear import linear, pack_linear
-from kokoro_pipeline.gpu_kernels.lstm import lstm_recurrence, pack_lstm_recurrent
+from kokoro_pipeline.gpu_kernels.lstm import (
+    lstm_recurrence,
+    lstm_splits,
+    pack_lstm_recurrent,
+)
 from kokoro_pipeline.gpu_kernels.scan import running_sum
 from kokoro_pipeline.gpu_kernels.statistics import row_statistics
 from kokoro_pipeline.model.operators import lstm_recurrence as torch_lstm
@@ -27,7 +31,8 @@ def kernels(kind, compile_kernels):
         "statistics": row_statistics(5, 1e-5),
         "layer_norm": layer_norm(200, 1e-12),
         "running_sum": running_sum(3),
-        "lstm": lstm_recurrence(HIDDEN),
+        "lstm by 1": lstm_recurrence(HIDDEN, 1),
+        "lstm by 2": lstm_recurrence(HIDDEN, 2),
         "attention": attention(2, 64),
     }
     return compile_kernels(kind, functions)
@@ -94,8 +99,9 @@ def test_running_sum_in_float64(compile_kernels):
     np.testing.assert_allclose(y, np.cumsum(x, axis=1), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["lstm by 1", "lstm by 2"])
 @pytest.mark.parametrize("lengths", [[1], [5, 3], [1, 9, 4]])
-def test_lstm(kernels, lengths):
+def test_lstm(kernels, name, lengths):
     """Both directions start at a row's own ends, and padding, NaN here, reaches nothing."""
     batch, steps = len(lengths), max(lengths)
     rng = np.random.default_rng(steps)
@@ -107,7 +113,7 @@ def test_lstm(kernels, lengths):
     )
     for row, length in enumerate(lengths):
         gates[row, length:] = np.nan
-    y = kernels("lstm", [gates, pack_lstm_recurrent(recurrent), count], expected.shape)
+    y = kernels(name, [gates, pack_lstm_recurrent(recurrent), count], expected.shape)
     np.testing.assert_allclose(y, expected.numpy(), rtol=0, atol=2e-6)
 
 
@@ -132,11 +138,19 @@ def test_attention(kernels, lengths):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: lstm_recurrence(1024), "at most 512"),
-        (lambda: lstm_recurrence(7), "even"),
+        (lambda: lstm_recurrence(2048), "at most 1024"),
+        (lambda: lstm_recurrence(1024, 2), "at most 1024"),
+        (lambda: lstm_recurrence(7, 2), "must divide"),
         (lambda: attention(4, 20), "multiple of 32"),
     ],
 )
 def test_what_fits_no_block_is_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("hidden", "threads", "splits"), [(256, 1024, 2), (256, 256, 1), (7, 1024, 1), (512, 1024, 2)]
+)
+def test_an_lstm_takes_the_threads_that_a_block_has(hidden, threads, splits):
+    assert lstm_splits(hidden, threads) == splits

@@ -1,0 +1,142 @@
+"""Every function of an artifact, lowered for a device and run by the Relax VM, against float64."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+import tvm
+
+from kokoro_pipeline.compiler.exporting import export_component
+from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
+from kokoro_pipeline.compiler.importing import import_program
+from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES, ParameterTable
+from kokoro_pipeline.compiler.pipeline import run_phases
+from kokoro_pipeline.gpu_emulator import emulate
+from kokoro_pipeline.model.align import make_alignment
+from kokoro_pipeline.model.components import evaluate_dimension, make_components
+from kokoro_pipeline.passes.bind_threads import has_threads
+from kokoro_pipeline.passes.merge_components import merge_components
+from kokoro_pipeline.validation.gates import NETWORK_MAX
+from kokoro_pipeline.weights import load_model, resolve
+
+NETWORKS = (
+    "bert_forward",
+    "duration_forward",
+    "text_encoder_forward",
+    "f0n_forward",
+    "decoder_forward",
+    "align_forward",
+)
+SIZES = {"B": 2, "n": 5, "t": 6, "m": 12}
+
+
+@dataclass
+class Imported:
+    """The components as the importer gives them, and their torch modules."""
+
+    components: dict
+    modules: dict
+    parameters: ParameterTable
+
+    def merged(self, names):
+        return merge_components([self.modules[name] for name in names])
+
+
+@pytest.fixture(scope="module")
+def imported(synthetic_folder):
+    model = load_model(resolve(str(synthetic_folder)))
+    components = {c.name: c for c in [*make_components(model), make_alignment()]}
+    parameters = ParameterTable()
+    modules = {
+        name: import_program(export_component(component), name, parameters)
+        for name, component in components.items()
+    }
+    return Imported(components, modules, parameters)
+
+
+class Device:
+    """The functions of one device at the highest level."""
+
+    def __init__(self, kind, imported, names, target):
+        self.kind = kind
+        self.parameters = ParameterTable(dict(imported.parameters.arrays))
+        phases = gpu_phases(2, target, self.parameters, names)
+        self.lowered = run_phases(imported.merged(names), phases, target)
+        self.executable = emulate(self.lowered, target, relax_pipeline=None)
+
+    def __call__(self, name, arrays):
+        names = map(str, self.lowered[name].attrs[PARAMETER_NAMES])
+        weights = [self.parameters[parameter] for parameter in names]
+        result = self.executable[name](*arrays, *weights)
+        return [result.numpy()] if hasattr(result, "numpy") else [r.numpy() for r in result]
+
+
+@pytest.fixture(scope="module")
+def device(kind, imported, device_target):
+    names = [*NETWORKS, *(["source_forward"] if kind == "cuda" else [])]
+    return Device(kind, imported, names, device_target(kind))
+
+
+def example(signature):
+    """Inputs of the size of real ones."""
+    rng = np.random.default_rng(0)
+    arrays = []
+    for name, (dtype, shape) in signature.inputs.items():
+        size = [evaluate_dimension(extent, SIZES) for extent in shape]
+        if name == "lengths":
+            array = np.array([SIZES["n"], SIZES["n"] - 2])
+        elif name == "tokens":
+            array = np.sort(rng.integers(0, SIZES["n"], size))
+        elif dtype == "int64":
+            array = rng.integers(1, 170, size)
+        elif name == "F0":
+            array = rng.uniform(0, 250, size)
+        else:
+            array = rng.standard_normal(size) * (1.0 if name == "noise" else 0.3)
+        if name == "har":
+            array[:, :11] = np.abs(array[:, :11])
+        arrays.append(array.astype(dtype))
+    return arrays
+
+
+def exact(component, arrays):
+    """The torch module's answer in float64."""
+    module = copy.deepcopy(component.module).double()
+    tensors = [torch.from_numpy(array) for array in arrays]
+    with torch.no_grad():
+        result = module(*(t.double() if t.is_floating_point() else t for t in tensors))
+    return [r.numpy() for r in (result if isinstance(result, tuple) else (result,))]
+
+
+def test_the_source_in_float64(device, imported):
+    """On CUDA the source is the exact program, rounded to float32 once."""
+    if device.kind != "cuda":
+        pytest.skip("Metal has no float64")
+    component = imported.components["source_forward"]
+    arrays = example(component.signature)
+    (har,), (expected,) = device("source_forward", arrays), exact(component, arrays)
+    np.testing.assert_allclose(har, expected, rtol=2e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks(device, imported, name):
+    component = imported.components[name]
+    arrays = example(component.signature)
+    for ours, expected in zip(device(name, arrays), exact(component, arrays), strict=True):
+        assert ours.shape == expected.shape
+        assert np.abs(ours - expected).max() <= NETWORK_MAX * np.abs(expected).max()
+
+
+def test_every_function_launches_threads(device):
+    """On a device there is nothing else that could run one."""
+    functions = {
+        name.name_hint: function
+        for name, function in device.lowered.functions.items()
+        if isinstance(function, tvm.tirx.PrimFunc) and not function.attrs.get("tirx.is_host_func")
+    }
+    assert len(functions) > 50
+    assert [name for name, function in functions.items() if not has_threads(function)] == []
