@@ -40,8 +40,14 @@ _KERNEL = (
     "-fwrapv",
 )
 _FAST = ("-O3",)
-# addr2line of binutils 2.40 confuses the files that #line names in DWARF 5.
-_CHECKED = ("-O1", "-g1", "-gdwarf-4", "-fsanitize=thread", "-fsanitize=bounds,alignment")
+_CHECKED = (
+    "-O2",
+    "-fno-tree-vectorize",
+    "-g1",
+    "-gdwarf-4",  # addr2line of binutils 2.40 confuses the files that #line names in DWARF 5
+    "-fsanitize=thread",
+    "-fsanitize=bounds,alignment",
+)
 _NO_COMPILER = "the emulator compiles kernels with g++, which is not here: apt-get install g++"
 
 
