@@ -136,6 +136,16 @@ class FunctionSpec:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     parameters: tuple[ParameterSpec, ...] = ()
+    workspace: tuple[int, ...] = ()
+    """Bytes of intermediate results at length s: the coefficients of a polynomial in s, the number
+    of tokens or frames that the inputs have; () where they were not counted."""
+
+    def workspace_bytes(self, symbols: Mapping[str, int]) -> int:
+        """Bytes of intermediate results of a call, about, for the sizes that its symbols have."""
+        lengths = [size for symbol, size in symbols.items() if symbol != "B"]
+        longest = max(lengths, default=0)
+        rows = symbols.get("B", 1)
+        return rows * sum(k * longest**power for power, k in enumerate(self.workspace))
 
 
 @dataclass(frozen=True)
@@ -175,7 +185,10 @@ class Manifest:
             "versions": dict(self.versions),
             "target": _target_json(self.target, self.schema_version),
             "opt_level": self.opt_level,
-            "functions": {name: _function_json(spec) for name, spec in self.functions.items()},
+            "functions": {
+                name: _function_json(spec, self.schema_version)
+                for name, spec in self.functions.items()
+            },
             "fixes": dict(self.fixes),
             "validation": self.validation,
             "files": {
@@ -282,8 +295,10 @@ def _self_hash(data: Mapping[str, Any]) -> str:
         raise ArtifactError(f"the manifest holds a value that JSON cannot: {error}") from error
 
 
-def _function_json(spec: FunctionSpec) -> dict[str, Any]:
+def _function_json(spec: FunctionSpec, schema_version: int) -> dict[str, Any]:
+    later = {} if schema_version == 1 else {"workspace": list(spec.workspace)}
     return {
+        **later,
         "inputs": [_tensor_json(tensor) for tensor in spec.inputs],
         "outputs": [_tensor_json(tensor) for tensor in spec.outputs],
         "parameters": [
@@ -335,7 +350,11 @@ class _Reader:
             versions=self.table(top["versions"], "versions", self.string),
             target=self.target(top["target"], top["schema_version"]),
             opt_level=self.integer(top["opt_level"], "opt_level"),
-            functions=self.table(top["functions"], "functions", self.function),
+            functions=self.table(
+                top["functions"],
+                "functions",
+                self.function if top["schema_version"] != 1 else self.function_of_schema_1,
+            ),
             fixes=self.table(top["fixes"], "fixes", self.string),
             validation=self.mapping(top["validation"], "validation"),
             files=self.table(top["files"], "files", self.file),
@@ -396,9 +415,14 @@ class _Reader:
             size=self.integer(data["size"], f"{field_name}.size"),
         )
 
-    def function(self, value: Any, field_name: str) -> FunctionSpec:
+    def function_of_schema_1(self, value: Any, field_name: str) -> FunctionSpec:
         data = self.fields(value, field_name, "inputs outputs parameters")
+        return self.function({**data, "workspace": []}, field_name)
+
+    def function(self, value: Any, field_name: str) -> FunctionSpec:
+        data = self.fields(value, field_name, "inputs outputs parameters workspace")
         return FunctionSpec(
+            workspace=self.sequence(data["workspace"], f"{field_name}.workspace", self.integer),
             inputs=self.sequence(data["inputs"], f"{field_name}.inputs", self.tensor),
             outputs=self.sequence(data["outputs"], f"{field_name}.outputs", self.tensor),
             parameters=self.sequence(

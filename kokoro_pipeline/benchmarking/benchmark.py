@@ -15,6 +15,7 @@ from ..artifact.manifest import PARAMETERS_NAME
 from ..artifact.reader import Artifact, open_artifact
 from ..config import MAX_PHONEMES
 from ..errors import CheckFailed, InputError
+from ..runtime.device import find_device
 from .cold_start import run_fresh, summarize_fresh
 from .kernels import KernelSpeed
 from .machine import describe_machine
@@ -56,6 +57,8 @@ class BenchmarkRequest:
     against: tuple[str, ...] = ()
     weights: str | None = None
     """For peers: as `build` takes them; None for those that the artifact was built from."""
+    device: str = "auto"
+    """Where the artifact runs, as `load` takes it."""
 
 
 def run_benchmark(request: BenchmarkRequest, progress: Progress) -> BenchmarkReport:
@@ -66,6 +69,7 @@ def run_benchmark(request: BenchmarkRequest, progress: Progress) -> BenchmarkRep
     what is not installed or fails, and CheckFailed for a contender whose results are not PyTorch's.
     """
     artifact = open_artifact(request.artifact)
+    find_device(request.device, artifact.manifest.target, str(request.artifact))
     peers = check_peers(request.against)
     machine = describe_machine()
     with contextlib.ExitStack() as stack:
@@ -164,7 +168,9 @@ class _Prepared:
 
     def contender(self, name: str, threads: int) -> ContenderProcess:
         if name == OURS:
-            return ContenderProcess(OURS, threads, artifact=str(self.request.artifact))
+            return ContenderProcess(
+                OURS, threads, artifact=str(self.request.artifact), device=self.request.device
+            )
         return ContenderProcess(name, threads, weights=self.weights, models=str(self.files))
 
 
@@ -230,7 +236,9 @@ def _measure_speed(
     """All utterances in turns, so that each call follows one of another length, as in real use:
     buffers are kept for the length before and made anew."""
     progress(f"{threads} thread(s): {len(utterances)} utterance(s) in turns")
-    with ContenderProcess(OURS, threads, artifact=str(request.artifact)) as ours:
+    with ContenderProcess(
+        OURS, threads, artifact=str(request.artifact), device=request.device
+    ) as ours:
         calls = {
             f"{method} {index}": functools.partial(
                 ours.call, method, phonemes=utterance.phonemes, voice=utterance.voice
@@ -263,7 +271,9 @@ def _measure_fresh(
     request: BenchmarkRequest, utterances: Sequence[Utterance], threads: int, progress: Progress
 ) -> list[FreshResult]:
     def run(utterance: Utterance) -> dict[str, Any]:
-        return run_fresh(request.artifact, utterance.phonemes, utterance.voice, threads)
+        return run_fresh(
+            request.artifact, utterance.phonemes, utterance.voice, threads, request.device
+        )
 
     progress(f"{threads} thread(s): fresh processes")
     calls = {str(i): functools.partial(run, u) for i, u in enumerate(utterances)}

@@ -40,9 +40,11 @@ class ColdStart:
     """`seconds` of every run."""
 
 
-def run_fresh(artifact: Path, phonemes: str, voice: str, threads: int) -> dict[str, Any]:
+def run_fresh(
+    artifact: Path, phonemes: str, voice: str, threads: int, device: str = "auto"
+) -> dict[str, Any]:
     """One fresh process's answer; see `fresh_child`. Raises EnvironmentFault where it fails."""
-    words = [str(time.monotonic()), str(artifact), str(threads), voice, phonemes]
+    words = [str(time.monotonic()), str(artifact), str(threads), voice, phonemes, device]
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, *words],
         capture_output=True,

@@ -46,8 +46,8 @@ class UtteranceSize:
 class OurRole:
     """Answers for one artifact on `threads` threads; see `ContenderProcess`."""
 
-    def __init__(self, role: str, threads: int, *, artifact: str) -> None:
-        self._synthesizer = load(artifact, threads=threads)
+    def __init__(self, role: str, threads: int, *, artifact: str, device: str = "auto") -> None:
+        self._synthesizer = load(artifact, threads=threads, device=device)
         self._functions: Any = self._synthesizer.functions
         self._voices = Path(artifact) / "voices"
         self._vocabulary = Vocabulary(load_config(Path(artifact) / "config.json").vocab)

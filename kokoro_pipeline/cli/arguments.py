@@ -60,6 +60,17 @@ def add_artifact_folder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("artifact", metavar="DIR", type=Path, help="an artifact folder")
 
 
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """`--device`: where an artifact runs."""
+    parser.add_argument(
+        "--device",
+        default="auto",
+        metavar="DEVICE",
+        help="where the artifact runs: auto (what it was built for, default), cpu, cuda, cuda:N, "
+        "metal; nothing runs elsewhere than asked",
+    )
+
+
 def add_synthetic_seed(parser: argparse.ArgumentParser) -> None:
     """`--seed`: which synthetic weights."""
     parser.add_argument(

@@ -37,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N,…",
         help="numbers of threads, each measured (default: 1 and all CPUs)",
     )
+    arguments.add_device(parser)
     parser.add_argument(
         "-r",
         "--repetitions",
@@ -114,6 +115,7 @@ def make_request(args: argparse.Namespace) -> BenchmarkRequest:
         warm_up=0 if args.no_warmup else 1,
         against=args.against,
         weights=args.weights,
+        device=args.device,
     )
 
 

@@ -24,9 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="D",
         help="write the report and both sides' audio into this folder",
     )
-    parser.add_argument(
-        "--device", choices=("cpu",), default="cpu", help="where the artifact runs (default: cpu)"
-    )
+    arguments.add_device(parser)
     arguments.add_json(parser)
 
 
@@ -37,6 +35,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     report = validate(
         args.artifact,
         weights=args.weights,
+        device=args.device,
         save_dir=args.save_dir,
         progress=console.progress,
     )

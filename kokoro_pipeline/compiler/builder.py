@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,8 @@ from ..artifact.writer import ArtifactWriter
 from ..errors import ArtifactError, CheckFailed, EnvironmentFault, InputError
 from ..model.align import ALIGN, make_alignment
 from ..model.align import SIGNATURE as ALIGN_SIGNATURE
-from ..model.components import COMPONENT_NAMES, SIGNATURES, Component, make_components
+from ..model.components import COMPONENT_NAMES, SIGNATURES, Component, Signature, make_components
+from ..passes.drop_upper_bounds import drop_upper_bounds
 from ..passes.merge_components import merge_components
 from ..runtime.device import find_device
 from ..voices import write_voice
@@ -49,6 +50,7 @@ from .packing import cuda_packer, device_code_kept_as_text
 from .parameters import PARAMETER_NAMES, ParameterTable
 from .pipeline import OPT_LEVELS, Phase, generate_code, phases, run_phases
 from .target import BuildTarget, resolve_target
+from .workspace import Workspace, recording_workspace
 
 Progress = Callable[[str], None]
 
@@ -158,10 +160,11 @@ def build(
             with stages.stage(f"export {component.name}"):
                 program = export_component(component)
                 modules.append(import_program(program, component.name, parameters))
+        workspaces: dict[str, Workspace] = {}
         with stages.stage("lower", OPT_LEVELS[plan.opt_level]):
             module = run_phases(
                 merge_components(modules),
-                _phases(plan, parameters),
+                _phases(plan, parameters, workspaces),
                 plan.target.tvm,
                 debug_dump,
             )
@@ -170,6 +173,8 @@ def build(
         kernels = _link(plan, executable, writer.directory, stages)
         with stages.stage("write parameters"):
             functions = _write_data(writer.directory, folder, module, parameters, plan.functions)
+            for name, workspace in workspaces.items():
+                functions[name] = replace(functions[name], workspace=workspace)
         obstacle = _obstacle(plan) if validate else None
         manifest = _manifest(plan, folder, functions, _not_validated(obstacle))
         if validate and obstacle is None:
@@ -188,9 +193,31 @@ def _components(plan: _Plan, model: Any) -> list[Component]:
     return [*found, make_alignment()] if ALIGN in plan.functions else found
 
 
-def _phases(plan: _Plan, parameters: ParameterTable) -> list[Phase]:
-    make = phases if plan.target.kind == "llvm" else gpu_phases
-    return make(plan.opt_level, plan.target.tvm, parameters, plan.functions)
+def _phases(
+    plan: _Plan, parameters: ParameterTable, workspaces: dict[str, Workspace]
+) -> list[Phase]:
+    """The phases for the target; those of a device fill `workspaces`."""
+    if plan.target.kind == "llvm":
+        return phases(plan.opt_level, plan.target.tvm, parameters, plan.functions)
+    todo = gpu_phases(plan.opt_level, plan.target.tvm, parameters, plan.functions)
+    todo = [Phase("drop_upper_bounds", [drop_upper_bounds]), *todo]
+    lengths = {name: _length(_signature(name)) for name in plan.functions}
+    return recording_workspace(todo, lengths, workspaces)
+
+
+def _signature(name: str) -> Signature:
+    return ALIGN_SIGNATURE if name == ALIGN else SIGNATURES[name]
+
+
+def _length(signature: Signature) -> tuple[int, int]:
+    """(input, axis) of the last dimension that counts tokens or frames alone: frames where a
+    function has both, for there are more of them."""
+    return [
+        (index, axis)
+        for index, (_, shape) in enumerate(signature.inputs.values())
+        for axis, dimension in enumerate(shape)
+        if isinstance(dimension, str) and dimension.isidentifier() and dimension != "B"
+    ][-1]
 
 
 def _link(
@@ -285,7 +312,7 @@ def _parameter_names(function: relax.Function) -> list[str]:
 
 
 def _function_spec(name: str, parameters: list[ParameterSpec]) -> FunctionSpec:
-    signature = ALIGN_SIGNATURE if name == ALIGN else SIGNATURES[name]
+    signature = _signature(name)
 
     def tensors(named: dict[str, tuple[str, tuple[int | str, ...]]]) -> tuple[TensorSpec, ...]:
         return tuple(TensorSpec(tensor, dtype, shape) for tensor, (dtype, shape) in named.items())

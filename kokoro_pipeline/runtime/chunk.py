@@ -17,6 +17,9 @@ from .functions import MAX_FRAMES, CompiledFunction
 
 Functions = Mapping[str, CompiledFunction]
 
+ALIGN = "align_forward"
+"""Artifacts for a device have the gather as a function, so that features stay on the device."""
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -26,8 +29,8 @@ class Timing:
     """[1, n], boundary tokens included."""
     frames: NDArray[np.int64]
     """[n], each at least 1."""
-    d: Array
-    """float32 [1, n, 640]."""
+    d: Any
+    """float32 [1, n, 640], an array, or a `Resident` on a device."""
 
     @property
     def total_frames(self) -> int:
@@ -43,7 +46,7 @@ def predict_timing(
     lengths = np.array([input_ids.shape[1]], np.int64)
     d_en = functions["bert_forward"](input_ids, lengths)
     duration, d = functions["duration_forward"](d_en, style[:, STYLE_DIM:], lengths)
-    timing = Timing(input_ids, frames_per_token(duration, speed), d)
+    timing = Timing(input_ids, frames_per_token(np.asarray(duration), speed), d)
     if timing.total_frames > MAX_FRAMES:
         raise InputError(
             f"{len(ids)} phonemes at speed {speed:g} last {timing.total_frames} frames "
@@ -61,14 +64,21 @@ def render_audio(functions: Functions, timing: Timing, style: Array, noise: Arra
     lengths = np.array([timing.input_ids.shape[1]], np.int64)
     tokens = token_of_frame(timing.frames)
     t_en = functions["text_encoder_forward"](timing.input_ids, lengths)
-    en = spread(np.swapaxes(timing.d, 1, 2), tokens)
+    en, asr = _align(functions, timing.d, t_en, tokens)
     f0, energy = functions["f0n_forward"](en, style[:, STYLE_DIM:])
     har = functions["source_forward"](f0, noise)
-    asr = spread(t_en, tokens)
-    audio = functions["decoder_forward"](asr, f0, energy, style[:, :STYLE_DIM], har)
+    audio = np.asarray(functions["decoder_forward"](asr, f0, energy, style[:, :STYLE_DIM], har))
     if not np.isfinite(audio).all():
         raise ArtifactError(
             "decoder_forward gave samples that are no finite numbers; check the artifact with: "
             "kokoro-pipeline verify DIR, and its weights with: kokoro-pipeline validate DIR"
         )
     return audio[0]
+
+
+def _align(functions: Functions, d: Any, t_en: Any, tokens: NDArray[np.int64]) -> tuple[Any, Any]:
+    """`en` [1, 640, t] and `asr` [1, 512, t]: the features of the token that each frame shows."""
+    if ALIGN in functions:
+        en, asr = functions[ALIGN](d, t_en, tokens)
+        return en, asr
+    return spread(np.swapaxes(d, 1, 2), tokens), spread(t_en, tokens)

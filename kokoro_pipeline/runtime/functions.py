@@ -14,6 +14,7 @@ from ..artifact.manifest import FunctionSpec, TensorSpec
 from ..config import MAX_TOKENS
 from ..errors import ArtifactError, InputError
 from .arrays import Array, kernel_ready
+from .resident import Resident
 from .shapes import Bindings, ShapeError
 
 MAX_FRAMES = 8192
@@ -21,7 +22,8 @@ MAX_FRAMES = 8192
 
 SYMBOL_LIMITS: Mapping[str, int] = {"n": MAX_TOKENS, "t": MAX_FRAMES}
 
-Call = Callable[[str, Mapping[str, int], Sequence[Array]], list[Array]]
+Call = Callable[[str, Mapping[str, int], Sequence[Any]], list[Any]]
+"""(function, sizes of its symbols, arrays or `Resident`s) -> outputs, of either form."""
 
 
 class CompiledFunction:
@@ -31,19 +33,26 @@ class CompiledFunction:
     Inputs of any memory layout are taken, and copied where a kernel could not read them. Raises
     InputError for another number of arrays, another dtype or shape, `input_ids` outside the
     vocabulary and `lengths` outside 1..n. Safe from several threads.
+
+    On a device a `Resident` is taken too, and with `resident` the outputs stay there.
     """
 
-    def __init__(self, name: str, spec: FunctionSpec, n_token: int, call: Call) -> None:
+    def __init__(
+        self, name: str, spec: FunctionSpec, n_token: int, call: Call, resident: bool = False
+    ) -> None:
         self.name = name
         self.spec = spec
         self._n_token = n_token
         self._call = call
+        self._resident = resident
 
-    def __call__(self, *arrays: Array) -> Any:
+    def __call__(self, *arrays: Any) -> Any:
         bindings = self._check(arrays)
-        inputs = [kernel_ready(array) for array in arrays]
+        inputs = [a if isinstance(a, Resident) else kernel_ready(a) for a in arrays]
         outputs = self._call(self.name, bindings.values, inputs)
         self._check_outputs(outputs, bindings)
+        if not self._resident:
+            outputs = [np.asarray(output) for output in outputs]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __repr__(self) -> str:
@@ -75,7 +84,7 @@ class CompiledFunction:
         self, index: int, tensor: TensorSpec, array: Array, bindings: Bindings
     ) -> None:
         where = f"{self.name}: argument {index} '{tensor.name}'"
-        if not isinstance(array, np.ndarray):
+        if not isinstance(array, np.ndarray | Resident):
             raise InputError(
                 f"{where} is {_type_name(array)}, expected a numpy array {_describe(tensor)}"
             )
@@ -93,6 +102,7 @@ class CompiledFunction:
             self._check_range(tensor, array, 1, bindings.values["n"])
 
     def _check_range(self, tensor: TensorSpec, array: Array, low: int, high: int) -> None:
+        array = np.asarray(array)
         outside = (array < low) | (array > high)
         if outside.any():
             place = tuple(int(i) for i in np.argwhere(outside)[0])

@@ -140,8 +140,10 @@ def _bad_pair(pair: Pair, evidence: str = "") -> EnvironmentFault:
 class VirtualMachine:
     """The VM of one artifact's library. To be made and called in one thread only."""
 
-    def __init__(self, library: Path, tvm_ffi: Any) -> None:
-        """Load `library` and start its VM.
+    def __init__(
+        self, library: Path, tvm_ffi: Any, device: int = CPU_DEVICE, index: int = 0
+    ) -> None:
+        """Load `library` and start its VM on a device, given by DLPack's number of its kind.
 
         Raises ArtifactError where it is no loadable library or holds no VM.
         """
@@ -149,7 +151,12 @@ class VirtualMachine:
         try:
             self._module = tvm_ffi.load_module(str(library))
             self._vm = self._module["vm_load_executable"]()
-            self._vm["vm_initialization"](CPU_DEVICE, 0, POOLED_ALLOCATOR)
+            places = [(device, index)]
+            if device != CPU_DEVICE:
+                places.append((CPU_DEVICE, 0))  # shapes are computed there
+            self._vm["vm_initialization"](
+                *(word for place in places for word in (*place, POOLED_ALLOCATOR))
+            )
         except (RuntimeError, OSError, AttributeError, ValueError) as error:
             raise ArtifactError(
                 f"{library} cannot be loaded as a compiled model: {_first_line(error)}; "

@@ -7,7 +7,7 @@ import math
 import numbers
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -24,12 +24,14 @@ from ..text.chunking import PhonemeSpan, split_phonemes
 from ..text.vocabulary import UnknownSymbol, Vocabulary
 from ..voices import load_voice, style_row
 from .arrays import Array
-from .chunk import predict_timing, render_audio
+from .chunk import ALIGN, predict_timing, render_audio
+from .device import AUTO, CPU, Device, find_device, start_device
 from .dispatcher import Dispatcher
 from .executable import Executable
 from .functions import CompiledFunction
 from .library import load_runtime, release_pool
 from .noise import check_noise, check_seed, seeded_noise
+from .resident import DeviceExecutable, Resident
 from .speech import ChunkSpans, Span, Speech, UnknownSymbolWarning, UnspokenTextWarning
 from .threads import configure_pool, resolve_threads
 
@@ -49,17 +51,23 @@ MAX_SPEED = 10.0
 Voice = str | os.PathLike[str] | Array
 
 
-def load(directory: str | os.PathLike[str], threads: int | None = None) -> Synthesizer:
+def load(
+    directory: str | os.PathLike[str], threads: int | None = None, device: str = AUTO
+) -> Synthesizer:
     """Open an artifact folder for synthesis.
 
     `threads` is the number of CPU threads the kernels use: by default $TVM_NUM_THREADS, else the
     CPUs that this process may run on. The result is the same, bit for bit, for any number.
 
+    `device` is "auto" (what the artifact was compiled for), "cpu", "cuda", "cuda:N" or "metal".
+    Nothing runs elsewhere than was asked for.
+
     An artifact contains machine code: load only what you trust. Raises ArtifactError where the
-    folder is none, is damaged, or was made for another TVM or CPU, and EnvironmentFault where the
-    TVM runtime is missing or broken.
+    folder is none, is damaged, or was made for another TVM, CPU or device, InputError for a device
+    that is not known or not there, and EnvironmentFault where the TVM runtime or a driver is
+    missing or broken.
     """
-    return Synthesizer(open_artifact(Path(directory)), threads)
+    return Synthesizer(open_artifact(Path(directory)), threads, device)
 
 
 @dataclass(frozen=True)
@@ -89,18 +97,23 @@ class Synthesizer:
     the child raise EnvironmentFault.
     """
 
-    def __init__(self, artifact: Artifact, threads: int | None = None) -> None:
+    def __init__(self, artifact: Artifact, threads: int | None = None, device: str = AUTO) -> None:
         """Start a checked artifact. Raises InputError for bad `threads`; else as `load`."""
         count = resolve_threads(threads)
+        chosen = find_device(device, artifact.manifest.target, str(artifact.path))
         config = load_config(artifact.config)
         tvm_ffi = load_runtime()
         self._artifact = artifact
         self._threads = count
+        self._device = chosen
         self._vocabulary = Vocabulary(config.vocab)
 
-        def start() -> Executable:
+        def start() -> Executable | DeviceExecutable:
             configure_pool(count, tvm_ffi)
-            return Executable(artifact, tvm_ffi)
+            if chosen.kind == CPU:
+                return Executable(artifact, tvm_ffi)
+            start_device(chosen)
+            return DeviceExecutable(artifact, tvm_ffi, chosen)
 
         self._dispatcher = Dispatcher(at_end=functools.partial(release_pool, tvm_ffi))
         try:
@@ -108,14 +121,21 @@ class Synthesizer:
         except BaseException:
             self._dispatcher.close()
             raise
-        self._functions = MappingProxyType(
-            {
-                name: CompiledFunction(
-                    name, spec, config.n_token, _calls(self._dispatcher, executable)
-                )
-                for name, spec in artifact.manifest.functions.items()
-            }
-        )
+        call = _calls(self._dispatcher, executable)
+
+        def functions(names: Iterable[str], resident: bool) -> Mapping[str, CompiledFunction]:
+            specs = artifact.manifest.functions
+            return MappingProxyType(
+                {
+                    name: CompiledFunction(name, specs[name], config.n_token, call, resident)
+                    for name in names
+                }
+            )
+
+        everything = artifact.manifest.functions
+        self._functions = functions([name for name in everything if name != ALIGN], False)
+        # What speaks leaves its intermediate results on the device.
+        self._inner = functions(everything, True) if chosen.kind != CPU else self._functions
 
     @property
     def path(self) -> Path:
@@ -136,6 +156,11 @@ class Synthesizer:
     def threads(self) -> int:
         """CPU threads that the kernels use."""
         return self._threads
+
+    @property
+    def device(self) -> Device:
+        """Where the kernels run."""
+        return self._device
 
     @property
     def voices(self) -> tuple[str, ...]:
@@ -205,8 +230,7 @@ class Synthesizer:
         """
         plan = self._plan(phonemes, voice, speed, FUNCTIONS[:2])
         timings = [
-            predict_timing(self._functions, chunk.ids, chunk.style, plan.speed)
-            for chunk in plan.chunks
+            predict_timing(self._inner, chunk.ids, chunk.style, plan.speed) for chunk in plan.chunks
         ]
         return np.concatenate([timing.frames for timing in timings])
 
@@ -228,7 +252,8 @@ class Synthesizer:
 
     def __repr__(self) -> str:
         state = " closed" if self._dispatcher.closed else ""
-        return f"<Synthesizer {str(self.path)!r} threads={self.threads}{state}>"
+        where = "" if self.device.kind == CPU else f" device={self.device}"
+        return f"<Synthesizer {str(self.path)!r} threads={self.threads}{where}{state}>"
 
     def _plan(self, phonemes: str, voice: Voice, speed: float, functions: tuple[str, ...]) -> _Plan:
         self._require(functions)
@@ -265,13 +290,13 @@ class Synthesizer:
         spans: list[ChunkSpans] = []
         tokens = samples = 0
         for index, chunk in enumerate(plan.chunks):
-            timing = predict_timing(self._functions, chunk.ids, chunk.style, plan.speed)
+            timing = predict_timing(self._inner, chunk.ids, chunk.style, plan.speed)
             frames = timing.total_frames
             if noise is None:
                 values = seeded_noise(seed, index, frames)
             else:
                 values = check_noise(noise, frames)
-            audio.append(render_audio(self._functions, timing, chunk.style, values))
+            audio.append(render_audio(self._inner, timing, chunk.style, values))
             durations.append(timing.frames)
             spans.append(
                 ChunkSpans(
@@ -302,11 +327,17 @@ class Synthesizer:
             )
 
 
-def _calls(dispatcher: Dispatcher, executable: Executable) -> Any:
-    def call(name: str, symbols: Mapping[str, int], inputs: list[Array]) -> list[Array]:
+def _calls(dispatcher: Dispatcher, executable: Executable | DeviceExecutable) -> Any:
+    def call(name: str, symbols: Mapping[str, int], inputs: list[Any]) -> list[Any]:
         return dispatcher.run(lambda: executable.call(name, symbols, inputs))
 
-    return call
+    if isinstance(executable, Executable):
+        return call
+
+    def fetch(tensor: Any, array: Array) -> None:
+        dispatcher.run(lambda: executable.fetch(tensor, array))
+
+    return lambda *words: [Resident(tensor, fetch) for tensor in call(*words)]
 
 
 def _check_speed(speed: Any) -> float:

@@ -26,6 +26,7 @@ def validate(
     *,
     weights: str | Path | None = None,
     cases: Sequence[Case] | Selection | None = None,
+    device: str = "auto",
     save_dir: Path | None = None,
     progress: Progress | None = None,
 ) -> ValidationReport:
@@ -34,8 +35,8 @@ def validate(
     `weights` is a specification as `build` takes it; by default those recorded in the manifest, and
     always the same by their hash. `cases` is "full" (20 cases, under 120 s of audio), "short" (4
     cases), or your own list; by default "full". With `--opt 0` artifacts the built-in cases are cut
-    to 16 frames. `save_dir` receives audio and intermediates of every case. `progress` is called
-    with a line of text now and then.
+    to 16 frames. `device` is where the artifact runs, as `load` takes it. `save_dir` receives audio
+    and intermediates of every case. `progress` is called with a line of text now and then.
 
     The first full run takes minutes, most of it PyTorch's float64; its answers are cached by the
     weights' hash. Raises InputError where the weights are others than the artifact's,
@@ -51,7 +52,7 @@ def validate(
         cases = select_cases(manifest.opt_level, cases or "full")
     prepare_save_dir(save_dir)
     folder = weights_of(manifest.weights, weights)
-    with load(path) as synthesizer:
+    with load(path, device=device) as synthesizer:
         return validate_functions(
             synthesizer.functions,
             folder,

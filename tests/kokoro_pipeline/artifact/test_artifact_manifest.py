@@ -71,6 +71,8 @@ def test_every_changed_character_is_refused_or_means_the_same(manifest: Manifest
 def as_schema_1(data: dict[str, Any]) -> None:
     data["schema_version"] = 1
     del data["target"]["host"], data["target"]["archs"]
+    for function in data["functions"].values():
+        del function["workspace"]
 
 
 def test_schema_1_is_read_and_stays_what_it_was(manifest: Manifest) -> None:
@@ -79,8 +81,9 @@ def test_schema_1_is_read_and_stays_what_it_was(manifest: Manifest) -> None:
     assert (read.schema_version, read.target.device) == (1, "cpu")
     assert (read.target.host, read.target.archs) == ("", ())
     assert "host" not in read.to_json()["target"]
+    assert all("workspace" not in f for f in read.to_json()["functions"].values())
     assert read.sealed() == read
-    with pytest.raises(ArtifactError, match="has unknown archs, host"):
+    with pytest.raises(ArtifactError, match="has unknown (archs, host|workspace)"):
         loads(resealed(manifest, lambda data: data.update(schema_version=1)))
 
 

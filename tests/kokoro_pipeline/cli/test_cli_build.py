@@ -202,15 +202,17 @@ def test_validate_asks_for_a_comparison_and_fails_on_a_miss(
         def __str__(self) -> str:
             return "a table"
 
-    def validate(artifact, *, weights, save_dir, progress):
-        asked.append((artifact, weights, save_dir))
+    def validate(artifact, *, weights, device, save_dir, progress):
+        asked.append((artifact, weights, device, save_dir))
         progress("case 1")
         return Report()
 
     monkeypatch.setattr(validation, "validate", validate)
-    ended = run_cli("validate", "DIR", "--weights", "W", "--save-dir", tmp_path)
+    ended = run_cli(
+        "validate", "DIR", "--weights", "W", "--save-dir", tmp_path, "--device", "cuda:1"
+    )
     assert (ended.code, ended.out, ended.err) == (code, "a table\n", "")
-    assert asked == [(Path("DIR"), "W", tmp_path)]
+    assert asked == [(Path("DIR"), "W", "cuda:1", tmp_path)]
     ended = run_cli("validate", "DIR", "--json")
     assert (ended.code, json.loads(ended.out)) == (code, {"passed": passed})
 

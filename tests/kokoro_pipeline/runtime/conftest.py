@@ -10,7 +10,7 @@ import importlib.metadata
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -190,9 +190,11 @@ class ToyOperators:
         return self.relax.const(value, "float32")
 
 
-def compile_toy(output: Path) -> None:
-    import tvm
+def toy_module() -> Any:
+    """The six functions as a module of Relax."""
     from tvm import relax, tirx
+
+    from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES
 
     builder, operators = relax.BlockBuilder(), ToyOperators()
     for name, (inputs, _) in SIGNATURES.items():
@@ -213,16 +215,29 @@ def compile_toy(output: Path) -> None:
             relax.Var(parameter, relax.TensorType(shape, "float32"))
             for parameter, shape in PARAMETERS[name].items()
         ]
-        with builder.function(name, arguments):
+        attributes = {"num_input": len(inputs), PARAMETER_NAMES: list(PARAMETERS[name])}
+        with builder.function(name, arguments, attrs=attributes):
             with builder.dataflow():
                 result = builder.emit_output(getattr(operators, name)(*arguments))
             builder.emit_func_output(result)
+    return builder.get()
+
+
+def compile_toy(output: Path) -> None:
+    import tvm
+
     target = tvm.target.Target({"kind": "llvm"})
-    tvm.compile(builder.get(), target=target).export_library(str(output))
+    tvm.compile(toy_module(), target=target).export_library(str(output))
 
 
-def write_toy_artifact(output: Path, library: Path) -> None:
-    """An artifact of the compiled library with two voices, flagged synthetic."""
+def write_toy_artifact(
+    output: Path,
+    library: Path,
+    target: TargetInfo = TargetInfo("llvm", ""),  # noqa: B008 -- immutable
+    more: Mapping[str, FunctionSpec] | None = None,
+) -> None:
+    """An artifact of the compiled library with two voices, flagged synthetic; `more` are functions
+    beyond the six."""
     with ArtifactWriter(output) as writer:
         folder = writer.directory
         (folder / "model.so").write_bytes(library.read_bytes())
@@ -256,9 +271,9 @@ def write_toy_artifact(output: Path, library: Path) -> None:
                     name: importlib.metadata.version(name)
                     for name in ("apache-tvm", "apache-tvm-ffi")
                 },
-                target=TargetInfo("llvm", ""),
+                target=target,
                 opt_level=0,
-                functions=functions,
+                functions={**functions, **(more or {})},
             )
         )
 
