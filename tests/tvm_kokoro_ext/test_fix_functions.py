@@ -120,6 +120,13 @@ test_bool, test_bool_stock = fix_tests("bool_arithmetic", BOOL)
 
 CREATION = [
     Case("zeros_like", lambda x: torch.zeros_like(x, dtype=torch.int64), rows, **RAW),
+    Case(
+        "empty",
+        lambda x: torch.empty(x.shape[1]).fill_(2.0) + x,
+        rows,
+        symbolic=(True,),
+        **RAW,
+    ),
     Case("new_zeros", lambda x: x.new_zeros(3, dtype=torch.int64), rows, **RAW, **STATIC),
 ]
 test_creation, test_creation_stock = fix_tests("creation", CREATION)

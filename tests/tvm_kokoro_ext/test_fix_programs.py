@@ -233,3 +233,33 @@ def test_a_converter_that_fails_is_refused_by_name():
 
 def program_node(program, name):
     return next(node for node in program.graph.nodes if node.name.startswith(name))
+
+
+def test_a_number_among_the_outputs_is_refused_by_value():
+    program = export(Case("number", lambda x: (x + 1, x.shape[1]), rows), symbolic=False)
+    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="the output 6"):
+        import_program(program, decomposed=True)
+
+
+@pytest.mark.parametrize("decomposed", [True, False])
+def test_adaptive_max_pool_of_a_symbolic_size_is_refused(decomposed):
+    """Torch's decomposition keeps the window of the example's size: wrong at every other size."""
+    pool = Case(
+        "pool",
+        lambda x: torch.nn.functional.adaptive_max_pool1d(x, 2),
+        lambda n: (torch.randn(1, 2, n),),
+    )
+    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="adaptive_max_pool"):
+        import_program(export(pool, symbolic=True), decomposed)
+    run = compile_module(import_program(export(pool, symbolic=False), decomposed))
+    np.testing.assert_array_equal(run(pool.inputs(6)[0].numpy())[0], eager(pool, 6)[0])
+
+
+AVERAGE = [
+    Case(
+        "divisor",
+        lambda x: torch.nn.functional.avg_pool2d(x, 2, 1, 1, divisor_override=3),
+        lambda n: (torch.randn(1, 2, 4, n),),
+    )
+]
+test_average, test_average_stock = fix_tests("pool_indices", AVERAGE)

@@ -2,8 +2,10 @@
 
 import pytest
 import torch
-from frontend_cases import Case, fix_tests
+from frontend_cases import Case, check, export, fix_tests, import_program
 from torch.nn.functional import interpolate
+
+import tvm_kokoro_ext
 
 
 def signal(n):
@@ -42,3 +44,33 @@ def test_the_decomposed_form_is_right_too(case, symbolic):
     from frontend_cases import check
 
     check(case, symbolic, decomposed=True)
+
+
+def planes(n):
+    return (torch.randn(1, 2, 4, 6),)
+
+
+DECOMPOSED = [
+    Case(
+        "nearest_to_no_multiple",
+        lambda x: torch.nn.functional.interpolate(x, size=(5, 7), mode="nearest"),
+        planes,
+    ),
+    Case(
+        "nearest_to_a_multiple",
+        lambda x: torch.nn.functional.interpolate(x, scale_factor=2, mode="nearest"),
+        planes,
+        wrong=None,
+    ),
+]
+test_nearest2d, test_nearest2d_stock = fix_tests("decompose", DECOMPOSED)
+
+
+def smaller(x, size):
+    return torch.nn.functional.interpolate(x, size=size, mode="bilinear", antialias=True)
+
+
+def test_antialiased_shrinking_is_refused_and_growing_is_not():
+    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="aliasing"):
+        import_program(export(Case("shrink", lambda x: smaller(x, (3, 3)), planes), False), True)
+    check(Case("grow", lambda x: smaller(x, (8, 12)), planes, tolerance=1e-4), False, True)

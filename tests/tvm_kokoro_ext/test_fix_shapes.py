@@ -48,3 +48,11 @@ SQUEEZE = [
     Case("several", lambda x: x.squeeze((0, 2)), lambda n: (torch.randn(1, n, 1),), wrong=None),
 ]
 test_squeeze, test_squeeze_stock = fix_tests("squeeze", SQUEEZE)
+
+RESHAPE = [
+    Case("swapped", lambda x: x.reshape(x.shape[1], 3), rows, symbolic=(True,)),
+    Case("view", lambda x: x.view(x.shape[1], -1) * 2, rows, decomposed=(False,)),
+    Case("same", lambda x: x.reshape(3, x.shape[1]) + 1, rows, wrong=None),
+    Case("constant", lambda x: x.reshape(-1, 1), rows, wrong=None),
+]
+test_reshape, test_reshape_stock = fix_tests("reshape", RESHAPE)

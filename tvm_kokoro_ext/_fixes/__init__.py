@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm_kokoro_ext._fix import FixRecord
 from tvm_kokoro_ext._fixes import (
     alpha,
+    antialias,
     atan2,
     bool_arithmetic,
     clamp,
@@ -36,9 +37,11 @@ from tvm_kokoro_ext._fixes import (
     matmul,
     missing,
     negative_index,
+    outputs,
     pool_indices,
     random,
     reductions,
+    reshape,
     scalar_tensor,
     slice,
     slice_scatter,
@@ -67,6 +70,7 @@ RECORDS: tuple[FixRecord, ...] = tuple(
         random.FIX,
         # missing, or wrong in one case
         expand.FIX,
+        reshape.FIX,
         atan2.FIX,
         layer_norm.FIX,
         elu.FIX,
@@ -94,12 +98,14 @@ RECORDS: tuple[FixRecord, ...] = tuple(
         pool_indices.FIX,
         # resizing
         upsample1d.FIX,
+        antialias.FIX,
         # complex tensors: outermost, nothing below knows them
         complex_numbers.FIX,
         fft.FIX,
         # the program as a whole, before it is translated
         inplace.FIX,
         decompose.FIX,
+        outputs.FIX,
         cond.FIX,
         function_name.FIX,
         derived_dim.FIX,

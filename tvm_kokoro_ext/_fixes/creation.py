@@ -30,6 +30,17 @@ def full_like(importer: Any, node: Any, previous: Any) -> Any:
     return _emit.emit(importer, relax.op.full(shape, _emit.scalar(importer, value, dtype), dtype))
 
 
+@needs_previous
+def empty(importer: Any, node: Any, previous: Any) -> Any:
+    """Stock does not translate symbolic sizes."""
+    sizes = importer.retrieve_args(node)[0]
+    if all(_compat.as_int(size) is not None for size in sizes):
+        return previous(node)
+    dtype = _emit.result_dtype(importer, node) or "float32"
+    shape = relax.ShapeExpr([_emit.int64(_compat.prim(size)) for size in sizes])
+    return _emit.emit(importer, relax.op.zeros(shape, dtype))
+
+
 @_probe.wrong
 def _still_wrong() -> bool:
     import torch
@@ -41,7 +52,7 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="creation",
-    what="zeros_like, ones_like, new_zeros, new_ones ignore dtype",
+    what="zeros_like, ones_like, new_zeros, new_ones ignore dtype; empty knows no symbolic size",
     op="aten.zeros_like, aten.ones_like, aten.new_zeros, aten.new_ones",
     affected="",
     converters={
@@ -51,6 +62,7 @@ FIX = Fix(
         "new_zeros.default": made_as,
         "new_ones.default": made_as,
         "full_like.default": full_like,
+        "empty.memory_format": empty,
     },
     probe=_still_wrong,
 )

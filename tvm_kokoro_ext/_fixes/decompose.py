@@ -65,12 +65,22 @@ def _symbolic(node: Any) -> bool:
     return not all(isinstance(size, int) for size in _value(node.args[0]).shape)
 
 
+def _not_multiple(node: Any) -> bool:
+    """Resizing to no multiple of the size, where stock rounds the source positions."""
+    if _symbolic(node):
+        return True
+    return any(
+        b % a for a, b in zip(_value(node.args[0]).shape[2:], _value(node).shape[2:], strict=True)
+    )
+
+
 def _attends_otherwise(node: Any) -> bool:
-    """Attention with a bool mask, a scale, or a rank that stock does not know."""
+    """Attention with a bool mask, a scale, shared heads, or a rank that stock does not know."""
     mask = node.args[3] if len(node.args) > 3 else node.kwargs.get("attn_mask")
     masked = mask is not None and not _value(mask).is_floating_point()
     scaled = node.kwargs.get("scale") is not None
-    return masked or scaled or _value(node.args[0]).dim() not in (2, 4)
+    shared = bool(node.kwargs.get("enable_gqa"))
+    return masked or scaled or shared or _value(node.args[0]).dim() not in (2, 4)
 
 
 def _not_float32(node: Any) -> bool:
@@ -90,7 +100,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "linear.default": _not_float32,
     "scaled_dot_product_attention.default": _attends_otherwise,
     "roll.default": _symbolic,
-    "upsample_nearest2d.vec": _symbolic,
+    "upsample_nearest2d.vec": _not_multiple,
     "upsample_bilinear2d.vec": _symbolic,
     "upsample_bicubic2d.vec": _symbolic,
     "conv1d.default": lambda node: _value(node.args[0]).dim() != 3,

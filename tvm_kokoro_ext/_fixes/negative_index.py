@@ -54,6 +54,8 @@ def _stock_is_right(node: Any, indices: list[Any]) -> bool:
     given = [_compat.shape_of(index) for index in indices if index is not None]
     if len(given) == 1 or len(given) == len(indices):
         return True
+    if len(given) > 2:
+        return False
     rank = max(len(shape) for shape in given)
     spanned = [
         [axis + rank - len(shape) for axis, dim in enumerate(shape) if dim != 1] for shape in given
