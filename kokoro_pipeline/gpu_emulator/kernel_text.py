@@ -24,7 +24,7 @@ LAUNCH_TAGS = {
     "threadIdx.z": "kThreadZ",
     "tirx.use_dyn_shared_memory": "kDynamicShared",
 }
-"""TVM's launch parameters and their names in emulator.h."""
+"""TVM's launch parameters and their names in launch.h."""
 
 C_TYPES = {
     "bool": "bool",

@@ -15,8 +15,10 @@ KINDS = (
     "divergent-barrier",
     "divergent-shuffle",
     "launch",
+    "syntax",
 )
-"""Every `Report.kind`. The last three are found without `check=True` too."""
+"""Every `Report.kind`. Divergence and launches are found without `check=True` too; "syntax" is of
+`msl_check` alone."""
 
 
 @dataclass(frozen=True)

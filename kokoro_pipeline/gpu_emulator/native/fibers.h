@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "emulator.h"
+#include "launch.h"
 #include "reports.h"
 
 namespace emulator {

@@ -1,19 +1,36 @@
-// The part of the Metal standard library that TVM's codegen writes, as C++ for the CPU.
+// The part of the Metal standard library that TVM's codegen writes, as C++ for the CPU, and, where
+// clang reads it as OpenCL C++ (msl_check.py), with the address spaces that Metal has.
 // Names that MSL lacks (atan2f, log1p, ...) stay unknown here, so that they are refused.
 #pragma once
 #define EMULATOR_METAL 1
-#include "emulator.h"
+
+#ifdef __OPENCL_CPP_VERSION__
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+typedef unsigned int uint32_t;
+typedef unsigned long uint64_t;
+typedef int int32_t;
+typedef long int64_t;
+typedef unsigned long size_t;
+#define device __global
+#define threadgroup __local
+#define thread __private
+#define constant __constant
+#else
+#include "launch.h"
+#define device
+#define threadgroup
+#define thread
+#define constant const
+typedef _Float16 half;
+constexpr half operator""h(long double value) { return static_cast<half>(value); }
+#endif
+#include "meetings.h"
+#include "vectors.h"
 
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
-typedef _Float16 half;
-
-#define device
-#define threadgroup
-#define thread
-#define constant const
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
 #define HUGE_VALF __builtin_inff()
@@ -27,11 +44,16 @@ EMULATOR_VECTORS(uchar, uchar)
 EMULATOR_VECTORS(short, short)
 EMULATOR_VECTORS(ushort, ushort)
 EMULATOR_VECTORS(int, int)
+#ifdef __OPENCL_CPP_VERSION__
+// A kernel's position is a parameter, which there has to be a built-in type.
+typedef uint uint2 __attribute__((ext_vector_type(2)));
+typedef uint uint3 __attribute__((ext_vector_type(3)));
+typedef emulator::Vector<uint, 4> uint4;
+#else
 EMULATOR_VECTORS(uint, uint)
+#endif
 EMULATOR_VECTORS(long, long)
 EMULATOR_VECTORS(ulong, ulong)
-
-constexpr half operator""h(long double value) { return static_cast<half>(value); }
 
 namespace metal {
 using emulator::Vector;
@@ -166,9 +188,10 @@ inline To as_type(From value) {
   return result;
 }
 
-#define threadgroup_barrier(flags) emulator_barrier(__LINE__)
-#define simdgroup_barrier(flags) \
-  ((void)emulator::emulator_exchange(0, ~0u, __LINE__, true))
+inline void barrier(mem_flags, int line) { emulator::emulator_barrier(line); }
+inline void warp_barrier(mem_flags, int line) { emulator::emulator_exchange(0, ~0u, line, true); }
+#define threadgroup_barrier(flags) metal::barrier(flags, __LINE__)
+#define simdgroup_barrier(flags) metal::warp_barrier(flags, __LINE__)
 #define simd_shuffle(v, s) \
   emulator::shuffle(emulator::Shuffle::index, 0u, v, s, 32, __LINE__)
 #define simd_shuffle_up(v, s) \
@@ -179,8 +202,7 @@ inline To as_type(From value) {
   emulator::shuffle(emulator::Shuffle::exclusive_or, 0u, v, s, 32, __LINE__)
 }  // namespace metal
 
-using emulator::emulator_barrier;
-
+#ifndef __OPENCL_CPP_VERSION__
 // A thread's position, in the number of dimensions that the kernel's signature asks for.
 struct emulator_position {
   emulator::Index3 index;
@@ -188,3 +210,6 @@ struct emulator_position {
   operator uint2() const { return uint2(index.x, index.y); }
   operator uint3() const { return uint3(index.x, index.y, index.z); }
 };
+#else
+#define double metal_has_no_double
+#endif

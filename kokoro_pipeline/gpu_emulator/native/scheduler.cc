@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator.h"
+#include "launch.h"
 #include "sanitizer.h"
 
 extern "C" void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* message);
