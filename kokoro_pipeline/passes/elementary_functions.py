@@ -2,14 +2,16 @@
 
 The legalizations here are given to `LegalizeOps` by its scoped hook; nothing global changes. They
 are scalar expressions, so that they fuse with their neighbours and the loop's own vectorization
-widens them; the mathematics and its error bounds are those of `kernels.math`. Other types than
-float32 keep TVM's own legalization.
+widens them; the mathematics and its error bounds are those of `kernels.math`. In float64 there is
+the sine, which the harmonic source takes by the million; the rest keeps TVM's own legalization.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tvm import relax, te, tirx, topi
@@ -26,8 +28,46 @@ Expr = Any
 Function = Callable[[Expr], Expr]
 
 
+@dataclass(frozen=True)
+class Format:
+    """A floating-point type, and sin x = (-1)^n (r + r z P(z)) in it: r = x - n pi, z = r^2."""
+
+    dtype: str
+    bits: int
+    pi_parts: tuple[float, ...]
+    """Of few bits, so that n times the first parts is exact."""
+    sin_polynomial: tuple[float, ...]
+
+    def const(self, value: float) -> Expr:
+        return tirx.const(value, self.dtype)
+
+    @property
+    def integer(self) -> str:
+        """The type of its bits."""
+        return f"int{self.bits}"
+
+
+SINGLE = Format("float32", 32, PI_PARTS, SIN_POLYNOMIAL)
+# The polynomial interpolates at Chebyshev's nodes up to pi/2.
+DOUBLE = Format(
+    "float64",
+    64,
+    (3.1415926218032837, 3.1786509424591713e-08, 1.2246467864107189e-16),
+    (
+        2.7314368769379893e-15,
+        -7.643969663988074e-13,
+        1.6058977292642743e-10,
+        -2.505210761669045e-08,
+        2.7557319219160833e-06,
+        -0.00019841269841254966,
+        0.008333333333333316,
+        -0.16666666666666666,
+    ),
+)
+
+
 def _f32(value: float) -> Expr:
-    return tirx.const(value, "float32")
+    return SINGLE.const(value)
 
 
 def _let(value: Expr, body: Function, dtype: str = "float32") -> Expr:
@@ -36,39 +76,46 @@ def _let(value: Expr, body: Function, dtype: str = "float32") -> Expr:
     return tirx.Let(variable, value, body(variable))
 
 
-def _horner(x: Expr, coefficients: tuple[float, ...]) -> Expr:
-    value: Expr = _f32(coefficients[0])
+def _horner(x: Expr, coefficients: tuple[float, ...], form: Format = SINGLE) -> Expr:
+    value: Expr = form.const(coefficients[0])
     for coefficient in coefficients[1:]:
-        value = value * x + _f32(coefficient)
+        value = value * x + form.const(coefficient)
     return value
 
 
-def _reduced(x: Expr, inverse: float, parts: tuple[float, ...], body: Callable[..., Expr]) -> Expr:
+def _reduced(
+    x: Expr,
+    inverse: float,
+    parts: tuple[float, ...],
+    body: Callable[..., Expr],
+    form: Format = SINGLE,
+) -> Expr:
     """`body(n, r)`: n the integer nearest to x * inverse, r = x - n * sum(parts), part by part."""
 
     def with_n(n: Expr) -> Expr:
         r = x
         for part in parts:
-            r = r - n * _f32(part)
-        return _let(r, lambda remainder: body(n, remainder))
+            r = r - n * form.const(part)
+        return _let(r, lambda remainder: body(n, remainder), form.dtype)
 
-    return _let(tirx.nearbyint(x * _f32(inverse)), with_n)
+    return _let(tirx.nearbyint(x * form.const(inverse)), with_n, form.dtype)
 
 
-def sin_expression(x: Expr) -> Expr:
-    """sin x for |x| <= 1e4, absolute error 1.5e-7 (see `kernels.math.sin`)."""
+def sin_expression(x: Expr, form: Format = SINGLE) -> Expr:
+    """sin x. float32: |x| <= 1e4, absolute error 1.5e-7 (see `kernels.math.sin`). float64: |x| <=
+    1e6, absolute error 3e-16."""
 
     def body(n: Expr, r: Expr) -> Expr:
         def signed(z: Expr) -> Expr:
-            sine = r + r * z * _horner(z, SIN_POLYNOMIAL)
-            odd = tirx.bitwise_and(tirx.Cast("int32", n), tirx.const(1, "int32"))
-            sign = tirx.shift_left(odd, tirx.const(31, "int32"))
-            bits = tirx.bitwise_xor(tirx.reinterpret("int32", sine), sign)
-            return tirx.reinterpret("float32", bits)
+            sine = r + r * z * _horner(z, form.sin_polynomial, form)
+            odd = tirx.bitwise_and(tirx.Cast(form.integer, n), tirx.const(1, form.integer))
+            sign = tirx.shift_left(odd, tirx.const(form.bits - 1, form.integer))
+            bits = tirx.bitwise_xor(tirx.reinterpret(form.integer, sine), sign)
+            return tirx.reinterpret(form.dtype, bits)
 
-        return _let(r * r, signed)
+        return _let(r * r, signed, form.dtype)
 
-    return _let(x, lambda v: _reduced(v, 1.0 / math.pi, PI_PARTS, body))
+    return _let(x, lambda v: _reduced(v, 1.0 / math.pi, form.pi_parts, body, form), form.dtype)
 
 
 def exp_expression(x: Expr) -> Expr:
@@ -110,16 +157,26 @@ def gelu_tanh_expression(x: Expr) -> Expr:
     )
 
 
+Legalization = Callable[[relax.BlockBuilder, relax.Call], relax.Expr]
+
+
 def _legalization(
-    name: str, expression: Function, otherwise: Callable[[te.Tensor], te.Tensor]
-) -> Callable[[relax.BlockBuilder, relax.Call], relax.Expr]:
-    def compute(x: te.Tensor) -> te.Tensor:
-        return te.compute(x.shape, lambda *index: expression(x(*index)), name=name)
+    name: str,
+    expressions: Mapping[str, Function],
+    otherwise: Callable[[te.Tensor], te.Tensor],
+) -> Legalization:
+    """By dtype one of `expressions`, else TVM's own."""
 
     def legalize(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
         (x,) = call.args
-        single = str(x.ty.dtype) == "float32"
-        return builder.call_te(compute if single else otherwise, x, primfunc_name_hint=name)
+        dtype = str(x.ty.dtype)
+        if dtype not in expressions:
+            return builder.call_te(otherwise, x, primfunc_name_hint=name)
+
+        def compute(x: te.Tensor) -> te.Tensor:
+            return te.compute(x.shape, lambda *index: expressions[dtype](x(*index)), name=name)
+
+        return builder.call_te(compute, x, primfunc_name_hint=name)
 
     return legalize
 
@@ -129,11 +186,19 @@ def _gelu_tanh_by_tvm(x: te.Tensor) -> te.Tensor:
     return 0.5 * x * (1.0 + topi.tanh(slope * (x + 0.044715 * x * x * x)))
 
 
-ELEMENTARY_FUNCTIONS: Mapping[str, Callable[[relax.BlockBuilder, relax.Call], relax.Expr]] = {
-    "relax.sin": _legalization("sin", sin_expression, topi.sin),
-    "relax.exp": _legalization("exp", exp_expression, topi.exp),
-    "relax.sigmoid": _legalization("sigmoid", sigmoid_expression, topi.sigmoid),
-    "relax.tanh": _legalization("tanh", tanh_expression, topi.tanh),
-    "relax.nn.gelu_tanh": _legalization("gelu_tanh", gelu_tanh_expression, _gelu_tanh_by_tvm),
+def _single(expression: Function) -> dict[str, Function]:
+    return {SINGLE.dtype: expression}
+
+
+_SINES = {form.dtype: functools.partial(sin_expression, form=form) for form in (SINGLE, DOUBLE)}
+
+ELEMENTARY_FUNCTIONS: Mapping[str, Legalization] = {
+    "relax.sin": _legalization("sin", _SINES, topi.sin),
+    "relax.exp": _legalization("exp", _single(exp_expression), topi.exp),
+    "relax.sigmoid": _legalization("sigmoid", _single(sigmoid_expression), topi.sigmoid),
+    "relax.tanh": _legalization("tanh", _single(tanh_expression), topi.tanh),
+    "relax.nn.gelu_tanh": _legalization(
+        "gelu_tanh", _single(gelu_tanh_expression), _gelu_tanh_by_tvm
+    ),
 }
 """For `LegalizeOps(customize_legalize_map=…)`."""
