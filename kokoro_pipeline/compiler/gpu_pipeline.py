@@ -11,8 +11,10 @@ from ..passes.bind_operators import bind_operators
 from ..passes.bind_threads import bind_threads
 from ..passes.clip_takes import clip_takes
 from ..passes.drop_parameters import drop_parameters
+from ..passes.exact_constants import exact_constants
 from ..passes.gpu_operators import GPU_OPERATORS, gpu_lstm_recurrence
 from ..passes.lower_to_gpu_kernels import lower_to_gpu_kernels
+from ..passes.metal_functions import METAL_FUNCTIONS
 from .parameters import ParameterTable
 from .pipeline import Phase, final_phases
 
@@ -36,7 +38,9 @@ def gpu_phases(
     def bind_rest(module: tvm.IRModule) -> tvm.IRModule:
         return bind_operators(module, gpu_lstm_recurrence)
 
-    legalize = relax.transform.LegalizeOps(dict(GPU_OPERATORS))
+    metal = target.kind.name == "metal"
+    functions = {**GPU_OPERATORS, **(METAL_FUNCTIONS if metal else {})}
+    legalize = relax.transform.LegalizeOps(functions)
     if opt_level == 0:
         middle = [
             Phase("bind_operators", [clip_takes, bind_rest, *clean]),
@@ -65,4 +69,6 @@ def gpu_phases(
             Phase("fuse", [relax.transform.FuseOps(), relax.transform.FuseTIR()]),
             Phase("bind_threads", [relax.transform.DeadCodeElimination(list(entry)), bind_threads]),
         ]
+    if metal:
+        middle.append(Phase("exact_constants", [exact_constants]))
     return [*middle, *final_phases()]

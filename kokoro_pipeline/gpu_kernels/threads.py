@@ -42,7 +42,8 @@ def i32(value: Expr | int) -> Expr:
 
 
 def const(value: float, dtype: str = "float32") -> Expr:
-    return tirx.const(float(value), dtype)
+    """A number of a type."""
+    return tirx.const(float(value) if dtype.startswith("float") else int(value), dtype)
 
 
 def div(a: Expr, b: Expr | int) -> Expr:

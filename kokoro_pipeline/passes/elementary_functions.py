@@ -66,11 +66,12 @@ DOUBLE = Format(
 )
 
 
-def _f32(value: float) -> Expr:
+def single(value: float) -> Expr:
+    """A number as float32."""
     return SINGLE.const(value)
 
 
-def _let(value: Expr, body: Function, dtype: str = "float32") -> Expr:
+def let(value: Expr, body: Function, dtype: str = "float32") -> Expr:
     """`body` over a name for `value`, so that the value is computed once."""
     variable = tirx.Var("v", dtype)
     return tirx.Let(variable, value, body(variable))
@@ -96,9 +97,9 @@ def _reduced(
         r = x
         for part in parts:
             r = r - n * form.const(part)
-        return _let(r, lambda remainder: body(n, remainder), form.dtype)
+        return let(r, lambda remainder: body(n, remainder), form.dtype)
 
-    return _let(tirx.nearbyint(x * form.const(inverse)), with_n, form.dtype)
+    return let(tirx.nearbyint(x * form.const(inverse)), with_n, form.dtype)
 
 
 def sin_expression(x: Expr, form: Format = SINGLE) -> Expr:
@@ -113,25 +114,25 @@ def sin_expression(x: Expr, form: Format = SINGLE) -> Expr:
             bits = tirx.bitwise_xor(tirx.reinterpret(form.integer, sine), sign)
             return tirx.reinterpret(form.dtype, bits)
 
-        return _let(r * r, signed, form.dtype)
+        return let(r * r, signed, form.dtype)
 
-    return _let(x, lambda v: _reduced(v, 1.0 / math.pi, form.pi_parts, body, form), form.dtype)
+    return let(x, lambda v: _reduced(v, 1.0 / math.pi, form.pi_parts, body, form), form.dtype)
 
 
 def exp_expression(x: Expr) -> Expr:
     """e^x, the argument clamped to [-87, 88], relative error 1.2e-7 (see `kernels.math.exp`)."""
 
     def body(n: Expr, r: Expr) -> Expr:
-        mantissa = _horner(r, EXP_POLYNOMIAL) * (r * r) + r + _f32(1.0)
+        mantissa = _horner(r, EXP_POLYNOMIAL) * (r * r) + r + single(1.0)
         exponent = tirx.Cast("int32", n) + tirx.const(127, "int32")
         bits = tirx.shift_left(exponent, tirx.const(23, "int32"))
         return mantissa * tirx.reinterpret("float32", bits)
 
     # A comparison with NaN is false, so NaN passes both selects.
-    low, high = _f32(-87.0), _f32(88.0)
-    return _let(
+    low, high = single(-87.0), single(88.0)
+    return let(
         x,
-        lambda v: _let(
+        lambda v: let(
             tirx.Select(v < low, low, tirx.Select(v > high, high, v)),
             lambda clamped: _reduced(clamped, LOG2_E, LN2_PARTS, body),
         ),
@@ -140,27 +141,27 @@ def exp_expression(x: Expr) -> Expr:
 
 def sigmoid_expression(x: Expr) -> Expr:
     """1 / (1 + e^-x), absolute error 1.2e-7."""
-    return _f32(1.0) / (_f32(1.0) + exp_expression(_f32(0.0) - x))
+    return single(1.0) / (single(1.0) + exp_expression(single(0.0) - x))
 
 
 def tanh_expression(x: Expr) -> Expr:
     """Hyperbolic tangent, absolute error 2e-7."""
-    return _let(x, lambda v: _f32(1.0) - _f32(2.0) / (_f32(1.0) + exp_expression(v + v)))
+    return let(x, lambda v: single(1.0) - single(2.0) / (single(1.0) + exp_expression(v + v)))
 
 
 def gelu_tanh_expression(x: Expr) -> Expr:
     """x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), absolute error 3e-7 * max(1, |x|)."""
     slope = 2.0 * math.sqrt(2.0 / math.pi)
-    return _let(
+    return let(
         x,
-        lambda v: v * sigmoid_expression(v * (v * v * _f32(0.044715 * slope) + _f32(slope))),
+        lambda v: v * sigmoid_expression(v * (v * v * single(0.044715 * slope) + single(slope))),
     )
 
 
 Legalization = Callable[[relax.BlockBuilder, relax.Call], relax.Expr]
 
 
-def _legalization(
+def legalization(
     name: str,
     expressions: Mapping[str, Function],
     otherwise: Callable[[te.Tensor], te.Tensor],
@@ -181,7 +182,8 @@ def _legalization(
     return legalize
 
 
-def _gelu_tanh_by_tvm(x: te.Tensor) -> te.Tensor:
+def gelu_tanh_by_tvm(x: te.Tensor) -> te.Tensor:
+    """What `gelu_tanh_expression` says, in TVM's own operators."""
     slope = math.sqrt(2.0 / math.pi)
     return 0.5 * x * (1.0 + topi.tanh(slope * (x + 0.044715 * x * x * x)))
 
@@ -193,12 +195,12 @@ def _single(expression: Function) -> dict[str, Function]:
 _SINES = {form.dtype: functools.partial(sin_expression, form=form) for form in (SINGLE, DOUBLE)}
 
 ELEMENTARY_FUNCTIONS: Mapping[str, Legalization] = {
-    "relax.sin": _legalization("sin", _SINES, topi.sin),
-    "relax.exp": _legalization("exp", _single(exp_expression), topi.exp),
-    "relax.sigmoid": _legalization("sigmoid", _single(sigmoid_expression), topi.sigmoid),
-    "relax.tanh": _legalization("tanh", _single(tanh_expression), topi.tanh),
-    "relax.nn.gelu_tanh": _legalization(
-        "gelu_tanh", _single(gelu_tanh_expression), _gelu_tanh_by_tvm
+    "relax.sin": legalization("sin", _SINES, topi.sin),
+    "relax.exp": legalization("exp", _single(exp_expression), topi.exp),
+    "relax.sigmoid": legalization("sigmoid", _single(sigmoid_expression), topi.sigmoid),
+    "relax.tanh": legalization("tanh", _single(tanh_expression), topi.tanh),
+    "relax.nn.gelu_tanh": legalization(
+        "gelu_tanh", _single(gelu_tanh_expression), gelu_tanh_by_tvm
     ),
 }
 """For `LegalizeOps(customize_legalize_map=…)`."""

@@ -11,6 +11,7 @@ from tvm import relax
 
 from ..compiler.parameters import ParameterTable
 from .gpu_kernel_rules import GPU_KERNEL_RULES
+from .lower_source import is_source, lower_source
 from .program_lowering import KernelLibrary, ProgramLowering
 
 
@@ -45,7 +46,9 @@ def lower_to_gpu_kernels(
     builder = relax.BlockBuilder(tvm.IRModule(others))
     library = KernelLibrary(builder)
     for function in module.functions.values():
-        if isinstance(function, relax.Function):
+        if isinstance(function, relax.Function) and is_source(function):
+            lower_source(builder, library, function, parameters)
+        elif isinstance(function, relax.Function):
             lowering = GpuLowering(builder, library, function, parameters, [GPU_KERNEL_RULES])
             lowering.fused = fused
             lowering.max_threads = int(target.attrs["max_threads_per_block"])

@@ -40,8 +40,9 @@ class Kernels:
         *outputs: tuple[int, ...],
         dtype: str = "float32",
     ) -> Any:
-        """The output of the given shape, or a list of them. What is not written stays NaN."""
-        results = [np.full(shape, np.nan, dtype) for shape in outputs]
+        """The output of the given shape, or a list of them. What is not written stays NaN or -1."""
+        unwritten = np.nan if dtype.startswith("float") else -1
+        results = [np.full(shape, unwritten, dtype) for shape in outputs]
         copies = [np.array(array, order="C") for array in inputs]
         self.executable[self._symbols[name]](*copies, *results)
         for array, copy in zip(inputs, copies, strict=True):
@@ -69,12 +70,15 @@ def compile_kernels(tmp_path_factory: pytest.TempPathFactory) -> CompileKernels:
     import tvm
 
     from kokoro_pipeline.gpu_emulator import emulate
+    from kokoro_pipeline.passes.exact_constants import exact_constants
 
     folder: Path = tmp_path_factory.mktemp("gpu_kernels")
 
     def compile_all(kind: str, functions: Mapping[str, tirx.PrimFunc], **options: Any) -> Kernels:
         symbols = {name: str(f.attrs["global_symbol"]) for name, f in functions.items()}
         module = tvm.IRModule({symbols[name]: f for name, f in functions.items()})
+        if kind == "metal":
+            module = exact_constants(module)
         settings = {"check": True, "cache": folder, **options}
         return Kernels(kind, emulate(module, gpu_target(kind), **settings), symbols)
 
