@@ -15,7 +15,9 @@ from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
 from kokoro_pipeline.compiler.importing import import_program
 from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES, ParameterTable
 from kokoro_pipeline.compiler.pipeline import run_phases
+from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.gpu_emulator import emulate
+from kokoro_pipeline.gpu_emulator.msl_check import check_metal, find_clang
 from kokoro_pipeline.model.align import make_alignment
 from kokoro_pipeline.model.components import evaluate_dimension, make_components
 from kokoro_pipeline.passes.bind_threads import has_threads
@@ -140,3 +142,16 @@ def test_every_function_launches_threads(device):
     }
     assert len(functions) > 50
     assert [name for name, function in functions.items() if not has_threads(function)] == []
+
+
+def test_the_metal_text_passes_clang(device):
+    """Address spaces, types and names of every kernel of the model."""
+    if device.kind != "metal":
+        pytest.skip("clang reads the Metal text only")
+    try:
+        find_clang()
+    except EnvironmentFault as fault:
+        pytest.skip(str(fault))
+    source = device.executable.source
+    assert source.count("kernel void ") > 50
+    assert check_metal(source) == []
