@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..errors import InputError
+
 HUB_WEIGHTS = "hexgrad/Kokoro-82M"
 """The checkpoint that speaks."""
 
@@ -31,6 +33,17 @@ def seed(text: str) -> int:
     if value < 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or above")
     return value
+
+
+def device(text: str) -> str:
+    """An argparse type: a device's name. Whether it is there, loading the artifact sees."""
+    from ..runtime.device import parse_device
+
+    try:
+        parse_device(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -64,6 +77,7 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     """`--device`: where an artifact runs."""
     parser.add_argument(
         "--device",
+        type=device,
         default="auto",
         metavar="DEVICE",
         help="where the artifact runs: auto (what it was built for, default), cpu, cuda, cuda:N, "

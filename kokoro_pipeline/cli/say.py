@@ -96,8 +96,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> int:
     """Speak. Everything that can be refused is refused before anything slow."""
-    from ..runtime.device import parse_device
-
     to_stdout = args.output == STDIN
     if to_stdout and args.json:
         raise UsageError("-o - and --json both want standard output: name a file with -o FILE")
@@ -106,7 +104,6 @@ def run(args: argparse.Namespace, console: Console) -> int:
         raise InputError("the text is empty: there is nothing to say")
     if not math.isfinite(args.speed) or args.speed <= 0:
         raise InputError(f"the speed is {args.speed}: it must be a finite number above 0")
-    parse_device(args.device)
     write = _to_stdout(args, console) if to_stdout else _to_file(args)
     phonemes, unspoken = _phonemes(args, text, console)
     spoken = _speak(args, phonemes, args.artifact or _artifact_from_cache(args, console), console)

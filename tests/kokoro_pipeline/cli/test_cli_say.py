@@ -28,12 +28,12 @@ class Spoken:
 
     def __init__(self, *, synthetic: bool = False, peak: float = 0.5) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
-        self.loaded: list[tuple[Path, int | None]] = []
+        self.loaded: list[tuple[Path, int | None, str]] = []
         self.synthetic = synthetic
         self.peak = peak
 
-    def load(self, artifact: Path, threads: int | None = None) -> Spoken:
-        self.loaded.append((artifact, threads))
+    def load(self, artifact: Path, threads: int | None = None, device: str = "") -> Spoken:
+        self.loaded.append((artifact, threads, device))
         return self
 
     def synthesize(self, phonemes: str, **options: Any) -> Speech:
@@ -90,10 +90,10 @@ def test_text_and_every_option_reach_the_synthesizer(run_cli, voice_of, read_tex
     file = tmp_path / "hello.wav"
     ended = run_cli(
         *("say", "Hello world", "--artifact", "DIR", "-o", file, "--voice", "af_bella"),
-        *("--lang", "en-gb", "--speed", "1.5", "--seed", "7", "--threads", "3"),
+        *("--lang", "en-gb", "--speed", "1.5", "--seed", "7", "--threads", "3", "--device", "cpu"),
     )
     assert (ended.code, ended.out, ended.err) == (0, "", "")
-    assert spoken.loaded == [(Path("DIR"), 3)]
+    assert spoken.loaded == [(Path("DIR"), 3, "cpu")]
     assert read_text == [("Hello world", "en-gb")]
     assert spoken.calls == [("həlˈoʊ", {"voice": "af_bella", "speed": 1.5, "seed": 7})]
     with wave.open(str(file)) as written:
@@ -238,7 +238,7 @@ def test_without_an_artifact_it_speaks_with_one_of_the_cache(
     monkeypatch.setattr(cached_artifact, "cached_artifact", cached)
     assert run_cli("say", "Hello", "-o", tmp_path / "o.wav", *words).code == 0
     assert asked == [weights]
-    assert spoken.loaded == [(Path("CACHED"), None)]
+    assert spoken.loaded == [(Path("CACHED"), None, "auto")]
 
 
 def test_weights_out_of_reach_end_in_an_error_never_in_synthetic_speech(
