@@ -1,7 +1,8 @@
 """Operators that stock lacks or gives another dtype: reductions, statistics, division, powers."""
 
+import pytest
 import torch
-from frontend_cases import Case, fix_tests
+from frontend_cases import Case, check, fix_tests
 
 STATIC = {"symbolic": (False,)}
 EP = {"decomposed": (True,)}
@@ -47,6 +48,26 @@ STD = [
     Case("var_keep", lambda x: x.var(0, keepdim=True), rows, wrong=None, **STATIC, **EP),
 ]
 test_std, test_std_stock = fix_tests("std", STD)
+
+INDEX = [
+    Case("sort", lambda x: torch.sort(x, 1), rows, wrong="<0.26", **EP, **STATIC),
+    Case(
+        "mean",
+        lambda x, y: x.mean(1, dtype=torch.float32),
+        ints,
+        wrong="<0.26",
+        **RAW,
+        **STATIC,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", INDEX, ids=lambda case: case.name)
+def test_dtype_of_indices_and_means(case):
+    """int64 indices and the dtype asked for, on every version; 0.25 needs the fix for it."""
+    for symbolic, decomposed in case.variants():
+        check(case, symbolic, decomposed)
+
 
 CUMSUM = [
     Case("bool", lambda x: x.cumsum(1), bools, **EP),

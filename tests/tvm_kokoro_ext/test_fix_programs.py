@@ -263,3 +263,14 @@ AVERAGE = [
     )
 ]
 test_average, test_average_stock = fix_tests("pool_indices", AVERAGE)
+
+
+def test_bernoulli_is_refused_and_dropout_is_the_identity():
+    """Both reach the importer as the same operator where torch decomposes a dropout."""
+    draw = Case("draw", lambda x: torch.bernoulli(x, 0.5), rows)
+    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="bernoulli"):
+        import_program(export(draw, symbolic=False), decomposed=True)
+    dropout = Case("dropout", lambda x: torch.dropout(x, 0.5, train=True), rows)
+    run = compile_module(import_program(export(dropout, symbolic=False), decomposed=True))
+    x = dropout.inputs(6)[0].numpy()
+    np.testing.assert_array_equal(run(x)[0], x)

@@ -68,7 +68,7 @@ def avg_pool(importer: Any, node: Any, previous: Any) -> Any:
         *("self", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"),
         "divisor_override",
     )
-    if divisor is None:
+    if divisor is None or (divisor == math.prod(window) and not any(padding or [0])):
         return previous(node)
     if ceil:
         raise _emit.refuse(

@@ -38,7 +38,8 @@ def _harmless(name: str, node: Any) -> bool:
     """Dropout; attention and recurrences, whose own converters judge theirs; rrelu in eval."""
     if name.startswith("rrelu"):
         return not node.kwargs.get("training", any(a is True for a in node.args))
-    return "dropout" in name or name.startswith(_JUDGED)
+    origin = f"{name} {node.meta.get('original_aten')} {node.meta.get('torch_fn')}"
+    return "dropout" in origin or name.startswith(_JUDGED)
 
 
 _JUDGED = ("scaled_dot_product", "_scaled_dot_product", "lstm", "gru", "rnn_")
@@ -63,7 +64,6 @@ _NAMES = (
     "uniform.default",
     "uniform_.default",
     "bernoulli.default",
-    "bernoulli.p",
     "bernoulli_.float",
     "multinomial.default",
     "exponential.default",
