@@ -19,6 +19,7 @@ SLICE = [
     Case("last_two", lambda x: x[:, -2:] * 2, rows, wrong=None),
     Case("step", lambda x: x[:, ::2] + x[:, 0 : x.shape[1] : 2], rows, wrong=None),
     Case("constant", lambda x: x[:, 1:3], rows, wrong=None),
+    Case("last_rows", lambda x: (x[-2:], x[-9:-1]), rows, wrong="<0.26"),
 ]
 test_slice, test_slice_stock = fix_tests("slice", SLICE)
 

@@ -20,9 +20,14 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
     )
     shape = _compat.shape_of(x)
     axis = _emit.normalize_axis(axis, len(shape))
-    bounds = [_compat.as_int(bound) for bound in (start, end) if bound is not None]
-    if isinstance(shape[axis], int) and None not in bounds:
-        return previous(node)  # everything is constant
+    given = [_compat.as_int(bound) for bound in (start, end) if bound is not None]
+    bounds = [bound for bound in given if bound is not None]
+    if isinstance(shape[axis], int) and len(bounds) == len(given):  # everything is constant here
+        if min(bounds, default=0) >= 0 or all(isinstance(dim, int) for dim in shape):
+            return previous(node)
+        # Beside a symbolic axis, 0.25 reads a negative start in front of the tensor.
+        first, last = (_counted(bound, shape[axis]) for bound in (start, end))
+        return previous(_emit.view(node, node.args[0], axis, first, last, step))
     from_start = start is None or _compat.as_int(start) == 0
     to_end = end is None or _compat.as_int(end) == sys.maxsize
     if from_start and to_end and step == 1:
@@ -42,6 +47,12 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
         return te.compute(tuple(out), read, name="slice")
 
     return _emit.emit_te(importer, compute, x, _emit.int64(start), shape, hint="slice")
+
+
+def _counted(bound: Any, size: int) -> int | None:
+    """A constant bound counted from the front; None stays None."""
+    constant = None if bound is None else _compat.as_int(bound)
+    return max(constant + size, 0) if constant is not None and constant < 0 else constant
 
 
 def slice_scatter(importer: Any, node: Any, previous: Any) -> Any:
