@@ -15,6 +15,9 @@ from .report import UnsupportedKernel
 GENERATED = "generated"
 """The name under which compilers know the generated text."""
 
+MAX_PARAMETERS = 64
+"""kMaxArguments of launch.h."""
+
 LAUNCH_TAGS = {
     "blockIdx.x": "kBlockX",
     "blockIdx.y": "kBlockY",
@@ -194,6 +197,10 @@ def _spec(specs: dict[str, KernelSpec], name: str) -> KernelSpec:
     unknown = [tag for tag in spec.launch if tag not in LAUNCH_TAGS]
     if unknown:
         raise UnsupportedKernel(f"{name} is launched with {unknown[0]}, which is not emulated")
+    if len(spec.parameters) > MAX_PARAMETERS:
+        raise UnsupportedKernel(
+            f"{name} has {len(spec.parameters)} parameters, emulated are up to {MAX_PARAMETERS}"
+        )
     for parameter, dtype in spec.parameters:
         if dtype is not None and dtype not in C_TYPES:
             raise UnsupportedKernel(f"{name} takes {parameter} of type {dtype}, not emulated")

@@ -21,8 +21,15 @@ typedef unsigned long size_t;
 #define threadgroup
 #define thread
 #define constant const
+#ifdef __FLT16_MAX__  // g++ 12
 typedef _Float16 half;
 constexpr half operator""h(long double value) { return static_cast<half>(value); }
+#endif
+#endif
+#if defined(__OPENCL_CPP_VERSION__) || defined(__FLT16_MAX__)
+#define EMULATOR_IF_HALF(...) __VA_ARGS__
+#else
+#define EMULATOR_IF_HALF(...)
 #endif
 #include "meetings.h"
 #include "vectors.h"
@@ -37,7 +44,7 @@ typedef unsigned long ulong;
 #define M_PI_F 3.14159265358979323846f
 
 EMULATOR_VECTORS(float, float)
-EMULATOR_VECTORS(half, half)
+EMULATOR_IF_HALF(EMULATOR_VECTORS(half, half))
 EMULATOR_VECTORS(bool, bool)
 EMULATOR_VECTORS(char, char)
 EMULATOR_VECTORS(uchar, uchar)
@@ -62,7 +69,7 @@ enum class mem_flags { mem_none, mem_device, mem_threadgroup, mem_texture };
 
 #define EMULATOR_UNARY(name, builtin)                                        \
   inline float name(float x) { return builtin(x); }                          \
-  inline half name(half x) { return half(builtin(float(x))); }               \
+  EMULATOR_IF_HALF(inline half name(half x) { return half(builtin(float(x))); })               \
   template <class T, int N>                                                  \
   inline Vector<T, N> name(Vector<T, N> x) {                                 \
     Vector<T, N> r;                                                          \
@@ -71,7 +78,7 @@ enum class mem_flags { mem_none, mem_device, mem_threadgroup, mem_texture };
   }
 #define EMULATOR_BINARY(name, builtin)                                                \
   inline float name(float x, float y) { return builtin(x, y); }                       \
-  inline half name(half x, half y) { return half(builtin(float(x), float(y))); }      \
+  EMULATOR_IF_HALF(inline half name(half x, half y) { return half(builtin(float(x), float(y))); })      \
   template <class T, int N>                                                           \
   inline Vector<T, N> name(Vector<T, N> x, Vector<T, N> y) {                          \
     Vector<T, N> r;                                                                   \
@@ -131,7 +138,7 @@ EMULATOR_FUNCTIONS
 }
 
 inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-inline half fma(half a, half b, half c) { return half(__builtin_fmaf(a, b, c)); }
+EMULATOR_IF_HALF(inline half fma(half a, half b, half c) { return half(__builtin_fmaf(a, b, c)); })
 template <class T, int N>
 inline Vector<T, N> fma(Vector<T, N> a, Vector<T, N> b, Vector<T, N> c) {
   Vector<T, N> r;
@@ -155,12 +162,12 @@ EMULATOR_ORDER(ulong)
 EMULATOR_BINARY(max, __builtin_fmaxf)
 EMULATOR_BINARY(min, __builtin_fminf)
 inline float clamp(float x, float low, float high) { return min(max(x, low), high); }
-inline half clamp(half x, half low, half high) { return min(max(x, low), high); }
+EMULATOR_IF_HALF(inline half clamp(half x, half low, half high) { return min(max(x, low), high); })
 
 inline int abs(int x) { return x < 0 ? -x : x; }
 inline long abs(long x) { return x < 0 ? -x : x; }
 inline float abs(float x) { return __builtin_fabsf(x); }
-inline half abs(half x) { return half(__builtin_fabsf(x)); }
+EMULATOR_IF_HALF(inline half abs(half x) { return half(__builtin_fabsf(x)); })
 inline bool isnan(float x) { return x != x; }
 inline bool isinf(float x) { return __builtin_isinf(x); }
 inline bool isfinite(float x) { return __builtin_isfinite(x); }

@@ -308,14 +308,14 @@ int emulator_launch(const Kernel* which, const Value* values, int count) {
     // Cells are made anew for every launch: nothing refers to old intervals.
     if (interval > 0xf0000000u) interval = 0;
     std::string problem;
-    if (!guard_buffers(problem)) return refuse(problem);
+    if (!guard_buffers(problem)) return fail("gpu_emulator: " + problem);
   }
   for (unsigned i = 0; i < kernel->shared_count; ++i) {
     const SharedArray& array = kernel->shared[i];
     size_t bytes = array.bytes ? array.bytes : dynamic;
     if (config.check) {
       Slot* slot = make_slot(bytes, array.item, true);
-      if (!slot) return refuse(std::string(array.name) + " is too large for the checker");
+      if (!slot) return fail(std::string("gpu_emulator: no room to check ") + array.name);
       slot->name = array.name;
       slot->shape = "shared memory, " + std::to_string(bytes / slot->item) + " elements";
       make_cells(*slot);

@@ -11,6 +11,7 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 from kokoro_pipeline.gpu_emulator import UnsupportedKernel, compiling, emulate
+from kokoro_pipeline.gpu_emulator.kernel_text import KernelSpec, units
 
 
 def inserted(statement: str):
@@ -51,6 +52,29 @@ def test_instructions_that_are_not_emulated(run, samples, statement, named):
     with pytest.raises(UnsupportedKernel, match=named) as raised:
         run(samples.scale, edit_source=inserted(statement))
     assert re.search(r"in line \d+ of the generated cuda text", str(raised.value))
+
+
+BLOCKS = ("blockIdx.x", "threadIdx.x")
+POINTERS = tuple((f"p{number}", None) for number in range(65))
+
+
+@pytest.mark.parametrize(
+    "parameters,launch,message",
+    [
+        ((), (*BLOCKS, "tirx.use_cooperative_launch"), "use_cooperative_launch"),
+        ((("scale", "float8_e4m3fn"),), BLOCKS, "scale of type float8_e4m3fn"),
+        (POINTERS, BLOCKS, "65 parameters, emulated are up to 64"),
+    ],
+)
+def test_launches_that_are_not_emulated(parameters, launch, message):
+    text = 'extern "C" __global__ void k(float* p0) {\n}\n'
+    with pytest.raises(UnsupportedKernel, match=message):
+        units(text, "cuda", [KernelSpec("k", parameters, launch)], check=False)
+
+
+def test_a_kernel_that_the_text_lacks():
+    with pytest.raises(UnsupportedKernel, match="has no kernel k that the host launches"):
+        units("", "cuda", [KernelSpec("k", (), BLOCKS)], check=False)
 
 
 def test_other_targets(samples):

@@ -2,6 +2,9 @@
 #pragma once
 #include "cuda_builtins.h"
 
+#ifndef __FLT16_MAX__
+#error "float16 needs g++ 12 or newer"
+#endif
 typedef _Float16 half;
 typedef _Float16 __half;
 typedef emulator::Vector<half, 2> half2;
