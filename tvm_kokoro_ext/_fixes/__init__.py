@@ -36,6 +36,8 @@ from tvm_kokoro_ext._fixes import (
     lstm,
     mask_read,
     matmul,
+    metal_math,
+    metal_matmul,
     missing,
     negative_index,
     outputs,
@@ -114,6 +116,9 @@ RECORDS: tuple[FixRecord, ...] = tuple(
         # building
         compile_target.FIX,
         global_symbol.FIX,
+        # Metal
+        metal_matmul.FIX,
+        metal_math.FIX,
         # legalizations
         instance_norm.FIX,
         group_norm.FIX,
