@@ -13,6 +13,7 @@ from ..passes.clip_takes import clip_takes
 from ..passes.drop_parameters import drop_parameters
 from ..passes.exact_constants import exact_constants
 from ..passes.gpu_operators import GPU_OPERATORS, gpu_lstm_recurrence
+from ..passes.lower_source import lower_sources
 from ..passes.lower_to_gpu_kernels import lower_to_gpu_kernels
 from ..passes.metal_functions import METAL_FUNCTIONS
 from .parameters import ParameterTable
@@ -24,7 +25,8 @@ def gpu_phases(
 ) -> list[Phase]:
     """The phases of a build for a GPU. Of the Relax functions `entry` are kept.
 
-    The levels: 0 legalizes every operator, one thread an element; 1 has the explicit kernels; 2
+    The levels: 0 legalizes every operator, one thread an element, but for the source on Metal,
+    which has no float64; 1 has the explicit kernels; 2
     fuses norms, activations and residuals into the convolutions. `parameters` gains the packed
     weights while they run.
     """
@@ -41,9 +43,13 @@ def gpu_phases(
     metal = target.kind.name == "metal"
     functions = {**GPU_OPERATORS, **(METAL_FUNCTIONS if metal else {})}
     legalize = relax.transform.LegalizeOps(functions)
+
+    def without_float64(module: tvm.IRModule) -> tvm.IRModule:
+        return lower_sources(module, parameters) if metal else module
+
     if opt_level == 0:
         middle = [
-            Phase("bind_operators", [clip_takes, bind_rest, *clean]),
+            Phase("bind_operators", [clip_takes, without_float64, bind_rest, *clean]),
             Phase("legalize", [legalize]),
             Phase("bind_threads", [bind_threads]),
         ]

@@ -129,3 +129,19 @@ def lower_source(
     global_var = builder.get().get_global_var(name)
     attrs = {**dict(function.attrs), PARAMETER_NAMES: names}
     builder.update_func(global_var, builder.get()[global_var].with_attrs(attrs))
+
+
+def lower_sources(module: tvm.IRModule, parameters: ParameterTable) -> tvm.IRModule:
+    """Lower the harmonic source of a module, if it is there, and leave the rest as it is."""
+    functions = dict(module.functions)
+    sources = {
+        global_var: function
+        for global_var, function in functions.items()
+        if isinstance(function, relax.Function) and is_source(function)
+    }
+    rest = {name: function for name, function in functions.items() if name not in sources}
+    builder = relax.BlockBuilder(tvm.IRModule(rest, attrs=module.attrs))
+    library = KernelLibrary(builder)
+    for function in sources.values():
+        lower_source(builder, library, function, parameters)
+    return builder.get()

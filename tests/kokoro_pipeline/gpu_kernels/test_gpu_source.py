@@ -7,8 +7,13 @@ import pytest
 import torch
 from tvm import relax, tirx
 
+from kokoro_pipeline.compiler.exporting import export_component
+from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
+from kokoro_pipeline.compiler.importing import import_program
 from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES, ParameterTable
+from kokoro_pipeline.compiler.pipeline import run_phases
 from kokoro_pipeline.errors import InputError
+from kokoro_pipeline.gpu_emulator import emulate
 from kokoro_pipeline.gpu_kernels import fixed_point
 from kokoro_pipeline.gpu_kernels.harmonic_source import (
     HarmonicSource,
@@ -148,6 +153,22 @@ def test_the_gates_of_the_validation(kernels, component, blocks):
     window = torch.hann_window(20, dtype=torch.float32).double().numpy()
     verdicts = judge_source("case", "source", har, exact, reference, window)
     assert [verdict for verdict in verdicts if not verdict.passed] == []
+
+
+def test_metal_has_a_source_at_level_0(synthetic_folder, device_target):
+    """There float64 programs do not compile; the level is for bisecting all the same."""
+    (found,) = make_components(load_model(resolve(str(synthetic_folder))), ("source_forward",))
+    parameters, target = ParameterTable(), device_target("metal")
+    module = import_program(export_component(found), found.name, parameters)
+    module = run_phases(module, gpu_phases(0, target, parameters, [found.name]), target)
+    names = [str(name) for name in module[found.name].attrs[PARAMETER_NAMES]]
+    executable = emulate(module, target, relax_pipeline=None)
+    rng = np.random.default_rng(0)
+    f0 = rng.uniform(0, 250, (1, 4)).astype(np.float32)
+    noise = rng.standard_normal((1, 1200, 9)).astype(np.float32)
+    har = executable[found.name](f0, noise, *(parameters[name] for name in names)).numpy()
+    exact = found.module(torch.from_numpy(f0), torch.from_numpy(noise)).detach().numpy()
+    np.testing.assert_allclose(har[0, :11], exact[0, :11], rtol=0, atol=1e-6)
 
 
 def test_weights_too_large_for_fixed_point_are_refused():
