@@ -148,6 +148,7 @@ CREATION = [
         symbolic=(True,),
         **RAW,
     ),
+    Case("full", lambda x: torch.full((2,), 3) + x.long()[:2, 0], rows, wrong=None, **RAW),
     Case("new_zeros", lambda x: x.new_zeros(3, dtype=torch.int64), rows, **RAW, **STATIC),
 ]
 test_creation, test_creation_stock = fix_tests("creation", CREATION)

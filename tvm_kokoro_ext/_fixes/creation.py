@@ -31,6 +31,18 @@ def full_like(importer: Any, node: Any, previous: Any) -> Any:
 
 
 @needs_previous
+def full(importer: Any, node: Any, previous: Any) -> Any:
+    """A value without dtype has its own: full((2,), 3) is int64, float32 in 0.26."""
+    made = previous(node)
+    dtype = _emit.result_dtype(importer, node)
+    if dtype is None or _compat.dtype_of(made) == dtype:
+        return made
+    value = _emit.scalar(importer, importer.retrieve_args(node)[1], dtype)
+    shape = relax.ShapeExpr([_emit.int64(dim) for dim in _compat.shape_of(made)])
+    return _emit.emit(importer, relax.op.full(shape, value, dtype))
+
+
+@needs_previous
 def empty(importer: Any, node: Any, previous: Any) -> Any:
     """Stock does not translate symbolic sizes."""
     sizes = importer.retrieve_args(node)[0]
@@ -62,6 +74,7 @@ FIX = Fix(
         "new_zeros.default": made_as,
         "new_ones.default": made_as,
         "full_like.default": full_like,
+        "full.default": full,
         "empty.memory_format": empty,
     },
     probe=_still_wrong,
