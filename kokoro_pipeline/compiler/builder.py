@@ -197,10 +197,10 @@ def _phases(
     plan: _Plan, parameters: ParameterTable, workspaces: dict[str, Workspace]
 ) -> list[Phase]:
     """The phases for the target; those of a device fill `workspaces`."""
+    exact = Phase("drop_upper_bounds", [drop_upper_bounds])
     if plan.target.kind == "llvm":
-        return phases(plan.opt_level, plan.target.tvm, parameters, plan.functions)
-    todo = gpu_phases(plan.opt_level, plan.target.tvm, parameters, plan.functions)
-    todo = [Phase("drop_upper_bounds", [drop_upper_bounds]), *todo]
+        return [exact, *phases(plan.opt_level, plan.target.tvm, parameters, plan.functions)]
+    todo = [exact, *gpu_phases(plan.opt_level, plan.target.tvm, parameters, plan.functions)]
     lengths = {name: _length(_signature(name)) for name in plan.functions}
     return recording_workspace(todo, lengths, workspaces)
 

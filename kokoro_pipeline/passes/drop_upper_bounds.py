@@ -10,8 +10,7 @@ _BOUNDS = ("tir_var_upper_bound", "tir_var_lower_bound")
 
 def drop_upper_bounds(module: tvm.IRModule) -> tvm.IRModule:
     """Without the attributes of torch.export's ranges. TVM plans every buffer for the upper bound:
-    tens of gigabytes for one call. A CPU's system hands out untouched memory for nothing, a GPU's
-    does not."""
+    tens of gigabytes for one call, which a GPU never has and a CPU's system may refuse."""
     functions = {}
     for global_var, function in module.functions.items():
         if isinstance(function, relax.Function):

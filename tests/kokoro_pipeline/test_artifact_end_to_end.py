@@ -463,3 +463,31 @@ def test_a_build_that_misses_a_tolerance_leaves_nothing(synthetic_folder, tmp_pa
         )
     assert "--no-validate" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+# Memory
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+import kokoro_pipeline
+
+with kokoro_pipeline.load(sys.argv[1], threads=2) as tts:
+    print(len(tts.synthesize(sys.argv[2]).audio))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit address space")
+def test_memory_is_taken_for_the_actual_length_not_for_the_longest(artifact):
+    """torch.export's upper bounds would make one call reserve tens of gigabytes, which a small
+    machine refuses."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(artifact), PHRASE],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=Path(kokoro_pipeline.__file__).parents[1],
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 0
