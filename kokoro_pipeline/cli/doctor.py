@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from . import arguments, exit_codes, probes
+from . import arguments, exit_codes, gpu_probes, probes
 from .command import Command
 from .console import Console, table
 from .finding import Finding
@@ -21,6 +21,8 @@ PROBES: tuple[Probe, ...] = (
     probes.compiler_and_fixes,
     probes.build_packages,
     probes.linker,
+    gpu_probes.cuda_compiler,
+    gpu_probes.cuda_driver,
     probes.text,
     probes.audio_package,
     probes.hub,
