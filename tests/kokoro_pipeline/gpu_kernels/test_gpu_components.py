@@ -64,6 +64,7 @@ class Device:
     """The functions of one device at the highest level."""
 
     def __init__(self, imported, names, target):
+        self.kind = target.kind.name
         self.parameters = ParameterTable(dict(imported.parameters.arrays))
         phases = gpu_phases(2, target, self.parameters, names)
         self.lowered = run_phases(imported.merged(names), phases, target)

@@ -324,4 +324,4 @@ answer = [
     for device in ("cuda", "cuda:7", "cpu", "nonsense")
 ]
 """
-    assert machine.run(program) == [0, 3, 3, 3]
+    assert machine.run(program) == [0, 3, 3, 2]
