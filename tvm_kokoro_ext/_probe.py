@@ -6,8 +6,11 @@ converter on it and looks at the result's operators, dtype and shape.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,6 +131,22 @@ def wrong(question: Callable[[], bool]) -> Callable[[], bool]:
             return True
 
     return probe
+
+
+@contextlib.contextmanager
+def native_stderr_dropped() -> Iterator[None]:
+    """Drop what native code writes to standard error: a probe that makes TVM fail on purpose must
+    not alarm whoever imports the extension. Python's own messages of other threads are lost too,
+    for as long as the probe takes."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device, not a path
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def always() -> bool:

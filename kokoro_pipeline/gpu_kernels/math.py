@@ -10,26 +10,8 @@ import math
 
 from tvm import tirx
 
+from ..kernels.math import EXP_POLYNOMIAL, LN2_PARTS, LOG2_E, PI_PARTS, SIN_POLYNOMIAL
 from .threads import Expr, const, hold
-
-LOG2_E = 1.44269504088896341
-# ln 2 and pi as sums of float32: n times a sum is taken off in steps, each rounded once.
-LN2_PARTS = (0.693359375, -2.12194440e-4)
-PI_PARTS = (3.140625, 9.67502593994140625e-4, 1.509957990978376432e-7)
-EXP_POLYNOMIAL = (
-    1.9875691500e-4,
-    1.3981999507e-3,
-    8.3334519073e-3,
-    4.1665795894e-2,
-    1.6666665459e-1,
-    5.0000001201e-1,
-)
-SIN_POLYNOMIAL = (
-    2.6083159809786593e-06,
-    -1.981069071916863e-4,
-    8.33307858556509e-3,
-    -1.66666597127914e-1,
-)
 
 
 def fma(a: Expr, b: Expr, c: Expr) -> Expr:

@@ -16,11 +16,11 @@ from typing import Any
 
 import tvm
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T  # noqa: N812
 
 from ..errors import InputError
-from ..kernels.vector import OPAQUE, Number, Parameter
+from ..kernels import vector
+from ..kernels.vector import Number, Parameter
 
 __all__ = ["Number", "Parameter", "T"]
 
@@ -162,37 +162,14 @@ def block_sum(
 def build_kernel(
     name: str, parameters: Sequence[Parameter | Number], body: Callable[..., None]
 ) -> tirx.PrimFunc:
-    """A destination-passing PrimFunc; `body` gets each tensor as a flat, row-major, 1-D view.
+    """`kernels.vector.build_kernel` with int32 indices and numbers."""
 
-    Shape variables take their values from the first arguments that have them bare; every other
-    dimension is checked against them when the function is called. The views' indices are int32.
-    """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name(name)
-        T.func_attr(
-            {
-                "tirx.noalias": True,
-                "tirx.is_scheduled": True,
-                "op_pattern": OPAQUE,
-                "global_symbol": name,
-            }
+    def over_views(*views: Any) -> None:
+        body(
+            *(
+                bind(view) if isinstance(parameter, Number) else view
+                for view, parameter in zip(views, parameters, strict=True)
+            )
         )
-        arguments = [
-            T.arg(p.name, T.int64()) if isinstance(p, Number) else T.arg(f"p_{p.name}", T.handle())
-            for p in parameters
-        ]
-        shaped = [
-            argument if isinstance(p, Number) else T.match_buffer(argument, tuple(p.shape), p.dtype)
-            for argument, p in zip(arguments, parameters, strict=True)
-        ]
-        views = []
-        for value, parameter in zip(shaped, parameters, strict=True):
-            if isinstance(parameter, Number):
-                views.append(bind(i32(value)))
-                continue
-            size: Expr = i32(1)
-            for extent in parameter.shape:
-                size = size * i32(extent)
-            views.append(T.decl_buffer((size,), parameter.dtype, data=value.data))
-        body(*views)
-    return builder.get()
+
+    return vector.build_kernel(name, parameters, over_views, index=i32)

@@ -219,11 +219,13 @@ def build_kernel(
     name: str,
     parameters: Sequence[Parameter | Number],
     body: Callable[..., None],
+    index: Callable[[Expr | int], Expr] = lambda value: value,
 ) -> tirx.PrimFunc:
     """A destination-passing PrimFunc; `body` gets each tensor as a flat, row-major, 1-D view.
 
     Shape variables take their values from the first arguments that have them bare; every other
-    dimension is checked against them when the function is called.
+    dimension is checked against them when the function is called. `index` makes an index of an
+    int64 extent or number, for views of another index type.
     """
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name(name)
@@ -246,11 +248,11 @@ def build_kernel(
         views = []
         for value, parameter in zip(shaped, parameters, strict=True):
             if isinstance(parameter, Number):
-                views.append(value)
+                views.append(index(value))
                 continue
-            size: Expr = i64(1)
+            size: Expr = index(i64(1))
             for extent in parameter.shape:
-                size = size * extent
+                size = size * index(extent)
             views.append(T.decl_buffer((size,), parameter.dtype, data=value.data))
         body(*views)
     return builder.get()

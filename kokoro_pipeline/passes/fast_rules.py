@@ -16,8 +16,9 @@ from ..kernels.transform_conv1d import SameConv1d
 from ..kernels.vector import VectorTarget
 from ..kernels.winograd_conv1d import pack_winograd_conv1d, winograd_conv1d
 from .channels_last import Value, dimensions
-from .kernel_rules import instance_statistics, original, read_conv1d
+from .kernel_rules import instance_statistics, read_conv1d
 from .match_adain import AdaIN, match_adain
+from .shared_rules import original
 
 if TYPE_CHECKING:
     from .lower_to_kernels import FunctionLowering

@@ -23,10 +23,16 @@ from ..gpu_kernels.linear import linear, pack_linear
 from ..gpu_kernels.lstm import lstm_recurrence, lstm_splits, pack_lstm_recurrent
 from ..gpu_kernels.producer import NOTHING, Activation, Producer
 from ..gpu_kernels.statistics import row_statistics
-from .bind_operators import custom_operator
-from .channels_last import Value, dimensions, is_transpose
-from .kernel_rules import original, over_rows
+from .channels_last import Value, dimensions
 from .match_adain import AdaIN, match_adain
+from .shared_rules import (
+    attention_rule,
+    custom_operator_rule,
+    layer_norm_rule,
+    linear_weight,
+    original,
+    over_rows,
+)
 
 if TYPE_CHECKING:
     from .lower_to_gpu_kernels import GpuLowering
@@ -202,30 +208,9 @@ def _instance_norm(lowering: GpuLowering, _variable: relax.Var, call: relax.Call
     return Value(first=lowering.emit(relax.op.add(scaled, shift)))
 
 
-def _layer_norm(lowering: GpuLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
-    data, weight, bias = call.args
-    last = int(data.ty.ndim) - 1
-    axes = [int(axis) % (last + 1) for axis in call.attrs.axes]
-    if str(data.ty.dtype) != "float32" or axes != [last]:
-        return None
-    x = original(lowering, data)
-    features = int(dimensions(x)[-1])
-    kernel = lowering.kernel(layer_norm, features, float(call.attrs.epsilon))
-    vectors = [original(lowering, weight), original(lowering, bias)]
-    normalized = over_rows(
-        lowering, x, lambda rows, count: lowering.call(kernel, [rows, *vectors], [count, features])
-    )
-    return Value(first=normalized)
-
-
 def _linear(lowering: GpuLowering, variable: relax.Var, call: relax.Call) -> Value | None:
-    """`matmul(x, permute_dims(weight))`, which is what torch's linear layer is imported as."""
-    data, transposed = call.args
-    permute = lowering.definition(transposed, "relax.permute_dims")
-    if permute is None or str(data.ty.dtype) != "float32" or int(data.ty.ndim) < 2:
-        return None
-    name = lowering.weight(permute.args[0])
-    if name is None or lowering.parameters[name].ndim != 2 or not is_transpose(permute.attrs.axes):
+    name = linear_weight(lowering, call)
+    if name is None:
         return None
     out_features, in_features = lowering.parameters[name].shape
     epilogue = lowering.epilogue(variable, out_features, column=False)
@@ -236,33 +221,10 @@ def _linear(lowering: GpuLowering, variable: relax.Var, call: relax.Call) -> Val
     ]
     result = over_rows(
         lowering,
-        original(lowering, data),
+        original(lowering, call.args[0]),
         lambda rows, count: lowering.call(kernel, [rows, *weights], [count, out_features]),
     )
     return lowering.finish(epilogue, Value(first=result))
-
-
-def _custom_operator(lowering: GpuLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
-    if custom_operator(call) == LSTM_RECURRENCE:
-        return _lstm_recurrence(lowering, *call.args[1])
-    if custom_operator(call) == MASKED_ATTENTION:
-        return _masked_attention(lowering, *call.args[1])
-    return None
-
-
-def _masked_attention(
-    lowering: GpuLowering,
-    query: relax.Expr,
-    key: relax.Expr,
-    value: relax.Expr,
-    lengths: relax.Expr,
-    heads_shape: relax.ShapeExpr,
-) -> Value:
-    heads = int(heads_shape.values[0])
-    shape = dimensions(query)
-    kernel = lowering.kernel(attention, heads, int(shape[-1]) // heads)
-    arguments = [original(lowering, operand) for operand in (query, key, value, lengths)]
-    return Value(first=lowering.call(kernel, arguments, shape))
 
 
 def _lstm_recurrence(
@@ -287,7 +249,9 @@ GPU_KERNEL_RULES: Mapping[str, Callable[[GpuLowering, relax.Var, relax.Call], Va
     "relax.nn.conv1d": _conv1d,
     "relax.nn.conv1d_transpose": _conv1d_transpose,
     "relax.nn.instance_norm": _instance_norm,
-    "relax.nn.layer_norm": _layer_norm,
+    "relax.nn.layer_norm": layer_norm_rule(layer_norm),
     "relax.matmul": _linear,
-    "relax.call_dps_packed": _custom_operator,
+    "relax.call_dps_packed": custom_operator_rule(
+        {LSTM_RECURRENCE: _lstm_recurrence, MASKED_ATTENTION: attention_rule(attention)}
+    ),
 }

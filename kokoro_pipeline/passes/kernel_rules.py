@@ -22,12 +22,18 @@ from ..kernels.layer_norm import layer_norm
 from ..kernels.linear import linear, pack_linear
 from ..kernels.lstm import lstm_recurrence, pack_lstm_recurrent
 from ..kernels.statistics import channel_statistics
-from .bind_operators import custom_operator
-from .channels_last import Value, dimensions, is_transpose
+from .channels_last import Value, dimensions
+from .shared_rules import (
+    attention_rule,
+    custom_operator_rule,
+    layer_norm_rule,
+    linear_weight,
+    original,
+    over_rows,
+)
 
 if TYPE_CHECKING:
     from .lower_to_kernels import FunctionLowering
-    from .program_lowering import ProgramLowering
 
 
 def _symmetric(padding: list[int]) -> tuple[int, int]:
@@ -163,31 +169,9 @@ def instance_statistics(
     return value.statistics[epsilon]
 
 
-def _layer_norm(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
-    data, weight, bias = call.args
-    last = int(data.ty.ndim) - 1
-    axes = [int(axis) % (last + 1) for axis in call.attrs.axes]
-    if str(data.ty.dtype) != "float32" or axes != [last]:
-        return None
-    x = original(lowering, data)
-    features = int(dimensions(x)[-1])
-    kernel = lowering.kernel(layer_norm, features, float(call.attrs.epsilon))
-    vectors = [original(lowering, weight), original(lowering, bias)]
-
-    def normalized(rows: relax.Expr, count: tirx.Expr) -> relax.Expr:
-        return lowering.call(kernel, [rows, *vectors], [count, features])
-
-    return Value(first=over_rows(lowering, x, normalized))
-
-
 def _linear(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) -> Value | None:
-    """`matmul(x, permute_dims(weight))`, which is what torch's linear layer is imported as."""
-    data, transposed = call.args
-    permute = lowering.definition(transposed, "relax.permute_dims")
-    if permute is None or str(data.ty.dtype) != "float32" or int(data.ty.ndim) < 2:
-        return None
-    name = lowering.weight(permute.args[0])
-    if name is None or lowering.parameters[name].ndim != 2 or not is_transpose(permute.attrs.axes):
+    name = linear_weight(lowering, call)
+    if name is None:
         return None
     out_features, in_features = lowering.parameters[name].shape
 
@@ -201,33 +185,8 @@ def _linear(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) -
     def product(rows: relax.Expr, count: tirx.Expr) -> relax.Expr:
         return lowering.call(kernel, [rows, packed], [count, out_features])
 
-    result = over_rows(lowering, original(lowering, data), product)
+    result = over_rows(lowering, original(lowering, call.args[0]), product)
     return lowering.finish(epilogue, Value(first=result))
-
-
-def _custom_operator(
-    lowering: FunctionLowering, _variable: relax.Var, call: relax.Call
-) -> Value | None:
-    if custom_operator(call) == LSTM_RECURRENCE:
-        return _lstm_recurrence(lowering, *call.args[1])
-    if custom_operator(call) == MASKED_ATTENTION:
-        return _masked_attention(lowering, *call.args[1])
-    return None
-
-
-def _masked_attention(
-    lowering: FunctionLowering,
-    query: relax.Expr,
-    key: relax.Expr,
-    value: relax.Expr,
-    lengths: relax.Expr,
-    heads_shape: relax.ShapeExpr,
-) -> Value:
-    heads = int(heads_shape.values[0])
-    shape = dimensions(query)
-    kernel = lowering.kernel(attention, heads, int(shape[-1]) // heads)
-    arguments = [original(lowering, operand) for operand in (query, key, value, lengths)]
-    return Value(first=lowering.call(kernel, arguments, shape))
 
 
 def _lstm_recurrence(
@@ -252,32 +211,13 @@ def _lstm_recurrence(
     )
 
 
-def original(lowering: ProgramLowering, expression: relax.Expr) -> relax.Expr:
-    """An operand as torch lays it out."""
-    return lowering.value(expression).in_first(lowering.builder)
-
-
-def over_rows(
-    lowering: ProgramLowering,
-    x: relax.Expr,
-    kernel: Callable[[relax.Expr, tirx.Expr], relax.Expr],
-) -> relax.Expr:
-    """Apply a kernel on [M, K] to the rows of a tensor [..., K]."""
-    *leading, width = dimensions(x)
-    if len(leading) == 1:
-        return kernel(x, leading[0])
-    count = leading[0]
-    for extent in leading[1:]:
-        count = count * extent
-    flat = kernel(lowering.emit(relax.op.reshape(x, [count, width])), count)
-    return lowering.emit(relax.op.reshape(flat, [*leading, dimensions(flat)[-1]]))
-
-
 KERNEL_RULES: Mapping[str, Callable[[FunctionLowering, relax.Var, relax.Call], Value | None]] = {
     "relax.nn.conv1d": _conv1d,
     "relax.nn.conv1d_transpose": _conv1d_transpose,
     "relax.nn.instance_norm": _instance_norm,
-    "relax.nn.layer_norm": _layer_norm,
+    "relax.nn.layer_norm": layer_norm_rule(layer_norm),
     "relax.matmul": _linear,
-    "relax.call_dps_packed": _custom_operator,
+    "relax.call_dps_packed": custom_operator_rule(
+        {LSTM_RECURRENCE: _lstm_recurrence, MASKED_ATTENTION: attention_rule(attention)}
+    ),
 }

@@ -333,6 +333,26 @@ def test_nothing_of_the_pipeline_is_imported():
     assert output.strip() == "[]"
 
 
+def test_importing_says_nothing_even_from_native_code():
+    """Probes make TVM fail on purpose; what its C++ logs of that is nobody's concern."""
+    assert python("import os; os.dup2(1, 2); import tvm_kokoro_ext").strip() == ""
+
+
+def test_a_probe_gives_standard_error_back():
+    program = """
+        import os, sys
+        os.dup2(1, 2)
+        from tvm_kokoro_ext import _probe
+        try:
+            with _probe.native_stderr_dropped():
+                os.write(2, b"dropped")
+                raise ValueError
+        except ValueError:
+            os.write(2, b"kept")
+    """
+    assert python(program).strip() == "kept"
+
+
 def test_every_module_imports_without_warnings():
     import pkgutil
 
