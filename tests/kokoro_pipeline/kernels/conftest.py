@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -50,6 +53,20 @@ class KernelTarget:
 @pytest.fixture(scope="session", params=runnable_cpus())
 def kernel_target(request: pytest.FixtureRequest) -> KernelTarget:
     return KernelTarget(request.param)
+
+
+@pytest.fixture(scope="session")
+def aarch64() -> ModuleType:
+    """The module `aarch64_process.py`, where this machine can emulate aarch64."""
+    path = Path(__file__).with_name("aarch64_process.py")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    reason = module.why_not()
+    if reason:
+        pytest.skip(reason)
+    return module
 
 
 def call(
@@ -138,6 +155,11 @@ class SameConvCase:
 
 Compiled = Mapping[str, Callable[..., None]]
 Pack = Callable[..., np.ndarray]
+
+
+@pytest.fixture(scope="session")
+def make_same_conv_case() -> Callable[..., SameConvCase]:
+    return SameConvCase
 
 
 @pytest.fixture(scope="session")
