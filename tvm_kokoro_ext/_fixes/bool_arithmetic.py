@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, topi
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._two_pass import override
+from tvm_kokoro_ext._fixes._legalization import Override, overriding
 
 _LOGICAL = {
     "relax.add": topi.logical_or,
@@ -19,24 +17,15 @@ _LOGICAL = {
 }
 
 
-def legalize(stock: Any, logical: Any, builder: Any, call: Any) -> Any:
-    """The operator on bools; on everything else, `stock`: what was registered before."""
-    if not all(_compat.dtype_of(argument) == "bool" for argument in call.args):
-        return stock(builder, call)
-    return builder.call_te(logical, *call.args, primfunc_name_hint=logical.__name__)
+def _logical(function: Any) -> Override:
+    """The operator on bools; on everything else, what is below."""
 
+    def legalize(below: Any, builder: Any, call: Any) -> Any:
+        if not all(_compat.dtype_of(argument) == "bool" for argument in call.args):
+            return below(builder, call)
+        return builder.call_te(function, *call.args, primfunc_name_hint=function.__name__)
 
-def install() -> Callable[[], None]:
-    undos = [
-        override(op, partial(legalize, _compat.get_legalization(op), logical))()
-        for op, logical in _LOGICAL.items()
-    ]
-
-    def restore() -> None:
-        for undo in undos:
-            undo()
-
-    return restore
+    return legalize
 
 
 def _still_wrong() -> bool:
@@ -60,7 +49,7 @@ FIX = Fix(
     what="add, multiply, maximum and minimum of bool tensors do not compile",
     op="relax.add, relax.multiply, relax.maximum, relax.minimum",
     affected="",
-    install=install,
+    install=overriding({op: _logical(function) for op, function in _LOGICAL.items()}),
     probe=_still_wrong,
     needs_torch=False,
 )

@@ -8,7 +8,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
-from tvm_kokoro_ext._fixes import _elementwise, _promotion
+from tvm_kokoro_ext._fixes import _elementwise, _extremum, _promotion
 
 
 def _elementwise_of(function: Callable[..., Any], hint: str) -> Converter:
@@ -23,12 +23,15 @@ def _elementwise_of(function: Callable[..., Any], hint: str) -> Converter:
 
 
 def _hypot(x: Any, y: Any) -> Any:
-    """sqrt(x² + y²) without overflow."""
-    large = tirx.max(tirx.abs(x), tirx.abs(y))
-    small = tirx.min(tirx.abs(x), tirx.abs(y))
-    zero, one = (tirx.const(v, _compat.prim_dtype(large)) for v in (0.0, 1.0))
+    """sqrt(x² + y²) without overflow; infinite where either is, even beside NaN."""
+    large = _extremum.maximum(tirx.abs(x), tirx.abs(y))
+    small = _extremum.minimum(tirx.abs(x), tirx.abs(y))
+    dtype = _compat.prim_dtype(large)
+    zero, one = (tirx.const(v, dtype) for v in (0.0, 1.0))
     ratio = small / tirx.if_then_else(large == zero, one, large)
-    return large * tirx.sqrt(one + ratio * ratio)
+    length = large * tirx.sqrt(one + ratio * ratio)
+    infinite = tirx.any(tirx.isinf(x), tirx.isinf(y))
+    return tirx.if_then_else(infinite, tirx.infinity(dtype), length)
 
 
 def _copysign(x: Any, y: Any) -> Any:

@@ -87,6 +87,7 @@ FIX = Fix(
     converters={
         "amax.default": _extremum(relax.op.max),
         "amin.default": _extremum(relax.op.min),
+        "max.dim": _with_index(relax.op.max, relax.op.argmax),
         "min.dim": _with_index(relax.op.min, relax.op.argmin),
         "any.default": _ANY,
         "any.dim": any_dim,
