@@ -7,6 +7,7 @@ list for a CPU also names things that no system reports, which therefore cannot 
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import platform
 import re
@@ -69,7 +70,16 @@ ARM_FLAGS: Mapping[str, Names] = {
     "sve": ("sve",),
     "sve2": ("sve2",),
 }
-"""LLVM feature to the flags of /proc/cpuinfo on aarch64 that must all be there."""
+"""LLVM feature to the capabilities of aarch64, by Linux's names, that must all be there."""
+
+ARM_CAPABILITIES: tuple[Mapping[str, int], Mapping[str, int]] = (
+    {
+        **{"fp": 0, "asimd": 1, "fphp": 9, "asimdhp": 10, "asimdrdm": 12, "fcma": 14},
+        **{"asimddp": 20, "sve": 22, "asimdfhm": 23},
+    },
+    {"sve2": 1, "i8mm": 13, "bf16": 14},
+)
+"""Linux's names to their bits in AT_HWCAP and in AT_HWCAP2."""
 
 APPLE_FLAGS: Mapping[str, Names] = {
     "fp-armv8": ("floatingpoint",),
@@ -116,9 +126,10 @@ def host_features() -> frozenset[str]:
     Raises EnvironmentFault where the system does not say.
     """
     architecture = host_architecture()
-    if sys.platform.startswith("linux") and architecture in ("x86_64", "aarch64"):
-        table = X86_FLAGS if architecture == "x86_64" else ARM_FLAGS
-        return _translate(parse_cpuinfo(_read_cpuinfo()), table)
+    if sys.platform.startswith("linux") and architecture == "x86_64":
+        return _translate(parse_cpuinfo(_read_cpuinfo()), X86_FLAGS)
+    if sys.platform.startswith("linux") and architecture == "aarch64":
+        return _translate(parse_capabilities(*_read_capabilities()), ARM_FLAGS)
     if sys.platform == "darwin" and architecture == "aarch64":
         return _translate(parse_sysctl(_read_sysctl()), APPLE_FLAGS)
     raise EnvironmentFault(
@@ -128,10 +139,20 @@ def host_features() -> frozenset[str]:
 
 
 def parse_cpuinfo(text: str) -> frozenset[str]:
-    """Flags that every CPU of a /proc/cpuinfo has ("flags" on x86, "Features" on aarch64)."""
-    lines = re.findall(r"^(?:flags|Features)\s*:(.*)$", text, flags=re.MULTILINE)
+    """Flags that every CPU of an x86 machine's /proc/cpuinfo has."""
+    lines = re.findall(r"^flags\s*:(.*)$", text, flags=re.MULTILINE)
     cpus = [frozenset(line.split()) for line in lines]
     return frozenset.intersection(*cpus) if cpus else frozenset()
+
+
+def parse_capabilities(*words: int) -> frozenset[str]:
+    """Linux's names of the bits that are set in AT_HWCAP and AT_HWCAP2."""
+    return frozenset(
+        name
+        for word, bits in zip(words, ARM_CAPABILITIES, strict=True)
+        for name, bit in bits.items()
+        if word >> bit & 1
+    )
 
 
 def parse_sysctl(text: str) -> frozenset[str]:
@@ -184,6 +205,14 @@ def _read_cpuinfo() -> str:
     if not parse_cpuinfo(text):
         raise EnvironmentFault("cannot tell the CPU's features: /proc/cpuinfo lists no flags")
     return text
+
+
+def _read_capabilities() -> tuple[int, int]:
+    """AT_HWCAP and AT_HWCAP2 of this process: what an emulated CPU has, whatever the machine's own
+    /proc/cpuinfo says."""
+    ask = ctypes.CDLL(None).getauxval
+    ask.argtypes, ask.restype = (ctypes.c_ulong,), ctypes.c_ulong
+    return ask(16), ask(26)
 
 
 def _read_sysctl() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from kokoro_pipeline.artifact.manifest import TargetInfo
 from kokoro_pipeline.errors import ArtifactError, EnvironmentFault
 
 HASWELL = "pni ssse3 sse4_1 sse4_2 popcnt movbe avx f16c abm bmi1 avx2 bmi2 fma"
-GRAVITON = "fp asimd evtstrm aes fphp asimdhp cpuid asimdrdm asimddp"
+GRAVITON = "fp asimd fphp asimdhp asimdrdm asimddp"
 APPLE = "hw.optional.floatingpoint: 1\nhw.optional.neon: 1\nhw.optional.arm.FEAT_DotProd: 1\n"
 APPLE += "hw.optional.arm.FEAT_BF16: 0\nhw.optional.arm.FEAT_FP16: 1\n"
 
@@ -30,15 +31,25 @@ def pretend(monkeypatch: pytest.MonkeyPatch, system: str, machine: str, said: st
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.setattr(cpu, "_read_cpuinfo", lambda: said)
+    monkeypatch.setattr(cpu, "_read_capabilities", lambda: capabilities(said))
     monkeypatch.setattr(cpu, "_read_sysctl", lambda: said)
+
+
+def capabilities(said: str) -> tuple[int, ...]:
+    """The words of an aarch64 machine that has what is named."""
+    return tuple(
+        sum(1 << bit for name, bit in bits.items() if name in said.split())
+        for bits in cpu.ARM_CAPABILITIES
+    )
 
 
 @pytest.mark.parametrize(
     ("system", "machine", "said", "present", "absent"),
     [
         ("linux", "x86_64", f"flags\t\t: {HASWELL}\n", "avx2 fma sse4.2 lzcnt bmi", "avx512f"),
-        ("linux", "aarch64", f"Features\t: {GRAVITON}\n", "neon fullfp16 dotprod rdm", "sve bf16"),
-        ("linux", "aarch64", "Features\t: fp asimd asimdhp\n", "neon", "fullfp16"),
+        ("linux", "aarch64", GRAVITON, "neon fullfp16 dotprod rdm", "sve bf16"),
+        ("linux", "aarch64", "fp asimd asimdhp", "neon", "fullfp16"),
+        ("linux", "aarch64", "fp asimd sve sve2 bf16 i8mm", "sve sve2 bf16 i8mm", "fp16fml rdm"),
         ("darwin", "arm64", APPLE, "neon dotprod fullfp16", "bf16 sve"),
     ],
 )
@@ -58,6 +69,20 @@ def test_host_features(
 def test_features_of_unequal_cores_are_those_of_all() -> None:
     assert cpu.parse_cpuinfo("flags : avx avx2\nflags : avx\n") == {"avx"}
     assert cpu.parse_cpuinfo("model name : x\n") == frozenset()
+
+
+def test_capability_bits_are_those_of_the_kernel_header() -> None:
+    """musl's copy of Linux's asm/hwcap.h, which ziglang brings."""
+    zig = pytest.importorskip("ziglang", reason="the header comes with ziglang")
+    header = Path(zig.__file__).parent / "lib/libc/musl/arch/aarch64/bits/hwcap.h"
+    defined = dict(re.findall(r"#define (\w+)\s+\(1 << (\d+)\)", header.read_text()))
+    for prefix, bits in zip(("HWCAP_", "HWCAP2_"), cpu.ARM_CAPABILITIES, strict=True):
+        assert bits == {name: int(defined[prefix + name.upper()]) for name in bits}
+
+
+def test_every_arm_feature_can_be_told() -> None:
+    known = {name for bits in cpu.ARM_CAPABILITIES for name in bits}
+    assert known == {name for names in cpu.ARM_FLAGS.values() for name in names}
 
 
 @pytest.mark.parametrize(("system", "machine"), [("win32", "AMD64"), ("linux", "riscv64")])
@@ -87,7 +112,7 @@ def test_vector_features_keep_what_can_be_compared() -> None:
     assert cpu.vector_features(["v8a", "neon", "fullfp16", "lse"]) == ("fullfp16", "neon")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads this machine's /proc/cpuinfo")
+@pytest.mark.skipif(sys.platform != "linux", reason="asks this machine's Linux")
 def test_this_machine_says_something() -> None:
     assert cpu.host_features()
     assert cpu.host_features() == set(cpu.vector_features(cpu.host_features()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import shutil
 import threading
@@ -263,6 +264,30 @@ def test_two_synthesizers_of_one_artifact_do_not_disturb_each_other(tts, toy_art
         assert other.threads == 3
         assert np.array_equal(other.synthesize(HELLO).audio, expected)
     assert np.array_equal(tts.synthesize(HELLO).audio, expected)
+
+
+def test_synthesizers_at_the_same_time_give_the_bits_of_one(tts, toy_artifact):
+    """Each has a machine and a pool of its own; together they ask for more cores than there are."""
+    expected = tts.synthesize(HELLO).audio
+    start = threading.Barrier(3)
+    spoken = []
+
+    def work(other):
+        start.wait(30)
+        spoken.extend(other.synthesize(HELLO).audio for _ in range(5))
+
+    with contextlib.ExitStack() as stack:
+        others = [
+            stack.enter_context(kokoro_pipeline.load(toy_artifact, threads=threads))
+            for threads in (1, 2, 3)
+        ]
+        threads = [threading.Thread(target=work, args=(other,)) for other in others]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(spoken) == 15
+    assert all(np.array_equal(audio, expected) for audio in spoken)
 
 
 def test_after_close_a_call_says_so(toy_artifact):
