@@ -12,6 +12,7 @@ from tvm_kokoro_ext._fixes import (
     compile_target,
     complex_numbers,
     cond,
+    cond_dimensions,
     convolution,
     creation,
     cumulative,
@@ -49,6 +50,7 @@ from tvm_kokoro_ext._fixes import (
     random,
     reductions,
     reshape,
+    reshape_pattern,
     scalar_tensor,
     slice,
     slice_scatter,
@@ -117,10 +119,12 @@ RECORDS: tuple[FixRecord, ...] = tuple(
         decompose.FIX,
         outputs.FIX,
         cond.FIX,
+        cond_dimensions.FIX,
         function_name.FIX,
         derived_dim.FIX,
         # building
         compile_target.FIX,
+        reshape_pattern.FIX,
         global_symbol.FIX,
         # Metal
         metal_matmul.FIX,

@@ -1,0 +1,46 @@
+"""Symbolic extents that the compiler stopped at: n - 2 beside two others, and cond's operands."""
+
+import torch
+from frontend_cases import Case, fix_tests
+
+RAW = {"symbolic": (True,), "decomposed": (False,)}
+WEIGHT = torch.randn(4, 3, 3, 3)
+
+
+def volume(n):
+    return (torch.randn(4, 3, n),)
+
+
+def shorter(x):
+    y = x[:, :, 2:]
+    return y.unsqueeze(0), y[..., None].exp().squeeze(-1), y.reshape(1, 4, 3, -1), y.flatten(0, 1)
+
+
+def unbatched(x):
+    return torch.nn.functional.conv2d(x, WEIGHT)
+
+
+RESHAPE_PATTERN = [
+    Case("shorter", shorter, volume, wrong=None, **RAW),
+    Case("conv2d_unbatched", unbatched, lambda n: (torch.randn(3, 5, n),), tolerance=1e-4, **RAW),
+]
+test_reshape_pattern, test_reshape_pattern_stock = fix_tests("reshape_pattern", RESHAPE_PATTERN)
+
+
+def branches(x, y):
+    def add(x, y):
+        return x + y
+
+    def subtract(x, y):
+        return torch.amax(x, 1, keepdim=True) - y
+
+    return torch.cond(x.sum() > 0, add, subtract, (x, y))
+
+
+def rows(n):
+    return torch.randn(3, n), torch.randn(3, n)
+
+
+test_cond_dimensions, test_cond_dimensions_stock = fix_tests(
+    "cond_dimensions", [Case("two_operands", branches, rows, symbolic=(True,))]
+)
