@@ -32,9 +32,12 @@ choose otherwise. Warps have 32 lanes; lanes run one after the other between two
 code that relies on lockstep is a race here, as it is on devices since Volta.
 
 Types: 8 to 64 bit integers, float32, float64, float16 (needs g++ 12 and x86-64 or aarch64) and
-bfloat16. Refused, with the line: inline PTX (cp.async, mma), wmma and simdgroup matrices,
-atomics, cooperative groups, launch parameters beyond grid, block and dynamic shared memory, every
-name that the headers do not have. Needs g++ (`apt-get install g++`).
+bfloat16. Of inline PTX, one instruction a statement: mma.sync m16n8 with tf32, bf16 or f16 operands
+and float32 sums, and the conversions to them. Its products are exact and its sums float32 in the
+order of k; the device has its own order and rounds its sums its own way. Refused, with the line:
+all other PTX (cp.async, ldmatrix, wgmma), wmma and simdgroup matrices, atomics, cooperative groups,
+launch parameters beyond grid, block and dynamic shared memory, every name that the headers do not
+have. Needs g++ (`apt-get install g++`).
 """
 
 from .executable import Executable, Launches, emulate

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from .ptx import emulate_ptx
 from .report import UnsupportedKernel
 
 GENERATED = "generated"
@@ -45,7 +46,9 @@ C_TYPES = {
 """Scalar kernel parameters by TVM dtype."""
 
 # Where threads of a block have to meet; the rest runs without fibers.
-_MEETING = re.compile(r"__sync|_sync\(|_barrier\(|simd_|__activemask|__any\b|__all\b|__ballot")
+_MEETING = re.compile(
+    r"__sync|_sync\(|mma_sync|_barrier\(|simd_|__activemask|__any\b|__all\b|__ballot"
+)
 
 # What an identifier in the text cannot be emulated as, and why.
 _REFUSED = (
@@ -115,6 +118,8 @@ def units(source: str, kind: str, kernels: Sequence[KernelSpec], check: bool) ->
     Raises UnsupportedKernel where the text has what the emulator does not.
     """
     specs = {spec.name: spec for spec in kernels}
+    if kind == "cuda":
+        source = emulate_ptx(source)
     found = (_cuda if kind == "cuda" else _metal)(source, specs, check)
     missing = sorted(set(specs) - {unit.kernel for unit in found})
     if missing:

@@ -1,6 +1,7 @@
 // The part of CUDA C++ that TVM's codegen writes, as C++ for the CPU.
 #pragma once
 #include "launch.h"
+#include "tensor_cores.h"
 #include "vectors.h"
 
 #include <cstdint>
