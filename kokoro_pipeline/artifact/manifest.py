@@ -20,8 +20,9 @@ from typing import Any, TypeVar
 
 from ..errors import ArtifactError
 
-SCHEMA_VERSION = 2
-"""The layout this package writes, and the newest it reads. Schema 1 had no device in its target."""
+SCHEMA_VERSION = 3
+"""The layout this package writes, and the newest it reads. Schema 1 had no device in its target,
+schema 2 no precision."""
 
 MANIFEST_NAME = "manifest.json"
 PARAMETERS_NAME = "params.bin"
@@ -48,6 +49,9 @@ DTYPES: Mapping[str, int] = {
     "float64": 8,
 }
 """Element types a tensor of an artifact may have, with their size in bytes."""
+
+PRECISIONS = ("float32", "tf32", "bfloat16", "float16")
+"""What the operands of the decoder's products may be rounded to."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _AFFINE = re.compile(
@@ -89,7 +93,8 @@ class TargetInfo:
 
     `host` is the system ("linux-x86_64", "linux-aarch64", "macos-arm64"), "" where schema 1 did not
     say. `archs` are the CUDA architectures with machine code ("sm_80"), the oldest first; PTX of
-    the newest serves the GPUs after it.
+    the newest serves the GPUs after it. `precision` is what the operands of the decoder's products
+    are rounded to: "float32", or what a GPU's tensor cores multiply.
     """
 
     kind: str
@@ -97,6 +102,7 @@ class TargetInfo:
     features: tuple[str, ...] = ()
     host: str = ""
     archs: tuple[str, ...] = ()
+    precision: str = "float32"
 
     @property
     def device(self) -> str:
@@ -309,10 +315,15 @@ def _function_json(spec: FunctionSpec, schema_version: int) -> dict[str, Any]:
 
 def _target_json(target: TargetInfo, schema_version: int) -> dict[str, Any]:
     """In the layout of the schema: a manifest that was read hashes to what it says."""
-    fields = {"kind": target.kind, "mcpu": target.mcpu, "features": list(target.features)}
+    fields: dict[str, Any] = {
+        "kind": target.kind,
+        "mcpu": target.mcpu,
+        "features": list(target.features),
+    }
     if schema_version == 1:
         return fields
-    return {**fields, "host": target.host, "archs": list(target.archs)}
+    fields = {**fields, "host": target.host, "archs": list(target.archs)}
+    return fields if schema_version == 2 else {**fields, "precision": target.precision}
 
 
 def _tensor_json(tensor: TensorSpec | ParameterSpec) -> dict[str, Any]:
@@ -398,14 +409,17 @@ class _Reader:
     def target(self, value: Any, schema_version: int) -> TargetInfo:
         if schema_version == 1:
             data = {**self.fields(value, "target", "kind mcpu features"), "host": "", "archs": []}
-        else:
+        elif schema_version == 2:
             data = self.fields(value, "target", "kind mcpu features host archs")
+        else:
+            data = self.fields(value, "target", "kind mcpu features host archs precision")
         return TargetInfo(
             kind=self.string(data["kind"], "target.kind"),
             mcpu=self.string(data["mcpu"], "target.mcpu"),
             features=self.sequence(data["features"], "target.features", self.string),
             host=self.string(data["host"], "target.host"),
             archs=self.sequence(data["archs"], "target.archs", self.string),
+            precision=self.precision(data.get("precision", "float32")),
         )
 
     def file(self, value: Any, field_name: str) -> FileEntry:
@@ -495,6 +509,11 @@ class _Reader:
     def dtype(self, value: Any, field_name: str) -> str:
         if not isinstance(value, str) or value not in DTYPES:
             raise self.damaged(f"{field_name} is {value!r}, not one of {', '.join(DTYPES)}")
+        return value
+
+    def precision(self, value: Any) -> str:
+        if not isinstance(value, str) or value not in PRECISIONS:
+            raise self.damaged(f"target.precision is {value!r}, not one of {', '.join(PRECISIONS)}")
         return value
 
     def dimension(self, value: Any, field_name: str) -> int | str:

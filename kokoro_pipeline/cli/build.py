@@ -48,6 +48,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="LLVM name of the CPU to compile for (default: this machine's)",
     )
     parser.add_argument(
+        "--precision",
+        default="float32",
+        metavar="P",
+        help="what CUDA's tensor cores multiply in the decoder: tf32, bfloat16, float16 (default: "
+        "float32, without them)",
+    )
+    parser.add_argument(
         "--opt",
         type=int,
         metavar="LEVEL",
@@ -108,6 +115,7 @@ def build_artifact(args: argparse.Namespace, console: Console) -> BuildReport:
         output=args.output,
         mcpu=args.mcpu,
         host=args.host,
+        precision=args.precision,
         opt=args.opt,
         components=args.components,
         force=args.force,
@@ -151,7 +159,7 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
     from ..compiler.cuda_compiler import find_cuda_compiler
     from ..compiler.linking import find_linker
     from ..compiler.pipeline import OPT_LEVELS
-    from ..compiler.target import resolve_target
+    from ..compiler.target import check_precision_level, resolve_target
     from ..runtime.synthesizer import FUNCTIONS
 
     opt = max(OPT_LEVELS) if args.opt is None else args.opt
@@ -164,7 +172,8 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
         raise InputError(f"no component {', '.join(unknown)}: there are {', '.join(FUNCTIONS)}")
     if args.output is not None and args.output.exists() and not args.force:
         raise ArtifactError(f"{args.output} exists: choose another -o, or replace it with --force")
-    chosen = resolve_target(args.target, args.mcpu, args.host)
+    chosen = resolve_target(args.target, args.mcpu, args.host, args.precision)
+    check_precision_level(args.precision, opt)
     target = chosen.info
     compiler = find_cuda_compiler().name if chosen.kind == "cuda" else None
     linker = find_linker(chosen.host)

@@ -68,7 +68,8 @@ def describe(manifest: Manifest) -> str:
 def _target(target: TargetInfo) -> str:
     archs = f" ({' '.join(target.archs)})" if target.archs else ""
     host = f" on {target.host}" if target.host else ""
-    return f"{target.kind}{archs}, {target.mcpu}{host}"
+    reduced = "" if target.precision == "float32" else f" in {target.precision}"
+    return f"{target.kind}{archs}{reduced}, {target.mcpu}{host}"
 
 
 def _validation(manifest: Manifest) -> str:

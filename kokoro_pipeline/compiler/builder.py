@@ -33,6 +33,7 @@ from ..artifact.parameters import write_parameters
 from ..artifact.reader import Artifact
 from ..artifact.writer import ArtifactWriter
 from ..errors import ArtifactError, CheckFailed, EnvironmentFault, InputError
+from ..gpu_kernels.precision import Precision
 from ..model.align import ALIGN, make_alignment
 from ..model.align import SIGNATURE as ALIGN_SIGNATURE
 from ..model.components import COMPONENT_NAMES, SIGNATURES, Component, Signature, make_components
@@ -49,7 +50,7 @@ from .linking import Linker, export_library, find_linker
 from .packing import cuda_packer, device_code_kept_as_text
 from .parameters import PARAMETER_NAMES, ParameterTable
 from .pipeline import OPT_LEVELS, Phase, generate_code, phases, run_phases
-from .target import BuildTarget, resolve_target
+from .target import BuildTarget, check_precision_level, resolve_target
 from .workspace import Workspace, recording_workspace
 
 Progress = Callable[[str], None]
@@ -115,6 +116,7 @@ def build(
     *,
     mcpu: str | None = None,
     host: str | None = None,
+    precision: str = "float32",
     opt: int | None = None,
     components: Sequence[str] | None = None,
     force: bool = False,
@@ -129,18 +131,19 @@ def build(
     "synthetic" (of `seed`), or a folder in the hub's layout. `target`: a kind ("llvm", "cuda",
     "metal"), a tag of TVM or JSON. `mcpu`: an LLVM CPU name, by default this machine's. `host`: the
     system to link for ("linux-x86_64", "linux-aarch64", "macos-arm64"), by default this machine,
-    for Metal a Mac. `opt`: one of `OPT_LEVELS`, by default the highest. `components`: some of the
-    six functions, by default all. `validate` ends the build with a short comparison with PyTorch,
-    whose figures go into the manifest, where this machine can run the library; where it cannot, the
-    manifest and `BuildReport.not_validated` say so. `debug_dump`: a folder for the module after
-    every phase.
+    for Metal a Mac. `precision`: what CUDA's tensor cores multiply in the decoder ("tf32",
+    "bfloat16", "float16"), by default nothing. `opt`: one of `OPT_LEVELS`, by default the highest.
+    `components`: some of the six functions, by default all. `validate` ends the build with a short
+    comparison with PyTorch, whose figures go into the manifest, where this machine can run the
+    library; where it cannot, the manifest and `BuildReport.not_validated` say so. `debug_dump`: a
+    folder for the module after every phase.
 
     Raises InputError for an option that is not known or weights that do not fit the model,
     ArtifactError where the output exists (and `force` is not given) or another build holds it,
     EnvironmentFault where the hub, the linker, the CUDA compiler or the disk fails, CheckFailed
     where the validation misses a tolerance; then nothing is left.
     """
-    plan = _check(target, mcpu, host, opt, components)
+    plan = _check(target, mcpu, host, precision, opt, components)
     stages = _Stages(progress or (lambda _text: None))
     with ArtifactWriter(Path(output), force) as writer:
         if debug_dump is not None:
@@ -200,7 +203,9 @@ def _phases(
     exact = Phase("drop_upper_bounds", [drop_upper_bounds])
     if plan.target.kind == "llvm":
         return [exact, *phases(plan.opt_level, plan.target.tvm, parameters, plan.functions)]
-    todo = [exact, *gpu_phases(plan.opt_level, plan.target.tvm, parameters, plan.functions)]
+    precision = Precision(plan.target.precision)
+    device = gpu_phases(plan.opt_level, plan.target.tvm, parameters, plan.functions, precision)
+    todo = [exact, *device]
     lengths = {name: _length(_signature(name)) for name in plan.functions}
     return recording_workspace(todo, lengths, workspaces)
 
@@ -262,6 +267,7 @@ def _check(
     target: str,
     mcpu: str | None,
     host: str | None,
+    precision: str,
     opt: int | None,
     components: Sequence[str] | None,
 ) -> _Plan:
@@ -278,7 +284,8 @@ def _check(
         )
     # In their own order, each once.
     ordered = tuple(name for name in COMPONENT_NAMES if name in wanted)
-    chosen = resolve_target(target, mcpu, host)
+    chosen = resolve_target(target, mcpu, host, precision)
+    check_precision_level(precision, opt_level)
     cuda = find_cuda_compiler() if chosen.kind == "cuda" else None
     return _Plan(chosen, opt_level, ordered, find_linker(chosen.host), cuda)
 
@@ -355,6 +362,7 @@ def _validate(artifact: Artifact, folder: WeightsFolder, progress: Progress) -> 
             select_cases(level, "short"),
             artifact=str(artifact.path),
             opt_level=level,
+            precision=artifact.manifest.target.precision,
             progress=progress,
         )
     if not report.passed:

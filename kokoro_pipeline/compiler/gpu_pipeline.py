@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import tvm
 from tvm import relax
 
+from ..gpu_kernels.precision import Precision
 from ..passes.bind_operators import bind_operators
 from ..passes.bind_threads import bind_threads
 from ..passes.clip_takes import clip_takes
@@ -19,16 +20,25 @@ from ..passes.metal_functions import METAL_FUNCTIONS
 from .parameters import ParameterTable
 from .pipeline import Phase, final_phases
 
+REDUCED = ("decoder_forward",)
+"""Functions that `precision` is for. Before them lie decisions (durations) and a chaotic source
+(phases), where a rounding is no noise: what is said would change, not how it sounds."""
+
 
 def gpu_phases(
-    opt_level: int, target: tvm.target.Target, parameters: ParameterTable, entry: Sequence[str]
+    opt_level: int,
+    target: tvm.target.Target,
+    parameters: ParameterTable,
+    entry: Sequence[str],
+    precision: Precision = Precision.FLOAT32,
 ) -> list[Phase]:
     """The phases of a build for a GPU. Of the Relax functions `entry` are kept.
 
     The levels: 0 legalizes every operator, one thread an element, but for the source on Metal,
     which has no float64; 1 has the explicit kernels; 2
     fuses norms, activations and residuals into the convolutions. `parameters` gains the packed
-    weights while they run.
+    weights while they run. A reduced `precision` is that of the products in `REDUCED`, on levels 1
+    and 2.
     """
     clean = [
         relax.transform.CanonicalizeBindings(),
@@ -59,7 +69,13 @@ def gpu_phases(
                 "lower_to_gpu_kernels",
                 [
                     clip_takes,
-                    lambda module: lower_to_gpu_kernels(module, parameters, target, opt_level >= 2),
+                    lambda module: lower_to_gpu_kernels(
+                        module,
+                        parameters,
+                        target,
+                        opt_level >= 2,
+                        dict.fromkeys(REDUCED, precision),
+                    ),
                     bind_rest,
                     *clean,
                 ],

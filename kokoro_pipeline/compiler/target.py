@@ -18,7 +18,7 @@ import tvm
 from tvm.target import codegen
 
 from ..artifact.cpu import host_architecture, host_features, portable_mcpu, vector_features
-from ..artifact.manifest import TargetInfo
+from ..artifact.manifest import PRECISIONS, TargetInfo
 from ..errors import InputError
 
 KINDS = ("llvm", "cuda", "metal")
@@ -29,6 +29,9 @@ CUDA_ARCHS = (
     *("sm_100", "sm_103", "sm_110", "sm_120", "sm_121"),
 )
 """CUDA architectures there can be machine code for, the oldest first."""
+
+TENSOR_CORE_ARCHS = CUDA_ARCHS[1:]
+"""Those whose tensor cores multiply tf32, bfloat16 and float16 into float32."""
 
 DEFAULT_CUDA_ARCHS = ("sm_80", "sm_90")
 """Machine code of `--target cuda`; PTX of the newest of a target's serves the GPUs after it."""
@@ -88,6 +91,8 @@ class BuildTarget:
     """CUDA architectures with machine code, the oldest first; () for the other kinds."""
     attributes: tuple[tuple[str, Any], ...] = ()
     """What a tag or JSON says beyond these, for TVM."""
+    precision: str = "float32"
+    """One of `PRECISIONS`, of the decoder's products; tensor cores multiply all but the first."""
 
     @property
     def host_tvm(self) -> tvm.target.Target:
@@ -117,21 +122,27 @@ class BuildTarget:
         """For the manifest: the vector features that a CPU must have to run the library, and the
         device."""
         features = vector_features(codegen.llvm_get_cpu_features(self.host_tvm))
-        return TargetInfo(self.kind, self.mcpu, features, self.host.name, self.archs)
+        return TargetInfo(
+            self.kind, self.mcpu, features, self.host.name, self.archs, self.precision
+        )
 
     def __str__(self) -> str:
         archs = f" {' '.join(self.archs)}" if self.archs else ""
-        return f"{self.kind}{archs} on {self.host.name}, {self.mcpu}"
+        reduced = "" if self.precision == "float32" else f" in {self.precision}"
+        return f"{self.kind}{archs}{reduced} on {self.host.name}, {self.mcpu}"
 
 
 def resolve_target(
-    target: str = "llvm", mcpu: str | None = None, host: str | None = None
+    target: str = "llvm",
+    mcpu: str | None = None,
+    host: str | None = None,
+    precision: str = "float32",
 ) -> BuildTarget:
     """The target of a build.
 
     `target`: a kind, a tag or JSON, as the module says. `mcpu`: an LLVM CPU name, by default this
     machine's, or for another host one that the like of it have. `host`: a name in `HOSTS` or its
-    LLVM triple, by default this machine, but for Metal a Mac.
+    LLVM triple, by default this machine, but for Metal a Mac. `precision`: one of `PRECISIONS`.
 
     Raises InputError for a kind, tag, architecture, host or CPU name that is not known, listing
     those that are, and for a combination that makes no sense.
@@ -168,13 +179,41 @@ def resolve_target(
         )
         known = ", ".join(sorted(str(name) for name in names))
         raise InputError(f"unknown CPU {mcpu!r} for --mcpu: on {where.name} LLVM knows {known}")
-    found = BuildTarget(kind, mcpu, where, archs, tuple(sorted(config.items())))
+    _check_precision(precision, kind, archs)
+    found = BuildTarget(kind, mcpu, where, archs, tuple(sorted(config.items())), precision)
     try:
         found.tvm  # noqa: B018 -- TVM checks the attributes when the target is made
     except (ValueError, TypeError, RuntimeError) as error:
         words = str(error).splitlines()[0]
         raise InputError(f"TVM takes no such target {target!r}: {words}") from error
     return found
+
+
+def _check_precision(precision: str, kind: str, archs: tuple[str, ...]) -> None:
+    if precision not in PRECISIONS:
+        raise InputError(f"unknown --precision {precision}: the known are {', '.join(PRECISIONS)}")
+    if precision == "float32":
+        return
+    if kind != "cuda":
+        raise InputError(
+            f"--precision {precision} with --target {kind}: only CUDA's tensor cores multiply in "
+            "it here; leave out --precision, or give --target cuda"
+        )
+    lacking = [arch for arch in archs if arch not in TENSOR_CORE_ARCHS]
+    if lacking:
+        raise InputError(
+            f"--precision {precision} with {', '.join(lacking)}: tensor cores multiply in it from "
+            f"{TENSOR_CORE_ARCHS[0]} on; leave out --precision, or the architecture"
+        )
+
+
+def check_precision_level(precision: str, opt_level: int) -> None:
+    """Raise InputError where a level has no kernels of a precision."""
+    if precision != "float32" and opt_level == 0:
+        raise InputError(
+            f"--precision {precision} with --opt 0: plain legalization computes in float32; "
+            "leave out one of them"
+        )
 
 
 def host_mcpu() -> str:

@@ -1,4 +1,4 @@
-"""Transposed convolutions on [B, C, L]: the exact direct form on `tile`, and the depthwise one.
+"""Transposed convolutions on [B, C, L]: the exact direct form on a tile, and the depthwise one.
 
 With K = r * stride taps, column q of the full result's groups of `stride` samples reads the r input
 samples q, q-1, ..., q-r+1:
@@ -16,6 +16,8 @@ import numpy as np
 from tvm import tirx
 
 from ..kernels.conv_transpose1d import ConvTranspose1d
+from .precision import Precision
+from .products import Product, emit_product, product_tile
 from .threads import (
     Buffer,
     Expr,
@@ -31,34 +33,38 @@ from .threads import (
     mod,
     store,
 )
-from .tile import Tile, emit_tile
 
 __all__ = ["ConvTranspose1d", "conv_transpose1d", "depthwise_upsample", "pack_conv_transpose1d"]
 
 THREADS = 256
 
 
-def _tile(conv: ConvTranspose1d) -> Tile:
-    rows = conv.out_channels * conv.stride
-    return Tile(rows, conv.in_channels, conv.reach + 1, pad_left=conv.reach)
+def _tile(conv: ConvTranspose1d, precision: Precision) -> Product:
+    rows, taps = conv.out_channels * conv.stride, conv.reach + 1
+    return product_tile(rows, conv.in_channels, taps, pad_left=conv.reach, precision=precision)
 
 
-def pack_conv_transpose1d(conv: ConvTranspose1d, weight: np.ndarray) -> np.ndarray:
+def pack_conv_transpose1d(
+    conv: ConvTranspose1d, weight: np.ndarray, precision: Precision = Precision.FLOAT32
+) -> np.ndarray:
     """PyTorch's weight [CI, CO, K] as `conv_transpose1d` takes it."""
     taps = conv.reach + 1
     # Oldest input sample first: tap m of the window is X[q - (r - 1 - m)].
     split = weight.reshape(conv.in_channels, conv.out_channels, taps, conv.stride)[:, :, ::-1]
     rows = split.transpose(1, 3, 0, 2)
-    return _tile(conv).pack(rows.reshape(-1, conv.in_channels, taps))
+    return _tile(conv, precision).pack(rows.reshape(-1, conv.in_channels, taps))
 
 
-def conv_transpose1d(conv: ConvTranspose1d, bias: bool = False) -> tirx.PrimFunc:
+def conv_transpose1d(
+    conv: ConvTranspose1d, bias: bool = False, precision: Precision = Precision.FLOAT32
+) -> tirx.PrimFunc:
     """(x, weight[, bias]) -> y; see the module's docstring.
 
     All float32: x [B, CI, L]; weight as `pack_conv_transpose1d` gives it; bias [CO]; y [B, CO, LO]
-    with LO = conv.out_length(L) (at least 1), B and L any from 1.
+    with LO = conv.out_length(L) (at least 1), B and L any from 1. With a reduced `precision` the
+    weight is packed for it.
     """
-    tile, CI, CO = _tile(conv), conv.in_channels, conv.out_channels
+    tile, CI, CO = _tile(conv, precision), conv.in_channels, conv.out_channels
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
     out = conv.out_length(length)
 
@@ -74,14 +80,15 @@ def conv_transpose1d(conv: ConvTranspose1d, bias: bool = False) -> tirx.PrimFunc
             with T.If(tirx.And(to >= 0, to < size)), T.Then():
                 store(y, (b * CO + channel) * size + to, total)
 
-        emit_tile(tile, bind(i32(batch)), L, bind(L + conv.reach), x, weights, write)
+        emit_product(tile, bind(i32(batch)), L, bind(L + conv.reach), x, weights, write)
 
     crop = f"{conv.crop_left}_{conv.crop_right}"
+    kind = "" if precision is Precision.FLOAT32 else f"_{precision.value}"
     return build_kernel(
-        f"gpu_conv_transpose1d_{CI}x{CO}k{conv.taps}s{conv.stride}c{crop}" + "_bias" * bias,
+        f"gpu_conv_transpose1d_{CI}x{CO}k{conv.taps}s{conv.stride}c{crop}" + "_bias" * bias + kind,
         [
             Parameter("x", (batch, CI, length)),
-            Parameter("w", tile.weight_shape),
+            Parameter("w", tile.weight_shape, tile.weight_dtype),
             *([Parameter("bias", (CO,))] if bias else []),
             Parameter("y", (batch, CO, out)),
         ],

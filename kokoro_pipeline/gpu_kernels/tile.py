@@ -102,6 +102,10 @@ class Tile:
     def weight_shape(self) -> tuple[int, int]:
         return self.blocks, self.chunks * self.chunk * self.taps * self.block_rows
 
+    @property
+    def weight_dtype(self) -> str:
+        return self.dtype
+
     def pack(self, weight: np.ndarray) -> np.ndarray:
         """[rows, in_channels, taps] -> `weight_shape`: block, then input channel, tap, row.
 

@@ -21,6 +21,7 @@ from ..gpu_kernels.conv_transpose1d import (
 from ..gpu_kernels.layer_norm import layer_norm
 from ..gpu_kernels.linear import linear, pack_linear
 from ..gpu_kernels.lstm import lstm_recurrence, lstm_splits, pack_lstm_recurrent
+from ..gpu_kernels.precision import Precision
 from ..gpu_kernels.producer import NOTHING, Activation, Producer
 from ..gpu_kernels.statistics import row_statistics
 from .channels_last import Value, dimensions
@@ -41,6 +42,11 @@ if TYPE_CHECKING:
 def _vectors(lowering: GpuLowering, *names: str | None) -> list[relax.Expr]:
     """The arguments of the parameters that there are."""
     return [lowering.argument(name) for name in names if name is not None]
+
+
+def _suffix(precision: Precision) -> str:
+    """What tells a packing recipe of reduced precision from float32's."""
+    return "" if precision is Precision.FLOAT32 else f"_{precision.value}"
 
 
 def _producer(found: AdaIN) -> Producer:
@@ -110,8 +116,12 @@ def _conv1d(lowering: GpuLowering, variable: relax.Var, call: relax.Call) -> Val
         variable, out_channels, column=True, residual=lowering.fused and single
     )
 
+    precision = (
+        lowering.precision.of_product(out_channels, in_channels) if single else Precision.FLOAT32
+    )
+
     def pack(array: np.ndarray) -> np.ndarray:
-        return pack_conv1d(conv, array, dtype)
+        return pack_conv1d(conv, array, dtype, precision)
 
     kernel = lowering.kernel(
         conv1d,
@@ -120,8 +130,10 @@ def _conv1d(lowering: GpuLowering, variable: relax.Var, call: relax.Call) -> Val
         epilogue.bias is not None,
         epilogue.residual is not None,
         dtype,
+        precision,
     )
-    arguments += [lowering.packed([name], f"gpu_conv1d_s{stride}d{dilation}", pack)]
+    recipe = f"gpu_conv1d_s{stride}d{dilation}{_suffix(precision)}"
+    arguments += [lowering.packed([name], recipe, pack)]
     arguments += _vectors(lowering, epilogue.bias)
     if epilogue.residual is not None:
         arguments.append(epilogue.residual.in_first(lowering.builder))
@@ -152,14 +164,17 @@ def _conv1d_transpose(lowering: GpuLowering, variable: relax.Var, call: relax.Ca
         return None
     conv = ConvTranspose1d(in_channels, out_channels, taps, stride, left, right - extra)
 
+    precision = lowering.precision.of_product(out_channels * stride, in_channels)
+
     def pack(array: np.ndarray) -> np.ndarray:
-        return pack_conv_transpose1d(conv, array)
+        return pack_conv_transpose1d(conv, array, precision)
 
     x = original(lowering, data)
     batch, _, length = dimensions(x)
     epilogue = lowering.epilogue(variable, out_channels, column=True)
-    kernel = lowering.kernel(conv_transpose1d, conv, epilogue.bias is not None)
-    packed = lowering.packed([name], f"gpu_conv_transpose1d_s{stride}", pack)
+    kernel = lowering.kernel(conv_transpose1d, conv, epilogue.bias is not None, precision)
+    recipe = f"gpu_conv_transpose1d_s{stride}{_suffix(precision)}"
+    packed = lowering.packed([name], recipe, pack)
     arguments = [x, packed, *_vectors(lowering, epilogue.bias)]
     shape = [batch, out_channels, conv.out_length(length)]
     return lowering.finish(epilogue, Value(first=lowering.call(kernel, arguments, shape)))

@@ -14,7 +14,14 @@ from ..errors import ArtifactError
 from ..runtime.alignment import frames_per_token
 from ..runtime.chunk import predict_timing, render_audio
 from .case_reference import CaseReference, rounded
-from .gates import Measurement, judge_durations, judge_failed, judge_network, judge_source
+from .gates import (
+    Measurement,
+    judge_durations,
+    judge_failed,
+    judge_network,
+    judge_signal,
+    judge_source,
+)
 from .reference import stock_har, stock_window
 from .report import WHOLE_STEP
 
@@ -78,9 +85,12 @@ class _Calls(Mapping[str, Callable[..., Any]]):
         return self.outputs[name]
 
 
-def compare_case(functions: Functions, reference: CaseReference) -> Comparison:
+def compare_case(
+    functions: Functions, reference: CaseReference, precision: str = "float32"
+) -> Comparison:
     """Run every function on the reference's inputs, then, if all six are there, their chain.
 
+    `precision` is that of the decoder's products, by which its audio is judged.
     What a function raises is not caught: a function that cannot run a case is no matter of
     tolerances.
     """
@@ -90,6 +100,8 @@ def compare_case(functions: Functions, reference: CaseReference) -> Comparison:
     for name, step in _STEPS.items():
         if name in run:
             measurements += step(run, reference, outputs)
+    if "audio" in outputs:
+        measurements.append(_judge_audio(reference, outputs["audio"], precision))
 
     expected = reference.arrays.audio
     squared_ours = None
@@ -171,7 +183,14 @@ def _decoder(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -
     f0, n = rounded(arrays.F0), rounded(arrays.N)
     (audio,) = run.outputs_of(step, reference.asr, f0, n, inputs.decoder_style, reference.har)
     outputs["audio"] = audio
-    return [judge_network(inputs.case.name, step, "audio", audio, arrays.audio)]
+    return []
+
+
+def _judge_audio(reference: CaseReference, audio: Array, precision: str) -> Measurement:
+    name, expected = reference.inputs.case.name, reference.arrays.audio
+    if precision == "float32":
+        return judge_network(name, "decoder_forward", "audio", audio, expected)
+    return judge_signal(name, "decoder_forward", "audio", audio, expected, precision)
 
 
 _STEPS = {

@@ -35,6 +35,9 @@ SHORT_WHOLE_RATIO = 1.0
 """The same over a list of less than LONG_LIST seconds. The source is chaotic (a phase that crosses
 pi is heard), so that over a few short cases the ratio is half luck; float32 networks with a float64
 source had 0.24 over 85 s and up to 0.55 in a single case."""
+DECODER_SNR = {"tf32": 50.0, "bfloat16": 35.0, "float16": 50.0}
+"""Least signal-to-noise ratio of the decoder's audio, dB, where its products are of a reduced
+precision."""
 LONG_LIST = 20.0
 """Seconds of audio."""
 
@@ -92,6 +95,34 @@ def judge_network(
         NETWORK_RMS * peak,
         peak,
         passed=largest <= NETWORK_MAX * peak and rms <= NETWORK_RMS * peak,
+    )
+
+
+def judge_signal(
+    case: str, step: str, quantity: str, ours: Array, reference: Array, precision: str
+) -> Measurement:
+    """An output of reduced precision against float64: its error's rms, limited by `DECODER_SNR`.
+
+    The note has the signal-to-noise ratio. The largest error is told and held to the peak.
+    """
+    if (wrong := _unusable(ours, reference.shape)) is not None:
+        return judge_failed(case, step, quantity, wrong)
+    error = ours.astype(np.float64) - reference
+    peak, largest = float(np.abs(reference).max()), float(np.abs(error).max())
+    rms, signal = root_mean_square(error), root_mean_square(reference)
+    limit = signal * 10 ** (-DECODER_SNR[precision] / 20)
+    ratio = 20 * np.log10(signal / rms) if rms else np.inf
+    return Measurement(
+        case,
+        step,
+        quantity,
+        largest,
+        peak,
+        rms,
+        limit,
+        peak,
+        passed=largest <= peak and rms <= limit,
+        note=f"{ratio:.1f} dB of signal to noise",
     )
 
 

@@ -11,6 +11,8 @@ from ..config import SAMPLE_RATE
 from .gates import LONG_LIST, SHORT_WHOLE_RATIO, WHOLE_RATIO, Measurement
 
 WHOLE_STEP = "whole audio"
+_NOTED = ("durations", "audio")
+"""Quantities whose notes are told where they pass, too."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ class ValidationReport:
         lines += [
             f"{measured.case} {measured.step} {measured.quantity}: {measured.note}"
             for measured in self.measurements
-            if measured.note and (not measured.passed or measured.quantity == "durations")
+            if measured.note and (not measured.passed or measured.quantity in _NOTED)
         ]
         lines += [f"not in this artifact: {name}" for name in self.skipped]
         lines += self.notes

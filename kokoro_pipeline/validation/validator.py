@@ -59,6 +59,7 @@ def validate(
             cases,
             artifact=str(path),
             opt_level=manifest.opt_level,
+            precision=manifest.target.precision,
             save_dir=save_dir,
             progress=progress,
         )
@@ -71,6 +72,7 @@ def validate_functions(
     *,
     artifact: str,
     opt_level: int,
+    precision: str = "float32",
     save_dir: Path | None = None,
     progress: Progress | None = None,
 ) -> ValidationReport:
@@ -78,7 +80,8 @@ def validate_functions(
     callables.
 
     A callable takes the function's numpy arrays and returns an array, or a tuple of arrays.
-    `artifact` names them in the report.
+    `artifact` names them in the report. `precision` is that of the decoder's products: a reduced
+    one is held to a signal-to-noise ratio (`gates.DECODER_SNR`).
     """
     require_torch()
     import torch
@@ -105,6 +108,7 @@ def validate_functions(
         store=ReferenceStore(cache_root() / STORE_FOLDER, weights.sha256),
         artifact=artifact,
         opt_level=opt_level,
+        precision=precision,
         save_dir=save_dir,
         progress=progress,
     )
@@ -118,11 +122,13 @@ def compare_functions(
     store: ReferenceStore | None,
     artifact: str,
     opt_level: int,
+    precision: str = "float32",
     save_dir: Path | None = None,
     progress: Progress | None = None,
 ) -> ValidationReport:
     """Run the cases and gather the report; `store` None computes every reference anew."""
     from .compare import FUNCTION_NAMES, compare_case
+    from .gates import DECODER_SNR
     from .references import References
     from .save import save_case
     from .store import package_versions
@@ -146,7 +152,7 @@ def compare_functions(
     comparisons: list[Comparison] = []
     for number, case in enumerate(resolved, start=1):
         obtained = references.get(case)
-        comparison = compare_case(functions, obtained.reference)
+        comparison = compare_case(functions, obtained.reference, precision)
         result = _case_result(obtained, comparison)
         results.append(result)
         tell(f"[{number}/{len(resolved)}] {_line(result, comparison)}")
@@ -158,7 +164,12 @@ def compare_functions(
         comparisons.append(comparison.without_outputs())
     squared = [c.squared_ours for c in comparisons if c.squared_ours is not None]
     whole = None
-    if len(squared) == len(comparisons):
+    if precision != "float32":
+        notes.append(
+            f"the decoder multiplies in {precision}: its audio is held to "
+            f"{DECODER_SNR[precision]:g} dB of signal to noise instead of float32's tolerances"
+        )
+    elif len(squared) == len(comparisons):
         seconds = sum(result.seconds for result in results)
         whole = judge_whole(squared, [c.squared_float32 for c in comparisons], seconds)
     return ValidationReport(

@@ -70,9 +70,28 @@ def test_every_changed_character_is_refused_or_means_the_same(manifest: Manifest
 
 def as_schema_1(data: dict[str, Any]) -> None:
     data["schema_version"] = 1
-    del data["target"]["host"], data["target"]["archs"]
+    del data["target"]["host"], data["target"]["archs"], data["target"]["precision"]
     for function in data["functions"].values():
         del function["workspace"]
+
+
+def as_schema_2(data: dict[str, Any]) -> None:
+    data["schema_version"] = 2
+    del data["target"]["precision"]
+
+
+def test_schema_2_is_read_as_float32(manifest: Manifest) -> None:
+    read = loads(resealed(manifest, as_schema_2))
+    assert (read.schema_version, read.target.precision) == (2, "float32")
+    assert "precision" not in read.to_json()["target"]
+    assert read.sealed() == read
+
+
+def test_precision_is_kept_and_one_that_is_not_known_refused(manifest: Manifest) -> None:
+    target = replace(manifest.target, kind="cuda", precision="tf32")
+    assert loads(replace(manifest, target=target).dumps()).target == target
+    with pytest.raises(ArtifactError, match="target.precision is 'int4', not one of float32, tf32"):
+        replace(manifest, target=replace(target, precision="int4")).dumps()
 
 
 def test_schema_1_is_read_and_stays_what_it_was(manifest: Manifest) -> None:
@@ -83,7 +102,7 @@ def test_schema_1_is_read_and_stays_what_it_was(manifest: Manifest) -> None:
     assert "host" not in read.to_json()["target"]
     assert all("workspace" not in f for f in read.to_json()["functions"].values())
     assert read.sealed() == read
-    with pytest.raises(ArtifactError, match="has unknown (archs, host|workspace)"):
+    with pytest.raises(ArtifactError, match="has unknown (archs, host, precision|workspace)"):
         loads(resealed(manifest, lambda data: data.update(schema_version=1)))
 
 
@@ -105,7 +124,7 @@ def test_truncated_text_is_damaged(manifest: Manifest, length: int) -> None:
 
 def test_newer_schema_is_named_even_where_its_hash_is_unknown(manifest: Manifest) -> None:
     data = {**manifest.to_json(), "schema_version": SCHEMA_VERSION + 1, "sha256": "other rule"}
-    with pytest.raises(ArtifactError, match=r"schema 3, this package reads up to 2.*upgrade"):
+    with pytest.raises(ArtifactError, match=r"schema 4, this package reads up to 3.*upgrade"):
         from_json(data)
 
 

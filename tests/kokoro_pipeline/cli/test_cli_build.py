@@ -49,6 +49,7 @@ def test_every_option_reaches_the_builder(run_cli, builder, tmp_path):
         *("build", "-o", tmp_path / "a", "--weights", HUB, "--target", "llvm", "--mcpu", "znver4"),
         *("--opt", "0", "--components", "bert_forward,f0n_forward", "--force", "--no-validate"),
         *("--debug-dump", tmp_path / "dump", "--seed", "3", "--host", "linux-aarch64"),
+        *("--precision", "tf32"),
     )
     assert ended.code == 0
     (asked,) = builder.asked
@@ -59,6 +60,7 @@ def test_every_option_reaches_the_builder(run_cli, builder, tmp_path):
         "output": tmp_path / "a",
         "mcpu": "znver4",
         "host": "linux-aarch64",
+        "precision": "tf32",
         "opt": 0,
         "components": ("bert_forward", "f0n_forward"),
         "force": True,
@@ -145,7 +147,8 @@ def target(stand_in):
     stand_in("kokoro_pipeline.compiler.pipeline", OPT_LEVELS={0: "plain", 1: "direct"})
     stand_in(
         "kokoro_pipeline.compiler.target",
-        resolve_target=lambda kind, mcpu, host: Chosen(),
+        resolve_target=lambda kind, mcpu, host, precision: Chosen(),
+        check_precision_level=lambda precision, opt: None,
     )
     stand_in(
         "kokoro_pipeline.compiler.linking", find_linker=lambda host: SimpleNamespace(name="g++")
@@ -163,6 +166,7 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(run_cli, builder, targ
         "features": ["avx2"],
         "host": "linux-x86_64",
         "archs": [],
+        "precision": "float32",
     }
     assert len(told["components"]) == 6
     assert "1: direct" in run_cli("build", "--dry-run").out

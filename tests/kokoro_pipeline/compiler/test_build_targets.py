@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kokoro_pipeline.artifact.manifest import TargetInfo
+from kokoro_pipeline.artifact.manifest import PRECISIONS, TargetInfo
 from kokoro_pipeline.compiler import target as targets
 from kokoro_pipeline.compiler.target import CUDA_ARCHS, HOSTS, KINDS, resolve_target
 from kokoro_pipeline.errors import InputError
@@ -122,6 +122,36 @@ def test_what_is_not_known_lists_what_is(target, mcpu, host, lists):
         resolve_target(target, mcpu, host)
     for words in lists:
         assert words in str(caught.value)
+
+
+def test_a_precision_reaches_the_manifest():
+    made = resolve_target("cuda", "znver4", precision="tf32")
+    assert made.info.precision == "tf32"
+    assert str(made) == "cuda sm_80 sm_90 in tf32 on linux-x86_64, znver4"
+    assert resolve_target("metal").info.precision == "float32"
+
+
+@pytest.mark.parametrize(
+    ("target", "precision", "named"),
+    [
+        ("cuda", "int4", ("int4", *PRECISIONS)),
+        ("llvm", "tf32", ("--target llvm", "--target cuda")),
+        ("metal", "float16", ("--target metal", "--target cuda")),
+        ('{"kind": "cuda", "arch": ["sm_75", "sm_90"]}', "bfloat16", ("sm_75", "sm_80")),
+    ],
+)
+def test_a_precision_that_cannot_be_is_refused(target, precision, named):
+    with pytest.raises(InputError) as caught:
+        resolve_target(target, precision=precision)
+    for words in named:
+        assert words in str(caught.value)
+
+
+def test_plain_legalization_has_no_reduced_precision():
+    targets.check_precision_level("float32", 0)
+    targets.check_precision_level("tf32", 1)
+    with pytest.raises(InputError, match="--precision tf32 with --opt 0"):
+        targets.check_precision_level("tf32", 0)
 
 
 def test_a_machine_that_is_no_host_has_to_name_one(monkeypatch):

@@ -231,7 +231,7 @@ def test_a_fallback_to_synthetic_weights_is_a_loud_warning(synthetic_folder, tmp
 
 def test_the_components_keep_their_order_whatever_was_asked(monkeypatch):
     plan = builder._check(
-        "llvm", None, None, None, ["decoder_forward", "bert_forward", "bert_forward"]
+        "llvm", None, None, "float32", None, ["decoder_forward", "bert_forward", "bert_forward"]
     )
     assert plan.components == ("bert_forward", "decoder_forward")
     assert plan.opt_level == max(pipeline.OPT_LEVELS)

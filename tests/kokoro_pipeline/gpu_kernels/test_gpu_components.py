@@ -18,6 +18,7 @@ from kokoro_pipeline.compiler.pipeline import run_phases
 from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.gpu_emulator import emulate
 from kokoro_pipeline.gpu_emulator.msl_check import check_metal, find_clang
+from kokoro_pipeline.gpu_kernels.precision import Precision
 from kokoro_pipeline.model.align import make_alignment
 from kokoro_pipeline.model.components import evaluate_dimension, make_components
 from kokoro_pipeline.passes.bind_threads import has_threads
@@ -156,3 +157,19 @@ def test_the_metal_text_passes_clang(device):
     source = device.executable.source
     assert source.count("kernel void ") > 50
     assert check_metal(source) == []
+
+
+def test_reduced_precision_is_the_decoders_alone(imported, device_target):
+    """Durations and the source's phases would change, not sound noisier."""
+    names = ["f0n_forward", "decoder_forward"]
+    parameters = ParameterTable(dict(imported.parameters.arrays))
+    target = device_target("cuda")
+    phases = gpu_phases(2, target, parameters, names, Precision.TF32)
+    lowered = run_phases(imported.merged(names), phases, target)
+    packed = {
+        name: [p for p in map(str, lowered[name].attrs[PARAMETER_NAMES]) if p.endswith("_tf32")]
+        for name in names
+    }
+    assert packed["f0n_forward"] == []
+    assert len(packed["decoder_forward"]) > 50
+    assert all(parameters[p].dtype == np.uint32 for p in packed["decoder_forward"])

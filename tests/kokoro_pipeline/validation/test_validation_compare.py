@@ -30,6 +30,21 @@ def test_float32_networks_with_a_float64_source_pass(functions: dict, tiny: Any)
     assert comparison.compiled_time > 0
 
 
+def test_a_decoder_of_reduced_precision_is_judged_as_one(functions: dict, tiny: Any) -> None:
+    """What float32 may not do, and every other step still keeps float32's tolerances."""
+
+    def noisy(*arrays: np.ndarray) -> np.ndarray:
+        audio = np.asarray(functions["decoder_forward"](*arrays))
+        spread = np.abs(audio).mean() * 1e-3
+        return audio + np.random.default_rng(0).normal(0, spread, audio.shape).astype(np.float32)
+
+    wrong = {**functions, "decoder_forward": noisy}
+    assert failing(wrong, tiny) == {("decoder_forward", "audio")}
+    reduced = compare_case(wrong, tiny, "tf32")
+    assert [m for m in reduced.measurements if not m.passed] == []
+    assert any("dB of signal to noise" in m.note for m in reduced.measurements)
+
+
 def test_a_float32_source_fails_as_the_source(functions: dict, tiny: Any, float32: Any) -> None:
     """PyTorch's own float32 source is what the gate of the source is there to refuse."""
     source = {"source_forward": lambda f0, noise: float32.har(float32.waveform(f0, noise))}

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kokoro_pipeline.validation.gates import judge_durations, judge_network, round_lengths
+from kokoro_pipeline.validation.gates import (
+    DECODER_SNR,
+    judge_durations,
+    judge_network,
+    judge_signal,
+    round_lengths,
+)
 
 REFERENCE = np.linspace(-2.0, 1.0, 1000)[None]
 """float64, peak 2: limits are 2e-4 at most and 2e-5 rms."""
@@ -39,6 +45,18 @@ def test_a_networks_limits_are_shares_of_the_peak(ours: np.ndarray, passes: bool
     assert judged.usable == (
         ours.dtype == np.float32 and ours.shape == REFERENCE.shape and bool(np.isfinite(ours).all())
     )
+
+
+@pytest.mark.parametrize("precision", DECODER_SNR)
+def test_reduced_precision_is_held_to_its_signal_to_noise_ratio(precision: str) -> None:
+    signal = np.sqrt(np.mean(REFERENCE**2))
+    for beyond, passes in ((0.5, True), (-0.5, False)):
+        noise = signal * 10 ** (-(DECODER_SNR[precision] + beyond) / 20)
+        judged = judge_signal("c", "s", "audio", spoiled(noise, 1000), REFERENCE, precision)
+        assert judged.passed is passes
+        assert judged.note == f"{DECODER_SNR[precision] + beyond:.1f} dB of signal to noise"
+    for wrong in (spoiled(float("nan"), 1), spoiled(0.0, 1).T, spoiled(2.1, 1)):
+        assert not judge_signal("c", "s", "audio", wrong, REFERENCE, precision).passed
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,16 @@ def compare(functions: dict[str, Any], weights: ReferenceWeights) -> Callable[..
     return run
 
 
+def test_reduced_precision_is_said_and_has_no_verdict_on_the_whole(
+    compare: Callable[..., Any],
+) -> None:
+    report = compare(precision="bfloat16", cases=CASES[:1])
+    assert report.passed
+    assert report.whole is None
+    assert "the decoder multiplies in bfloat16: its audio is held to 35 dB" in str(report)
+    assert "dB of signal to noise" in str(report)
+
+
 def test_references_are_computed_once_and_both_runs_agree(
     compare: Callable[..., Any], weights: ReferenceWeights, tmp_path: Path
 ) -> None:

@@ -1,0 +1,86 @@
+"""What reduced precision costs: the decoder's signal-to-noise ratio, its roundings made in PyTorch.
+
+    python benchmarks/precision.py [--weights synthetic] [--precision tf32,bfloat16,float16]
+
+Every convolution that `build --target cuda --precision P` computes on tensor cores rounds its input
+and its weight as the device does, and sums in float32; everything else is float32. Sums in another
+order, which is what a device adds to this, are float32's own noise (some 120 dB).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from kokoro_pipeline.gpu_kernels.precision import Precision, to_words
+from kokoro_pipeline.model.components import make_components
+from kokoro_pipeline.validation import select_cases, validate_functions
+from kokoro_pipeline.weights import load_model, resolve
+
+Convolution = nn.Conv1d | nn.ConvTranspose1d
+
+
+def round_to(x: Tensor, precision: Precision) -> Tensor:
+    """float32 -> float32 of the values that tensor cores see."""
+    if precision is Precision.TF32:
+        return torch.from_numpy(to_words(x.numpy(), precision).view(np.float32))
+    return x.to(getattr(torch, precision.value)).float()
+
+
+def reduce(decoder: nn.Module, precision: Precision) -> int:
+    """Make the decoder's convolutions round their operands; how many do."""
+
+    def round_input(_module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return (round_to(inputs[0], precision), *inputs[1:])
+
+    reduced = 0
+    for module in decoder.modules():
+        if not isinstance(module, Convolution) or module.groups != 1:
+            continue
+        rows = module.out_channels * (
+            module.stride[0] if isinstance(module, nn.ConvTranspose1d) else 1
+        )
+        if precision.of_product(rows, module.in_channels) is precision:
+            module.weight.data = round_to(module.weight.data, precision)
+            module.register_forward_pre_hook(round_input)
+            reduced += 1
+    return reduced
+
+
+def main() -> int:
+    """Print the figures; 1 where a precision misses its limit."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--weights", default="synthetic")
+    parser.add_argument("--precision", default="tf32,bfloat16,float16")
+    args = parser.parse_args()
+    folder = resolve(args.weights)
+    passed = True
+    for name in args.precision.split(","):
+        model = load_model(folder)
+        (component,) = make_components(model, ["decoder_forward"])
+        count = reduce(component.module, Precision(name))
+
+        def decode(*arrays: np.ndarray, decoder: nn.Module = component.module) -> np.ndarray:
+            with torch.no_grad():
+                return decoder(*map(torch.from_numpy, arrays)).numpy()
+
+        report = validate_functions(
+            {"decoder_forward": decode},
+            folder,
+            select_cases(2, "short"),
+            artifact=f"PyTorch, {count} convolutions in {name}",
+            opt_level=2,
+            precision=name,
+            progress=lambda text: print(text, file=sys.stderr),
+        )
+        print(f"{report.artifact}\n{report}\n")
+        passed = passed and report.passed
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
