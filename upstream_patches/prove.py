@@ -23,13 +23,14 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
 from patch_proof.checkout import CheckoutProof, prove_checkout
 from patch_proof.patch_file import Patch, PatchError, read_series, requirements
-from patch_proof.test_run import Outcomes, environment, run_tests
+from patch_proof.test_run import Outcomes, TestRunner, environment
 from patch_proof.wheel_tree import TreeError, WheelTree, installed_version
 
 HERE = Path(__file__).resolve().parent
@@ -64,7 +65,9 @@ class SeriesProof:
     problems: tuple[str, ...]
 
 
-def prove_patch(tree: WheelTree, patch: Patch, series: tuple[Patch, ...]) -> PatchProof:
+def prove_patch(
+    tree: WheelTree, runner: TestRunner, patch: Patch, series: tuple[Patch, ...]
+) -> PatchProof:
     """Prove one patch on a tree that may be in any state."""
     started = time.monotonic()
 
@@ -92,9 +95,9 @@ def prove_patch(tree: WheelTree, patch: Patch, series: tuple[Patch, ...]) -> Pat
     within = tree.git("rev-parse", "HEAD").strip()
     tree.git("checkout", "-q", without)
     tree.show(patch.tests, within)
-    before = run_tests(tree.root, tree.python, patch.tests, timeout=TIMEOUT)
+    before = runner.run(tree.root, tree.python, patch.tests, timeout=TIMEOUT)
     tree.git("checkout", "-q", "--force", within)
-    after = run_tests(tree.root, tree.python, patch.tests, timeout=TIMEOUT)
+    after = runner.run(tree.root, tree.python, patch.tests, timeout=TIMEOUT)
     return proof(True, before, after, judge(before, after))
 
 
@@ -152,22 +155,25 @@ def prove(
     patches: Sequence[Patch], series: tuple[Patch, ...], directory: Path, jobs: int
 ) -> tuple[list[PatchProof], SeriesProof | None]:
     """Prove the patches, and the series if all are asked for, on `jobs` trees in `directory`."""
-    trees: SimpleQueue[WheelTree] = SimpleQueue()
-    for number in range(jobs):
-        root = directory / f"tree{number}"
-        root.mkdir()
-        trees.put(WheelTree(root))
+    places: SimpleQueue[tuple[WheelTree, TestRunner]] = SimpleQueue()
 
     def on_a_tree(patch: Patch | None) -> PatchProof | SeriesProof:
-        tree = trees.get()
+        tree, runner = places.get()
         try:
-            return prove_series(tree, series) if patch is None else prove_patch(tree, patch, series)
+            if patch is None:
+                return prove_series(tree, series)
+            return prove_patch(tree, runner, patch, series)
         finally:
-            trees.put(tree)
+            places.put((tree, runner))
 
     whole = len(patches) == len(series)
     proofs: list[PatchProof] = []
-    with ThreadPoolExecutor(jobs) as pool:
+    with ExitStack() as stack:
+        for number in range(jobs):
+            root = directory / f"tree{number}"
+            root.mkdir()
+            places.put((WheelTree(root), stack.enter_context(TestRunner())))
+        pool = stack.enter_context(ThreadPoolExecutor(jobs))
         all_together = pool.submit(on_a_tree, None) if whole else None
         for proof in pool.map(on_a_tree, patches):
             assert isinstance(proof, PatchProof)
@@ -211,7 +217,12 @@ def table(
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--only", metavar="NAME", help="only patches with NAME in their file name")
+    parser.add_argument(
+        "--only",
+        metavar="NAME",
+        action="append",
+        help="only patches with NAME in their file name; may be repeated",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
         "--tvm-source", metavar="DIR", type=Path, help="a checkout of apache/tvm to try as well"
@@ -238,9 +249,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         misplaced = [p.name for p in series if p.fields["Applies-To"] != (target,)]
         if misplaced:
             raise PatchError(f"made for another tree than the {target}: {', '.join(misplaced)}")
-        patches = [patch for patch in series if options.only is None or options.only in patch.name]
-        if not patches:
-            parser.error(f"no patch has {options.only} in its name")
+        asked = options.only or [""]
+        patches = [p for p in series if any(name in p.name for name in asked)]
+        for name in asked:
+            if not any(name in patch.name for patch in series):
+                parser.error(f"no patch has {name} in its name")
         if options.tvm_source is not None and not (options.tvm_source / "python" / "tvm").is_dir():
             parser.error(f"not a checkout of apache/tvm: {options.tvm_source}")
         with tempfile.TemporaryDirectory(prefix="tvm-patches-") as directory:

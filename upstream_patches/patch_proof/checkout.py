@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patch_proof.patch_file import Patch
-from patch_proof.test_run import Outcomes, run_tests
+from patch_proof.test_run import Outcomes, TestRunner
 from patch_proof.wheel_tree import TreeError, WheelTree
 
 # Upstream's own tests of what the patches touch.
@@ -57,13 +57,14 @@ def prove_checkout(source: Path, series: tuple[Patch, ...], directory: Path) -> 
         for name in files:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source / name, root / name)
-        outcomes = run_tests(root, tree.python, files, timeout=_TIMEOUT)
+        outcomes = runner.run(root, tree.python, files, timeout=_TIMEOUT)
         if outcomes.crashed or not outcomes.passed:
             raise TreeError(f"upstream's tests cannot be run:\n{outcomes.output}")
         return outcomes
 
-    before = run([])
-    after = run([patch.path for patch in series])
+    with TestRunner() as runner:
+        before = run([])
+        after = run([patch.path for patch in series])
     expected = {name for patch in series for name in patch.fields.get("Changes-Expected", ())}
     broken = sorted(
         name for name in before.passed - after.passed if name.partition("[")[0] not in expected

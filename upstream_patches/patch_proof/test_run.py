@@ -1,7 +1,12 @@
-"""Runs test files against a tree in one fresh process and reads every test's outcome."""
+"""Runs test files against a tree, each time in a process of its own, and reads every outcome.
+
+Importing torch and pytest takes longer than most of the tests, and neither depends on the tree. So
+a server imports them once, and forks for every run a process that then imports tvm from the tree.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,12 +14,48 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 
-# Fails rather than test the installed package by mistake.
-_PROGRAM = """
-import sys, pytest, tvm
-assert tvm.__file__.startswith(sys.argv[1]), f"tested {tvm.__file__}"
-sys.exit(pytest.main(sys.argv[2:]))
+# The child fails rather than test the installed package by mistake.
+_SERVER = """
+import json, os, sys, time, traceback
+import numpy, pytest, torch, torch.export, torch.fx, torch._dynamo, torch._decomp
+assert "tvm" not in sys.modules
+
+def run(job):
+    os.chdir(job["root"])
+    output = os.open(job["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    os.environ["PYTHONPATH"] = job["python"]
+    sys.path.insert(0, job["python"])
+    import tvm
+    assert tvm.__file__.startswith(job["python"]), f"tested {tvm.__file__}"
+    return int(pytest.main(job["arguments"]))
+
+for line in sys.stdin:
+    job = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        code = 3
+        try:
+            os.setsid()
+            code = run(job)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    deadline = time.monotonic() + job["timeout"]
+    ended, status = os.waitpid(child, os.WNOHANG)
+    while not ended and time.monotonic() < deadline:
+        time.sleep(0.05)
+        ended, status = os.waitpid(child, os.WNOHANG)
+    if not ended:
+        os.killpg(child, 9)
+        os.waitpid(child, 0)
+    print("ended" if ended else "stopped", flush=True)
 """
 
 
@@ -34,36 +75,72 @@ class Outcomes:
 
 def environment(python: Path) -> dict[str, str]:
     """The environment of a process that imports tvm from the folder `python`."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTEST_ADDOPTS")}
-    return kept | {"PYTHONPATH": str(python), "OMP_NUM_THREADS": "1", "TVM_NUM_THREADS": "1"}
+    return _base_environment() | {"PYTHONPATH": str(python)}
 
 
-def run_tests(root: Path, python: Path, files: Sequence[str], *, timeout: float) -> Outcomes:
-    """Run the test files of `root` with tvm from `python`, for at most `timeout` seconds."""
-    report = root / ".git" / "junit.xml"
-    report.unlink(missing_ok=True)
-    options = ["-q", "--tb=short", "--show-capture=no", "-W", "ignore", "-p", "no:cacheprovider"]
-    options += [
-        "--continue-on-collection-errors",
-        "-c",
-        os.devnull,
-        "--rootdir",
-        str(root),
-        f"--junitxml={report}",
-    ]
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", _PROGRAM, str(python), *options, *files],
-            cwd=root,
-            env=environment(python),
-            capture_output=True,
+def _base_environment() -> dict[str, str]:
+    dropped = ("PYTHONHOME", "PYTHONPATH", "PYTEST_ADDOPTS")
+    kept = {key: value for key, value in os.environ.items() if key not in dropped}
+    return kept | {"OMP_NUM_THREADS": "1", "TVM_NUM_THREADS": "1"}
+
+
+class TestRunner:
+    """A server of test runs, one at a time; a context manager, at whose end the server ends."""
+
+    __test__ = False  # not a class of tests, whatever pytest reads from its name
+
+    def __init__(self) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, "-c", _SERVER],
+            env=_base_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             text=True,
-            check=False,
-            timeout=timeout,
         )
-        output = (done.stdout + done.stderr)[-6000:]
-    except subprocess.TimeoutExpired:
-        output = f"stopped after {timeout:.0f} s"
+
+    def __enter__(self) -> TestRunner:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._server.stdin is not None
+        self._server.stdin.close()
+        self._server.wait()
+
+    def run(self, root: Path, python: Path, files: Sequence[str], *, timeout: float) -> Outcomes:
+        """Run the test files of `root` with tvm from `python`, for at most `timeout` seconds."""
+        report, said = root / ".git" / "junit.xml", root / ".git" / "pytest.txt"
+        report.unlink(missing_ok=True)
+        options = ["-q", "--tb=short", "--show-capture=no", "-W", "ignore"]
+        options += ["-p", "no:cacheprovider", "--continue-on-collection-errors"]
+        options += ["-c", os.devnull, "--rootdir", str(root), f"--junitxml={report}"]
+        job = {
+            "root": str(root),
+            "python": str(python),
+            "output": str(said),
+            "arguments": [*options, *files],
+            "timeout": timeout,
+        }
+        assert self._server.stdin is not None and self._server.stdout is not None
+        self._server.stdin.write(json.dumps(job) + "\n")
+        self._server.stdin.flush()
+        answer = self._server.stdout.readline().strip()
+        output = said.read_text(encoding="utf-8", errors="replace")[-6000:]
+        if not answer:
+            raise RuntimeError(f"the process that runs the tests has ended:\n{output}")
+        if answer == "stopped":
+            return Outcomes(
+                frozenset(), frozenset(), True, f"{output}\nstopped after {timeout:.0f} s"
+            )
+        return read_report(report, output)
+
+
+def read_report(report: Path, output: str) -> Outcomes:
+    """The outcomes in a JUnit file, which a run that crashed has not written."""
     if not report.is_file():
         return Outcomes(frozenset(), frozenset(), True, output)
     passed, failed = set(), set()
