@@ -83,6 +83,10 @@ def _attends_otherwise(node: Any) -> bool:
     return masked or scaled or shared or _value(node.args[0]).dim() not in (2, 4)
 
 
+def _infinite_or_symbolic(number: Any) -> bool:
+    return hasattr(number, "meta") or number in (math.inf, -math.inf)
+
+
 def _not_float32(node: Any) -> bool:
     return str(_value(node).dtype) != "torch.float32"
 
@@ -96,7 +100,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "rnn_tanh.input": lambda node: True,
     "eye.default": lambda node: "dtype" not in node.kwargs,
     "eye.m": lambda node: "dtype" not in node.kwargs,
-    "masked_fill.Scalar": lambda node: node.args[2] in (math.inf, -math.inf),
+    "masked_fill.Scalar": lambda node: _infinite_or_symbolic(node.args[2]),
     "linear.default": _not_float32,
     "scaled_dot_product_attention.default": _attends_otherwise,
     "roll.default": _symbolic,

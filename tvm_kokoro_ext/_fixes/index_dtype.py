@@ -23,6 +23,11 @@ def with_index(importer: Any, node: Any, previous: Any) -> Any:
 
 
 @needs_previous
+def argsort(importer: Any, node: Any, previous: Any) -> Any:
+    return _emit.astype(importer, previous(node), "int64")
+
+
+@needs_previous
 def mean(importer: Any, node: Any, previous: Any) -> Any:
     x = importer.retrieve_args(node)[0]
     dtype = _emit.result_dtype(importer, node)
@@ -43,13 +48,15 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="index_dtype",
-    what="sort's and topk's indices are int32; mean of integers ignores dtype",
-    op="aten.sort, aten.topk, aten.mean",
+    what="indices of sort, argsort and topk are int32; mean of integers ignores dtype",
+    op="aten.sort, aten.argsort, aten.topk, aten.mean",
     affected="<0.27",
     converters={
         "sort.default": with_index,
         "sort.stable": with_index,
         "topk.default": with_index,
+        "argsort.default": argsort,
+        "argsort.stable": argsort,
         "mean.dim": mean,
         "mean.default": mean,
     },

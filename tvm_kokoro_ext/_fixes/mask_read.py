@@ -22,15 +22,15 @@ def index(importer: Any, node: Any, previous: Any) -> Any:
             "Index with mask.nonzero() first, or write the selection with torch.where",
         )
     axis, mask = given[0]
-    places = _places(importer, node, mask)
+    chosen = places(importer, node, mask)
     shape = _compat.shape_of(x)
     covered = _compat.rank_of(mask)
     merged = [*shape[:axis], _emit.extent(shape[axis : axis + covered]), *shape[axis + covered :]]
     flat = _emit.emit(importer, relax.op.reshape(x, merged)) if covered != 1 else x
-    return _emit.emit(importer, relax.op.take(flat, places, axis=axis))
+    return _emit.emit(importer, relax.op.take(flat, chosen, axis=axis))
 
 
-def _places(importer: Any, node: Any, mask: Any) -> Any:
+def places(importer: Any, node: Any, mask: Any) -> Any:
     """Flat positions of the mask's true elements, [k] with a k of its own."""
     flat = _indexing.flatten(importer, _emit.astype(importer, mask, "bool"))
     found = _emit.emit(importer, relax.op.nonzero(flat))

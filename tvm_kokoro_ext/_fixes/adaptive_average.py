@@ -1,0 +1,109 @@
+"""Adaptive average pooling of symbolic sizes, and in 0.25 of constant sizes that do not divide.
+
+Until 0.26 a window whose extent the program decides, beside one of a constant extent, is summed
+over its last row only; no version takes a symbolic output size; 0.25 lets overlapping windows of
+constant sizes read outside the tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import te, tirx
+from tvm_kokoro_ext._fix import Converter, Fix, needs_previous
+
+
+def pool(importer: Any, node: Any, previous: Any) -> Any:
+    """Symbolic sizes; an output of one element is a mean, which stock gets right."""
+    x, inputs, outputs = _sizes(importer, node)
+    constant = all(_compat.as_int(m) is not None for m in (*inputs, *outputs))
+    if constant or all(_compat.as_int(m) == 1 for m in outputs):
+        return previous(node)
+    return _average(importer, x, inputs, outputs)
+
+
+def pool_constant(importer: Any, node: Any, previous: Any) -> Any:
+    """Constant sizes where windows overlap: 0.25 reads outside the tensor."""
+    x, inputs, outputs = _sizes(importer, node)
+    constant = all(_compat.as_int(m) is not None for m in (*inputs, *outputs))
+    if not constant or all(n % m == 0 for n, m in zip(inputs, outputs, strict=True)):
+        return previous(node)
+    return _average(importer, x, inputs, outputs)
+
+
+def _sizes(importer: Any, node: Any) -> tuple[Any, list[Any], list[Any]]:
+    """The tensor, and of its pooled axes the input and the output sizes."""
+    x, size = _emit.arguments(importer, node, "self", "output_size")
+    rank = int(node.target.__name__.split("avg_pool")[1][0])
+    inputs = _compat.shape_of(x)[-rank:]
+    given = list(size) if isinstance(size, list | tuple) else [size] * rank
+    outputs = [_compat.prim(n if m is None else m) for m, n in zip(given, inputs, strict=True)]
+    return x, inputs, outputs
+
+
+def _average(importer: Any, x: Any, inputs: list[Any], outputs: list[Any]) -> Any:
+    """Window i of an axis of n elements and m windows: floor(i·n/m) to ceil((i+1)·n/m)."""
+    shape = _compat.shape_of(x)
+    lead = len(shape) - len(inputs)
+
+    def compute(data: Any, out: Any) -> Any:
+        dims = list(zip(data.shape[lead:], out[lead:], strict=True))
+        steps = [te.reduce_axis((0, _widest(n, m)), name=f"k{a}") for a, (n, m) in enumerate(dims)]
+        zero = tirx.const(0.0, str(data.dtype))
+
+        def total(*at: Any) -> Any:
+            bounds = [_window(i, n, m) for i, (n, m) in zip(at[lead:], dims, strict=True)]
+            places = [start + k for (start, _), k in zip(bounds, steps, strict=True)]
+            inside = [p < end for p, (_, end) in zip(places, bounds, strict=True)]
+            kept = [tirx.min(p, n - 1) for p, (n, _) in zip(places, dims, strict=True)]
+            value = tirx.if_then_else(tirx.all(*inside), data(*at[:lead], *kept), zero)
+            return te.sum(value, axis=steps)
+
+        def mean(*at: Any) -> Any:
+            count: Any = 1
+            for i, (n, m) in zip(at[lead:], dims, strict=True):
+                start, end = _window(i, n, m)
+                count = count * (end - start)
+            return sums(*at) / tirx.Cast(str(data.dtype), count)
+
+        sums = te.compute(tuple(out), total, name="window_sum")
+        return te.compute(tuple(out), mean, name="adaptive_average")
+
+    out = [*shape[:lead], *outputs]
+    return _emit.emit_te(importer, compute, x, out, hint="adaptive_average")
+
+
+def _window(i: Any, n: Any, m: Any) -> tuple[Any, Any]:
+    return tirx.floordiv(i * n, m), tirx.floordiv((i + 1) * n + m - 1, m)
+
+
+def _widest(n: Any, m: Any) -> Any:
+    """No window is longer."""
+    return tirx.floordiv(n + m - 1, m) + 1
+
+
+def _converters(converter: Converter) -> dict[str, Converter]:
+    return {
+        f"{prefix}adaptive_avg_pool{rank}d.default": needs_previous(converter)
+        for prefix in ("", "_")
+        for rank in (1, 2, 3)
+    }
+
+
+FIX = Fix(
+    id="adaptive_average",
+    what="adaptive average pooling of symbolic sizes: sums too little (<0.27), or fails",
+    op="aten.adaptive_avg_pool1d, aten.adaptive_avg_pool2d, aten.adaptive_avg_pool3d",
+    affected="",
+    converters=_converters(pool),
+    probe=_probe.always,
+)
+CONSTANT = Fix(
+    id="adaptive_average_constant",
+    what="adaptive average pooling whose windows overlap reads outside the tensor",
+    op="aten.adaptive_avg_pool1d, aten.adaptive_avg_pool2d, aten.adaptive_avg_pool3d",
+    affected="<0.26",
+    converters=_converters(pool_constant),
+    probe=_probe.always,
+)

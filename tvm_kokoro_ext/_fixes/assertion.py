@@ -1,0 +1,27 @@
+"""Assertions about values, which torch's decompositions (one_hot) leave in a program.
+
+TVM knows them from 0.27 on. Before, they are left out, as every version leaves out
+`_assert_scalar`: the compiled program computes, and does not check what it is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _probe
+from tvm_kokoro_ext._fix import Fix
+
+
+def assert_async(importer: Any, node: Any, previous: Any) -> Any:
+    """The condition itself, which nothing reads."""
+    return importer.retrieve_args(node)[0]
+
+
+FIX = Fix(
+    id="assert_async",
+    what="a program with an assertion about values is refused (one_hot)",
+    op="aten._assert_async",
+    affected="<0.27",
+    converters={"_assert_async.msg": assert_async, "_assert_async.default": assert_async},
+    probe=_probe.lacks("_assert_async.msg"),
+)

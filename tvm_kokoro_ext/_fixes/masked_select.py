@@ -1,0 +1,36 @@
+"""masked_select: 0.25 imports it with a length that later stages do not know, and cannot build."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _emit, _probe
+from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes import _elementwise, _indexing, mask_read
+
+
+def masked_select(importer: Any, node: Any, previous: Any) -> Any:
+    """The elements where the mask, broadcast with the tensor, is true."""
+    x, mask = importer.retrieve_args(node)[:2]
+    shape = _elementwise.broadcast(x, mask)
+    x, mask = (_emit.emit(importer, relax.op.broadcast_to(t, shape)) for t in (x, mask))
+    places = mask_read.places(importer, node, mask)
+    return _emit.emit(importer, relax.op.take(_indexing.flatten(importer, x), places, axis=0))
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x, mask = _probe.Input((4,)), _probe.Input((4,), "bool")
+    made = _probe.convert("masked_select.default", x, mask, out=((4,), "float32"))
+    return made.shape is None
+
+
+FIX = Fix(
+    id="masked_select",
+    what="a program with masked_select imports, and does not build",
+    op="aten.masked_select",
+    affected="<0.26",
+    converters={"masked_select.default": masked_select},
+    probe=_still_wrong,
+)
