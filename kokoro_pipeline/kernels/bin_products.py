@@ -60,6 +60,26 @@ class Bins:
         return self.count * self.kind.parts
 
 
+def _chunk(lanes: int, in_channels: int) -> int:
+    """Terms that are summed before they are added up, for the reason given in `direct`."""
+    most = min(in_channels, CHUNK)
+    return max(n for n in range(lanes, most + 1, lanes) if in_channels % n == 0)
+
+
+def padded_channels(lanes: int, channels: int) -> int:
+    """The fewest input channels from `channels` that divide into chunks of whole vectors, none of
+    them so short that adding it up costs as much as the chunk."""
+    padded = -(-channels // lanes) * lanes
+    while _chunk(lanes, padded) < min(padded, CHUNK // 2):
+        padded += lanes
+    return padded
+
+
+def panel_width(target: VectorTarget, out_channels: int) -> int:
+    """Output channels must be a multiple of these."""
+    return target.tile(out_channels).vectors * target.lanes
+
+
 @dataclass(frozen=True)
 class BinProducts:
     """The products of all `bins` for CI input and CO output channels."""
@@ -70,7 +90,7 @@ class BinProducts:
     bins: Sequence[Bins]
 
     def __post_init__(self) -> None:
-        width = self.tile(Kind.REAL).vectors * self.target.lanes
+        width = panel_width(self.target, self.out_channels)
         if self.out_channels % width:
             raise InputError(
                 f"{self.out_channels} output channels divide into no panels of {width}"
@@ -162,9 +182,7 @@ class BinProducts:
         target, CI = self.target, self.in_channels
         shape, multiply = self.tile(kind), _MULTIPLY[kind]
         width = shape.vectors * target.lanes
-        # Sums of few terms are added up, for the reason given in `direct`.
-        V = target.lanes
-        part = max(n for n in range(V, min(CI, CHUNK) + 1, V) if CI % n == 0)
+        part = _chunk(target.lanes, CI)
         with (
             T.serial(i64(0), i64(self.out_channels // width)) as panel,
             T.serial(i64(0), i64(CI // part)) as chunk,

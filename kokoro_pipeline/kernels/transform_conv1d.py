@@ -29,7 +29,7 @@ import numpy as np
 from tvm import tirx
 
 from ..errors import InputError
-from .bin_products import BinProducts, Bins
+from .bin_products import BinProducts, Bins, padded_channels
 from .lanes import Lanes
 from .producer import NOTHING, Producer
 from .vector import (
@@ -46,6 +46,7 @@ from .vector import (
     maximum,
     minimum,
     mod,
+    zero_range,
 )
 
 SCRATCH_BYTES = 640 * 1024
@@ -108,12 +109,11 @@ class SameConv1d:
 
     def check(self, target: VectorTarget) -> None:
         """Raise InputError for what no transformed convolution does."""
-        for channels in (self.in_channels, self.out_channels):
-            if channels < 1 or channels % target.lanes:
-                raise InputError(
-                    f"{self}: channels must divide into vectors of {target.lanes}; "
-                    "use the direct convolution"
-                )
+        if self.in_channels < 1 or self.out_channels < 1 or self.out_channels % target.lanes:
+            raise InputError(
+                f"{self}: output channels must divide into vectors of {target.lanes}; "
+                "use the direct convolution"
+            )
         if self.taps < 1 or self.taps % 2 == 0:
             raise InputError(f"{self}: an even number of taps has no centre row")
 
@@ -122,10 +122,12 @@ def pack_transformed(
     target: VectorTarget, transform: Transform, weight: np.ndarray, bias: np.ndarray | None
 ) -> np.ndarray:
     """weight [CO, CI, K], bias [CO] -> float32 [CO + parts * CI * CO]: the bias, then the matrices
-    as `BinProducts` wants them."""
+    as `BinProducts` wants them, CI padded with zeros to `padded_channels`."""
     out_channels, in_channels, _ = weight.shape
-    products = BinProducts(target, in_channels, out_channels, transform.bins)
-    matrices = products.pack(transform.weights(np.asarray(weight, np.float64)))
+    padded = padded_channels(target.lanes, in_channels)
+    products = BinProducts(target, padded, out_channels, transform.bins)
+    matrices = transform.weights(np.asarray(weight, np.float64))
+    matrices = products.pack(np.pad(matrices, ((0, 0), (0, 0), (0, padded - in_channels))))
     shift = np.zeros(out_channels, np.float32) if bias is None else bias.astype(np.float32)
     return np.concatenate([shift, matrices])
 
@@ -148,11 +150,13 @@ def transformed_conv1d(
     conv.producer.check(target, conv.in_channels)
     CI, CO, V = conv.in_channels, conv.out_channels, target.lanes
     N, M = transform.window, transform.outputs
-    products = BinProducts(target, CI, CO, transform.bins)
-    slot = max(CI, CO) + LINE
+    padded = padded_channels(V, CI)
+    products = BinProducts(target, padded, CO, transform.bins)
+    slot = max(padded, CO) + LINE
     of_tile = products.slots * slot + LINE
     tiles = _block_tiles(products, of_tile)
-    together = max(n for n in range(1, max(COLUMNS // V, 1) + 1) if CI // V % n == 0)
+    together = max(n for n in range(1, max(COLUMNS // V, 1) + 1) if padded // V % n == 0)
+    columns = V * together
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
 
     def body(x: Buffer, *rest: Buffer) -> None:
@@ -186,27 +190,13 @@ def transformed_conv1d(
             head = bind(minimum(maximum(i64(0) - start, 0), rows))
             tail = bind(maximum(minimum(length - start, rows), head))
             capacity = (per_block * M + (N - M)) * dilation + phases
-            window = T.alloc_buffer((capacity * (V * together),), "float32")
+            window = T.alloc_buffer((capacity * columns,), "float32")
             zero = target.splat(0.0)
             x_base = bind((b * length + start) * CI)
-            with T.serial(i64(0), i64(CI // (V * together))) as columns:
-                c_first = bind(columns * (V * together))
-                vectors_read = [bind(c_first + v * V) for v in range(together)]
-                produce = [prepared.at(Lanes(target), c) for c in vectors_read]
-                starts = [bind(rows * (v * V)) for v in range(together)]
+            starts = [bind(rows * (v * V)) for v in range(together)]
 
-                def fill(t: Expr, make: Callable[[int], Expr]) -> None:
-                    for v in range(together):
-                        target.store(window, starts[v] + t * V, make(v))
-
-                with T.serial(i64(0), head) as t:
-                    fill(t, lambda _: zero)
-                with T.serial(i64(0), tail - head) as i:
-                    t = bind(head + i)
-                    at = bind(x_base + t * CI)
-                    fill(t, lambda v: produce[v](target.load(x, at + vectors_read[v])))
-                with T.serial(i64(0), rows - tail) as i:
-                    fill(tail + i, lambda _: zero)
+            def transform_window(c_first: Expr) -> None:
+                """The numbers of the channels from c_first on, whose rows the window holds."""
                 with (
                     T.serial(i64(0), i64(together)) as v,
                     T.serial(i64(0), n_groups) as q,
@@ -221,6 +211,36 @@ def transformed_conv1d(
                         lambda n: target.hold(target.load(window, row + spacing * n)),
                         lambda number, value: target.store(scratch, to + number * slot, value),
                     )
+
+            with T.serial(i64(0), i64(CI // columns)) as column:
+                c_first = bind(column * columns)
+                vectors_read = [bind(c_first + v * V) for v in range(together)]
+                produce = [prepared.at(Lanes(target), c) for c in vectors_read]
+
+                def fill(t: Expr, make: Callable[[int], Expr]) -> None:
+                    for v in range(together):
+                        target.store(window, starts[v] + t * V, make(v))
+
+                with T.serial(i64(0), head) as t:
+                    fill(t, lambda _: zero)
+                with T.serial(i64(0), tail - head) as i:
+                    t = bind(head + i)
+                    at = bind(x_base + t * CI)
+                    fill(t, lambda v: produce[v](target.load(x, at + vectors_read[v])))
+                with T.serial(i64(0), rows - tail) as i:
+                    fill(tail + i, lambda _: zero)
+                transform_window(c_first)
+            # The channels left, one by one, and zeros after them.
+            for edge in range(CI // columns * columns, padded, columns):
+                zero_range(target, window, i64(0), bind(rows * columns))
+                for c in range(edge, min(CI, edge + columns)):
+                    vector, lane = divmod(c - edge, V)
+                    produce_one = prepared.at(Lanes(None), i64(c))
+                    with T.serial(i64(0), tail - head) as i:
+                        t = bind(head + i)
+                        value = produce_one(x[x_base + t * CI + c])
+                        T.buffer_store(window, value, [starts[vector] + t * V + lane])
+                transform_window(i64(edge))
 
             # 2. Products of all bins.
             products.emit(scratch, of_tile, slot, u, CO, used)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tvm import relax, tirx
 
+from ..kernels.bin_products import padded_channels, panel_width
 from ..kernels.conv1d import Conv1d, conv1d, pack_conv1d
 from ..kernels.fft_conv1d import fft_conv1d, pack_fft_conv1d
 from ..kernels.producer import Activation, Producer
@@ -38,6 +39,10 @@ _FFT = _Algorithm("fft_conv1d", fft_conv1d, pack_fft_conv1d)
 
 # By taps. Fewer than these multiply too little to pay for a transform, more do not occur.
 _ALGORITHMS: Mapping[int, _Algorithm] = {3: _WINOGRAD, 7: _FFT, 11: _FFT}
+
+
+# Input channels are padded with zeros to whole vectors; more than these would eat what is saved.
+MOST_PADDING = 1.1
 
 
 @dataclass(frozen=True)
@@ -127,8 +132,10 @@ def _algorithm(target: VectorTarget, conv: Conv1d) -> _Algorithm | None:
     """The transform that multiplies least for a convolution, if one fits."""
     reach = conv.dilation * (conv.taps // 2)
     same = conv.stride == 1 and (conv.pad_left, conv.pad_right) == (reach, reach)
-    whole = conv.in_channels == conv.out_channels and conv.in_channels % target.lanes == 0
-    return _ALGORITHMS.get(conv.taps) if same and whole else None
+    padded = padded_channels(target.lanes, conv.in_channels)
+    few_zeros = padded <= MOST_PADDING * conv.in_channels
+    whole = conv.out_channels % panel_width(target, conv.out_channels) == 0
+    return _ALGORITHMS.get(conv.taps) if same and whole and few_zeros else None
 
 
 def _fused_direct(

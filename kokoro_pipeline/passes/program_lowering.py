@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import tvm
-import tvm_ffi
 from tvm import relax, s_tir, tirx
 
 from ..compiler.parameters import PARAMETER_NAMES, ParameterTable
@@ -37,6 +36,17 @@ def _is_shape(expression: relax.Expr, shape: list[int]) -> bool:
     extents = list(expression.ty.shape)
     constant = all(isinstance(extent, tirx.IntImm) for extent in extents)
     return constant and [int(extent) for extent in extents] == shape
+
+
+def _same_tensor_type(one: relax.TensorType, other: relax.TensorType) -> bool:
+    """Whether two tensors have equal dtypes and shapes; `1 + 2 * t` equals `t * 2 + 1`."""
+    if str(one.dtype) != str(other.dtype) or one.ndim != other.ndim:
+        return False
+    if one.shape is None or other.shape is None:
+        return False
+    analyzer = tvm.sym.Analyzer()
+    extents = zip(one.shape, other.shape, strict=True)
+    return all(analyzer.can_prove_equal(a, b) for a, b in extents)
 
 
 class KernelLibrary:
@@ -240,7 +250,7 @@ class ProgramLowering:
         if residual and added is not None:
             user, term = added
             known = isinstance(term, relax.Var) and term in self._values
-            if known and tvm_ffi.structural_equal(term.ty, product.ty):
+            if known and _same_tensor_type(term.ty, product.ty):
                 end, other = user, self._values[term]
         return Epilogue(end, bias, other)
 

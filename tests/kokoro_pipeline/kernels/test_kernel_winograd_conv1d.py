@@ -22,6 +22,13 @@ CASES = {
     "resblock, first": (SameConv1d(128, 128, 3, SNAKE), 6, 2e-5, 2.5e-6),
     "resblock, second": (SameConv1d(128, 128, 3, SNAKE, residual=True), 4, 8e-6, 1e-6),
     "pre-net": (SameConv1d(256, 64, 3, Producer(True, Activation.LEAKY_RELU, 0.2)), 4, 8e-6, 1e-6),
+    "input channels are padded": (
+        SameConv1d(90, 64, 3, Producer(True, Activation.LEAKY_RELU, 0.2), residual=True),
+        6,
+        2e-5,
+        2.5e-6,
+    ),
+    "padded by more than a vector": (SameConv1d(514, 64, 3), 2, 5e-6, 7e-7),
     "plain, five taps": (SameConv1d(64, 128, 5), 4, 3e-5, 4e-6),
     "many channels": (SameConv1d(768, 64, 3), None, 5e-6, 7e-7),
     "two outputs": (SameConv1d(64, 64, 3), 2, 3e-6, 5e-7),
@@ -69,7 +76,7 @@ def test_the_number_of_threads_cannot_show(compiled, kernel_target, vary_threads
 def test_what_cannot_be_done_is_refused():
     vectors = VectorTarget(16, 32)
     with pytest.raises(InputError, match="vectors"):
-        winograd_conv1d(vectors, SameConv1d(22, 128, 3))
+        winograd_conv1d(vectors, SameConv1d(128, 22, 3))
     with pytest.raises(InputError, match="points are known"):
         winograd_conv1d(vectors, SameConv1d(128, 128, 3), 5)
     with pytest.raises(InputError, match="points are known"):

@@ -197,6 +197,37 @@ def test_channels_that_are_no_whole_vectors_take_the_direct_kernel(as_module, co
     np.testing.assert_allclose(program(x.numpy()), module(x).numpy(), atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("channels", "kernel"), [(90, "winograd"), (36, "conv1d_")], ids=["few", "many"]
+)
+def test_input_channels_are_padded_where_few_are_missing(
+    channels, kernel, as_module, compile_program
+):
+    module = as_module(
+        lambda m, x: same(m.w, functional.leaky_relu(x, 0.1)), w=0.1 * seeded(64, channels, 3)
+    )
+    x = seeded(1, channels, 9)
+    program = compile_program(module, [x], opt=2)
+    called = program.operators("lower_to_kernels")
+    assert any(operator.startswith(kernel) for operator in called), called
+    np.testing.assert_allclose(program(x.numpy()), module(x).numpy(), atol=2e-5)
+
+
+def test_a_residual_of_the_same_shape_said_otherwise_is_taken_along(as_module, compile_program):
+    """A column before L columns gives 1 + L, as torch counts them."""
+
+    def function(m: Any, x: torch.Tensor) -> torch.Tensor:
+        longer = torch.cat([x[:, :, 1, None], x], dim=2)
+        return same(m.w3, longer, m.b) + longer
+
+    module = as_module(function, **PARAMETERS)
+    x = seeded(1, C, 9)
+    program = compile_program(module, [x], ({2: Dim("L", min=2, max=4096)},), opt=2)
+    called = program.operators("lower_to_kernels")
+    assert any("_residual" in operator for operator in called), called
+    np.testing.assert_allclose(program(x.numpy()), module(x).numpy(), atol=2e-5)
+
+
 @pytest.mark.parametrize("channels", [22, 1])
 def test_norm_and_snake_over_channels_that_are_no_whole_vectors(
     channels, as_module, compile_program
