@@ -173,12 +173,11 @@ def pack_fft_conv1d(
 
 
 def fft_conv1d(target: VectorTarget, conv: SameConv1d) -> tirx.PrimFunc:
-    """(x, *producer's arguments, u[, residual], dilation) -> y.
+    """(x, *producer's arguments, u[, residual], dilation) -> y[, mean, rstd].
 
-    The dilation is an int64 from 1. All else is float32: x [B, L, CI]; what `Producer.parameters`
-    lists; u as `pack_fft_conv1d` gives it; residual, y [B, L, CO]. B and L any from 1.
-    Raises InputError where channels do not divide into vectors or taps are even or more than the
-    transform's window.
+    As `transformed_conv1d` says, u as `pack_fft_conv1d` gives it.
+    Raises InputError where output channels do not divide into vectors or taps are even or more than
+    the transform's window.
     """
     transform = fft_of(conv.in_channels, conv.out_channels, conv.taps)
     return transformed_conv1d(target, conv, transform)

@@ -4,14 +4,21 @@ Rows are taken in chunks of `CHUNK`, in parallel. A chunk is read twice from the
 then s1 = sum (x - m) and s2 = sum (x - m)^2, which give the chunk's mean m + s1/n and its sum of
 squared deviations s2 - s1^2/n without cancellation. Chunks are then combined in their order by
 
-    mean = m_0 + sum n_i (m_i - m_0) / L,    variance = sum (S_i + n_i (m_i - mean)^2) / L
+    mean = m_0 + sum n_i d_i(m_0) / L,    d_i(c) = (m_i - c) + s1_i/n_i,
+    variance = sum (S_i + n_i d_i(mean)^2) / L - (sum n_i d_i(mean) / L)^2
 
-so that a channel of mean 1000 and deviation 1 loses nothing, and the number of threads cannot show.
+where the last term is the square of the mean's own rounding, so that a channel of mean 1000 and
+deviation 1 loses nothing, and the number of threads cannot show.
+
+A kernel that has written some rows itself, and still has them in its cache, reads them once: the
+sums are of x - p, p the mean of a few of its rows. That is within a deviation of their mean, but
+for outliers, whose own squares are then what remains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tvm import tirx
 
@@ -28,12 +35,16 @@ from .vector import (
     div,
     f32,
     i64,
+    maximum,
     minimum,
     mod,
     registers,
+    zero_range,
 )
 
 CHUNK = 64
+PIVOTS = 8  # rows whose mean comes off before squaring
+MOMENTS = ("mean", "rstd")
 VECTORS = 4  # channels summed together: enough independent sums to hide an addition's latency
 
 
@@ -44,9 +55,9 @@ def _chunk_moments(
     at: Expr,
     stride: int,
     rows: Expr,
-    store: Callable[[int, Expr, Expr], None],
+    store: Callable[[int, Expr, Expr, Expr], None],
 ) -> None:
-    """store(i, mean, sum of squared deviations) for each lanes i of rows from x[at]."""
+    """store(i, m, s1/n, sum of squared deviations) for each lanes i of rows from x[at]."""
     width = lanes.width
     inverse = bind(f32(1) / tirx.Cast("float32", rows))
     first = registers(count * width)
@@ -71,7 +82,169 @@ def _chunk_moments(
     for i, slot in enumerate(slots):
         rest = bind(lanes.load(first, slot))
         share = bind(rest * lanes.splat(inverse))
-        store(i, lanes.load(middle, slot) + share, lanes.load(second, slot) - rest * share)
+        store(i, lanes.load(middle, slot), share, lanes.load(second, slot) - rest * share)
+
+
+def statistics_name(epsilon: float | None) -> str:
+    """Part of the name of a kernel that gives statistics too: from an underscore on."""
+    return "" if epsilon is None else f"_e{epsilon:g}".replace("-", "m").replace(".", "_")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Rows of [.., L, C]: `count` runs of `width` rows, from row `first` on, their starts `spacing`
+    rows apart, without the rows from `stop` on."""
+
+    first: Expr
+    count: Expr
+    width: Expr
+    spacing: Expr
+    stop: Expr
+
+    def each(self, body: Callable[[Expr, Expr], None]) -> None:
+        """body(first row, rows) for each run; runs without a gap are one."""
+        whole = self.width == self.spacing
+        count = bind(tirx.Select(whole, i64(1), self.count))
+        width = bind(tirx.Select(whole, self.count * self.spacing, self.width))
+        with T.serial(i64(0), count) as run:
+            start = bind(self.first + run * self.spacing)
+            body(start, bind(minimum(maximum(self.stop - start, 0), width)))
+
+    def starts(self, count: int) -> list[Expr]:
+        """The first rows of `count` runs, the last one again where there are fewer; there must be
+        one."""
+        last = bind(minimum(self.count - 1, div(self.stop - 1 - self.first, self.spacing)))
+        return [bind(self.first + minimum(i64(run), last) * self.spacing) for run in range(count)]
+
+
+def runs_moments(
+    target: VectorTarget,
+    channels: int,
+    x: Buffer,
+    base: Expr,
+    runs: Runs,
+    partial: Buffer,
+    to: Expr,
+) -> None:
+    """partial[to:] = number, p [C], means less p [C], sums of squared deviations [C] of rows
+    of x[base:]; zeros if there are no rows.
+
+    `channels` divide into vectors. No other row is read: another task may not have written it yet.
+    """
+    with T.If(runs.first < runs.stop):
+        with T.Then():
+            _some_runs_moments(target, channels, x, base, runs, partial, to)
+        with T.Else():
+            zero_range(target, partial, to, to + (1 + 3 * channels))
+
+
+def _some_runs_moments(
+    target: VectorTarget,
+    channels: int,
+    x: Buffer,
+    base: Expr,
+    runs: Runs,
+    partial: Buffer,
+    to: Expr,
+) -> None:
+    C = channels
+    rows = registers(1, "int64")
+    T.buffer_store(rows, i64(0), [i64(0)])
+    runs.each(lambda _, count: T.buffer_store(rows, rows[i64(0)] + count, [i64(0)]))
+    total = bind(tirx.Cast("float32", rows[i64(0)]))
+    T.buffer_store(partial, total, [to])
+    inverse = bind(f32(1) / total)
+    pivot_rows = [bind(base + row * C) for row in runs.starts(PIVOTS)]
+
+    def moments(lanes: Lanes, count: int, c: Expr) -> None:
+        width = lanes.width
+        slots = [i64(i * width) for i in range(count)]
+        first, second = registers(count * width), registers(count * width)
+        pivots = []
+        for slot in slots:
+            lanes.store(first, slot, lanes.splat(0.0))
+            for row in pivot_rows:
+                lanes.store(first, slot, lanes.load(first, slot) + lanes.load(x, row + c + slot))
+            pivots.append(bind(lanes.load(first, slot) * lanes.splat(1.0 / PIVOTS)))
+            lanes.store(first, slot, lanes.splat(0.0))
+            lanes.store(second, slot, lanes.splat(0.0))
+
+        def add(start: Expr, length: Expr) -> None:
+            at = bind(base + start * C + c)
+            with T.serial(i64(0), length) as t:
+                for slot, pivot in zip(slots, pivots, strict=True):
+                    deviation = bind(lanes.load(x, at + t * C + slot) - pivot)
+                    lanes.store(first, slot, lanes.load(first, slot) + deviation)
+                    lanes.store(second, slot, lanes.load(second, slot) + deviation * deviation)
+
+        runs.each(add)
+        for slot, pivot in zip(slots, pivots, strict=True):
+            rest = bind(lanes.load(first, slot))
+            share = bind(rest * lanes.splat(inverse))
+            squares = lanes.load(second, slot) - rest * share
+            for part, value in enumerate((pivot, share, squares)):
+                lanes.store(partial, to + (1 + part * C) + c + slot, value)
+
+    over_channels(target, C, VECTORS, moments)
+
+
+def combine_moments(
+    target: VectorTarget,
+    channels: int,
+    partial: Buffer,
+    parts: Expr,
+    record: Callable[[Expr], Expr],
+    rows: Callable[[Expr], Expr],
+    length: Expr,
+    epsilon: float,
+    mean: Buffer,
+    rstd: Buffer,
+    to: Expr,
+) -> None:
+    """mean, rstd[to : to + C] of all `parts` parts of a sequence of `length` rows.
+
+    Part k has rows(k) rows, as float32; from partial[record(k)] on are numbers m [C], its means
+    less m [C], its sums of squared deviations [C].
+    """
+    C = channels
+
+    def combine(lanes: Lanes, count: int, c: Expr) -> None:
+        for i in range(count):
+            _combine(lanes, bind(c + i * lanes.width))
+
+    def _combine(lanes: Lanes, at: Expr) -> None:
+        inverse = bind(f32(1) / tirx.Cast("float32", length))
+        total = registers(lanes.width)
+        zero = i64(0)
+
+        def over_parts(term: Callable[[Expr, Expr], Expr]) -> Expr:
+            """sum over parts of term(index of the part's mean, rows of the part) / length."""
+            lanes.store(total, zero, lanes.splat(0.0))
+            with T.serial(i64(0), parts) as k:
+                weight = bind(lanes.splat(rows(k)))
+                part = term(bind(record(k) + at), weight)
+                lanes.store(total, zero, lanes.load(total, zero) + part)
+            return bind(lanes.load(total, zero) * lanes.splat(inverse))
+
+        origin = bind(lanes.load(partial, record(i64(0)) + at))
+
+        def distance(k: Expr, point: Expr) -> Expr:
+            return bind(bind(lanes.load(partial, k) - point) + lanes.load(partial, k + C))
+
+        offset = over_parts(lambda k, n: n * distance(k, origin))
+        centre = bind(origin + offset)
+
+        def squares(k: Expr, n: Expr) -> Expr:
+            d = distance(k, centre)
+            return lanes.load(partial, k + 2 * C) + n * d * d
+
+        rest = over_parts(lambda k, n: n * distance(k, centre))
+        variance = bind(over_parts(squares) - rest * rest)
+        lanes.store(mean, to + at, centre)
+        root = tirx.sqrt(variance + lanes.splat(epsilon))
+        lanes.store(rstd, to + at, lanes.splat(1.0) / root)
+
+    over_channels(target, C, VECTORS, combine)
 
 
 def channel_statistics(target: VectorTarget, channels: int, epsilon: float) -> tirx.PrimFunc:
@@ -84,62 +257,44 @@ def channel_statistics(target: VectorTarget, channels: int, epsilon: float) -> t
 
     def body(x: Buffer, mean: Buffer, rstd: Buffer) -> None:
         chunks = bind(ceil_div(length, CHUNK))
-        # For each chunk: C means, then C sums of squared deviations.
-        partial = T.alloc_buffer((batch * ceil_div(length, CHUNK) * (2 * C),), "float32")
+        # For each chunk what `combine_moments` wants.
+        partial = T.alloc_buffer((batch * ceil_div(length, CHUNK) * (3 * C),), "float32")
         with T.parallel(i64(0), batch * chunks) as task:
             first = bind(mod(task, chunks) * CHUNK)
             rows = bind(minimum(length - first, CHUNK))
             start = bind((div(task, chunks) * length + first) * C)
 
             def moments(lanes: Lanes, count: int, c: Expr) -> None:
-                def store(i: int, chunk_mean: Expr, squares: Expr) -> None:
-                    to = bind(task * (2 * C) + c + i * lanes.width)
-                    lanes.store(partial, to, chunk_mean)
-                    lanes.store(partial, to + C, squares)
+                def store(i: int, *parts: Expr) -> None:
+                    to = bind(task * (3 * C) + c + i * lanes.width)
+                    for part, value in enumerate(parts):
+                        lanes.store(partial, to + part * C, value)
 
                 _chunk_moments(lanes, count, x, start + c, C, rows, store)
 
             over_channels(target, C, VECTORS, moments)
 
+        def chunk_rows(k: Expr) -> Expr:
+            return tirx.Cast("float32", minimum(length - k * CHUNK, CHUNK))
+
         with T.serial(i64(0), batch) as b:
-
-            def combine(lanes: Lanes, count: int, c: Expr) -> None:
-                for i in range(count):
-                    at = bind(c + i * lanes.width)
-                    _combine(lanes, at, bind(b * chunks * (2 * C) + at), bind(b * C + at))
-
-            def _combine(lanes: Lanes, at: Expr, start: Expr, to: Expr) -> None:
-                inverse = bind(f32(1) / tirx.Cast("float32", length))
-                total = registers(lanes.width)
-                zero = i64(0)
-
-                def over_chunks(term: Callable[[Expr, Expr], Expr]) -> Expr:
-                    """sum over chunks of term(index of the chunk's mean, rows of the chunk)."""
-                    lanes.store(total, zero, lanes.splat(0.0))
-                    with T.serial(i64(0), chunks) as k:
-                        rows = minimum(length - k * CHUNK, CHUNK)
-                        weight = bind(lanes.splat(tirx.Cast("float32", rows)))
-                        part = term(bind(start + k * (2 * C)), weight)
-                        lanes.store(total, zero, lanes.load(total, zero) + part)
-                    return bind(lanes.load(total, zero) * lanes.splat(inverse))
-
-                origin = bind(lanes.load(partial, start))
-                offset = over_chunks(lambda k, n: n * (lanes.load(partial, k) - origin))
-                centre = bind(origin + offset)
-
-                def squares(k: Expr, n: Expr) -> Expr:
-                    distance = bind(lanes.load(partial, k) - centre)
-                    return lanes.load(partial, k + C) + n * distance * distance
-
-                variance = over_chunks(squares)
-                lanes.store(mean, to, centre)
-                root = tirx.sqrt(variance + lanes.splat(epsilon))
-                lanes.store(rstd, to, lanes.splat(1.0) / root)
-
-            over_channels(target, C, VECTORS, combine)
+            start = bind(b * chunks * (3 * C))
+            combine_moments(
+                target,
+                C,
+                partial,
+                chunks,
+                lambda k: start + k * (3 * C),
+                chunk_rows,
+                length,
+                epsilon,
+                mean,
+                rstd,
+                bind(b * C),
+            )
 
     return build_kernel(
-        f"channel_statistics_c{C}_e{epsilon:g}_v{target.lanes}".replace("-", "m").replace(".", "_"),
+        f"channel_statistics_c{C}{statistics_name(epsilon)}_v{target.lanes}",
         [
             Parameter("x", (batch, length, C)),
             Parameter("mean", (batch, C)),

@@ -32,6 +32,7 @@ from ..errors import InputError
 from .bin_products import BinProducts, Bins, padded_channels
 from .lanes import Lanes
 from .producer import NOTHING, Producer
+from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
 from .vector import (
     Buffer,
     Expr,
@@ -99,13 +100,18 @@ class Transform(ABC):
 
 @dataclass(frozen=True)
 class SameConv1d:
-    """A convolution of stride 1 with as many output rows as input rows; an odd number of taps."""
+    """A convolution of stride 1 with as many output rows as input rows; an odd number of taps.
+
+    With an epsilon in `statistics` it gives its output's channel statistics too, as
+    `statistics.channel_statistics` does, while the rows are still in the cache.
+    """
 
     in_channels: int
     out_channels: int
     taps: int
     producer: Producer = NOTHING
     residual: bool = False
+    statistics: float | None = None
 
     def check(self, target: VectorTarget) -> None:
         """Raise InputError for what no transformed convolution does."""
@@ -138,13 +144,32 @@ def _block_tiles(products: BinProducts, of_tile: int) -> int:
     return max(1, min(TILES, fit) // products.height) * products.height
 
 
+def _parts(dilation: Expr, phases: Expr) -> Expr:
+    """Tasks that share the phases of a group."""
+    return div(dilation + phases - 1, phases)
+
+
+def _groups(length: Expr, dilation: Expr, outputs: int) -> Expr:
+    return div(length + dilation * outputs - 1, dilation * outputs)
+
+
+def _most_tasks(length: Expr, dilation: Expr, outputs: int, tiles: int) -> Expr:
+    """No fewer than the tasks of a sequence, in the kernel's arguments alone: a buffer's size is
+    needed before anything is bound."""
+    phases = minimum(dilation, tiles)
+    groups = _groups(length, dilation, outputs)
+    blocks = div(groups, div(i64(tiles), phases)) + 2
+    return minimum(groups, maximum(blocks, TASKS + 1)) * _parts(dilation, phases)
+
+
 def transformed_conv1d(
     target: VectorTarget, conv: SameConv1d, transform: Transform
 ) -> tirx.PrimFunc:
-    """(x, *producer's arguments, u[, residual], dilation) -> y.
+    """(x, *producer's arguments, u[, residual], dilation) -> y[, mean, rstd].
 
     The dilation is an int64 from 1. All else is float32: x [B, L, CI]; what `Producer.parameters`
-    lists; u as `pack_transformed` gives it; residual, y [B, L, CO]. B and L any from 1.
+    lists; u as `pack_transformed` gives it; residual, y [B, L, CO]; mean, rstd [B, CO]. B and L any
+    from 1.
     """
     conv.check(target)
     conv.producer.check(target, conv.in_channels)
@@ -161,12 +186,13 @@ def transformed_conv1d(
 
     def body(x: Buffer, *rest: Buffer) -> None:
         *coefficients, u = rest[: len(conv.producer.parameters(batch, CI)) + 1]
-        *residual, dilation, y = rest[len(coefficients) + 1 :]
+        residual = rest[len(coefficients) + 1 :][: int(conv.residual)]
+        dilation, y, *statistics = rest[len(coefficients) + 1 + len(residual) :]
         # A block is `per_block` groups with `phases` phases each; of the sequence's groups, blocks
         # get equal shares.
         phases = bind(minimum(dilation, tiles))
-        parts = bind(div(dilation + phases - 1, phases))
-        groups = bind(div(length + dilation * M - 1, dilation * M))
+        parts = bind(_parts(dilation, phases))
+        groups = bind(_groups(length, dilation, M))
         most = div(i64(tiles), phases)
         wanted = maximum(minimum(div(groups * phases, 2 * products.height), TASKS), 2)
         blocks = bind(maximum(div(groups + most - 1, most), wanted))
@@ -174,7 +200,13 @@ def transformed_conv1d(
         per_block = bind(div(groups + even - 1, even))
         blocks = bind(div(groups + per_block - 1, per_block))
 
-        def task(b: Expr, group: Expr, phase: Expr) -> None:
+        tasks = bind(blocks * parts)
+        record = 1 + 3 * CO  # what `runs_moments` writes for a task
+        if statistics:
+            size = _most_tasks(length, dilation, M, tiles) * record
+            partial = T.alloc_buffer((size,), "float32")
+
+        def task(index: Expr, b: Expr, group: Expr, phase: Expr) -> None:
             n_groups = bind(minimum(groups - group, per_block))
             n_phases = bind(minimum(dilation - phase, phases))
             used = bind(n_groups * n_phases)
@@ -270,20 +302,38 @@ def transformed_conv1d(
                             value = value + target.load(residual[0], to + c)
                         target.store(y, to + c, value)
 
-        per_row = bind(blocks * parts)
-        with T.parallel(i64(0), batch * per_row) as index:
-            rest_of_row = bind(mod(index, per_row))
-            task(
-                bind(div(index, per_row)),
-                bind(div(rest_of_row, parts) * per_block),
-                bind(mod(rest_of_row, parts) * phases),
-            )
+            if statistics:
+                runs = Runs(first, bind(n_groups * M), n_phases, dilation, length)
+                base, to = bind(b * length * CO), bind(index * record)
+                runs_moments(target, CO, y, base, runs, partial, to)
+
+        with T.serial(i64(0), batch) as b:
+            with T.parallel(i64(0), tasks) as index:
+                group, part = bind(div(index, parts)), bind(mod(index, parts))
+                task(index, b, bind(group * per_block), bind(part * phases))
+            if conv.statistics is not None:
+                mean, rstd = statistics
+                combine_moments(
+                    target,
+                    CO,
+                    partial,
+                    tasks,
+                    lambda k: k * record + 1,
+                    lambda k: partial[k * record],
+                    length,
+                    conv.statistics,
+                    mean,
+                    rstd,
+                    bind(b * CO),
+                )
 
     name = (
         f"{transform.name}_ci{CI}_co{CO}{conv.producer.name}{'_residual' if conv.residual else ''}"
+        f"{statistics_name(conv.statistics)}"
         f"_v{target.lanes}r{target.registers}"
     )
     residuals = [Parameter("residual", (batch, length, CO))] if conv.residual else []
+    moments = [] if conv.statistics is None else [Parameter(n, (batch, CO)) for n in MOMENTS]
     return build_kernel(
         name,
         [
@@ -293,6 +343,7 @@ def transformed_conv1d(
             *residuals,
             Number("dilation"),
             Parameter("y", (batch, length, CO)),
+            *moments,
         ],
         body,
     )

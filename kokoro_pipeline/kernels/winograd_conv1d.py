@@ -156,12 +156,11 @@ def pack_winograd_conv1d(
 def winograd_conv1d(
     target: VectorTarget, conv: SameConv1d, outputs: int | None = None
 ) -> tirx.PrimFunc:
-    """(x, *producer's arguments, u[, residual], dilation) -> y, by F(outputs, taps).
+    """(x, *producer's arguments, u[, residual], dilation) -> y[, mean, rstd], by F(outputs, taps).
 
-    The dilation is an int64 from 1. All else is float32: x [B, L, CI]; what `Producer.parameters`
-    lists; u as `pack_winograd_conv1d` gives it; residual, y [B, L, CO]. B and L any from 1.
-    Raises InputError where channels do not divide into vectors, taps are even or outputs + taps - 1
-    is not 4, 6 or 8.
+    As `transformed_conv1d` says, u as `pack_winograd_conv1d` gives it.
+    Raises InputError where output channels do not divide into vectors, taps are even or outputs +
+    taps - 1 is not 4, 6 or 8.
     """
     transform = winograd_of(conv.in_channels, conv.out_channels, conv.taps, outputs)
     return transformed_conv1d(target, conv, transform)

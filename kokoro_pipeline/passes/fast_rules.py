@@ -95,6 +95,7 @@ def _conv1d(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) -
     source = _input(lowering, call.args[0])
     epilogue = lowering.epilogue(variable, geometry.out_channels, column=True, residual=True)
     algorithm = _algorithm(lowering.target, geometry)
+    statistics = _norm_epsilon(lowering, epilogue.end) if algorithm is not None else None
     if algorithm is not None:
         recipe, pack = algorithm.recipe, algorithm.pack
         conv = SameConv1d(
@@ -103,6 +104,7 @@ def _conv1d(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) -
             geometry.taps,
             source.producer,
             epilogue.residual is not None,
+            statistics,
         )
         kernel = lowering.kernel(algorithm.kernel, conv)
         numbers = [relax.prim_value(tirx.IntImm("int64", geometry.dilation))]
@@ -125,7 +127,21 @@ def _conv1d(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) -
     ]
     batch, length, _ = dimensions(source.rows)
     shape = [batch, geometry.out_length(length), geometry.out_channels]
-    return lowering.finish(epilogue, Value(last=lowering.call(kernel, arguments, shape)))
+    if statistics is None:
+        return lowering.finish(epilogue, Value(last=lowering.call(kernel, arguments, shape)))
+    moment = [batch, geometry.out_channels]
+    results = lowering.call(kernel, arguments, shape, moment, moment)
+    rows, mean, rstd = (lowering.emit(relax.TupleGetItem(results, i)) for i in range(3))
+    return lowering.finish(epilogue, Value(last=rows, statistics={statistics: (mean, rstd)}))
+
+
+def _norm_epsilon(lowering: FunctionLowering, variable: relax.Var) -> float | None:
+    """The epsilon of an instance norm over time that reads a variable; None if there is none."""
+    for user in lowering.users(variable):
+        norm = lowering.definition(user, "relax.nn.instance_norm")
+        if norm is not None and [int(axis) for axis in norm.attrs.axes] == [2]:
+            return float(norm.attrs.epsilon)
+    return None
 
 
 def _algorithm(target: VectorTarget, conv: Conv1d) -> _Algorithm | None:

@@ -177,6 +177,10 @@ class ProgramLowering:
             return None
         return call if call.op.name == operator else None
 
+    def users(self, variable: relax.Var) -> list[relax.Var]:
+        """The variables of the old program that are computed from one."""
+        return [user for user in self._users.get(variable, []) if user is not None]
+
     # Parameters
 
     def weight(self, expression: relax.Expr) -> str | None:

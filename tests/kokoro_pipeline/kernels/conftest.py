@@ -138,11 +138,20 @@ class SameConvCase:
         self.expected = y + (self.residual[0] if conv.residual else 0.0)
 
     def run(self, function: Callable[..., None], packed: np.ndarray) -> np.ndarray:
+        return self.run_all(function, packed)[0]
+
+    def run_all(self, function: Callable[..., None], packed: np.ndarray) -> list[np.ndarray]:
+        """The result, and its mean and reciprocal deviation if the convolution gives them."""
         inputs = [self.x, *self.coefficients, packed, *self.residual]
         arguments = [tvm.runtime.tensor(np.ascontiguousarray(a)) for a in inputs]
-        y = tvm.runtime.tensor(np.full(self.expected.shape, np.nan, np.float32))
-        function(*arguments, self.dilation, y)
-        return y.numpy()
+        moment = (self.batch, self.conv.out_channels)
+        moments = [] if self.conv.statistics is None else [moment, moment]
+        results = [
+            tvm.runtime.tensor(np.full(shape, np.nan, np.float32))
+            for shape in [self.expected.shape, *moments]
+        ]
+        function(*arguments, self.dilation, *results)
+        return [result.numpy() for result in results]
 
     def row(self, b: int) -> SameConvCase:
         """The same case with batch row b alone."""
@@ -177,6 +186,33 @@ def check_same_conv1d() -> Callable[..., tuple[float, float]]:
         y = case.run(function, pack(target.vectors, case.weight, case.bias))
         error, scale = y - case.expected, case.expected.std()
         return float(np.abs(error).max() / scale), float(np.sqrt((error**2).mean()) / scale)
+
+    return check
+
+
+@pytest.fixture
+def check_statistics(set_threads: Callable[[int], None]) -> Callable[..., None]:
+    def check(
+        function: Callable[..., None], conv: SameConv1d, target: KernelTarget, pack: Pack
+    ) -> None:
+        """Statistics equal those of the rows written, as exact as `channel_statistics` has them
+        where a one-pass formula fails; 1 and 3 threads give the same bits."""
+        for length in (1, 2, 27, 601):
+            for dilation in (1, 5, 40):
+                case = SameConvCase(conv, 2, length, dilation)
+                offsets = np.linspace(-1000, 1000, conv.out_channels, dtype=np.float32)
+                packed = pack(target.vectors, case.weight, case.bias + offsets)
+                runs = []
+                for threads in (1, 3):
+                    set_threads(threads)
+                    runs.append(case.run_all(function, packed))
+                y, mean, rstd = runs[0]
+                for one, other in zip(*runs, strict=True):
+                    np.testing.assert_array_equal(one, other)
+                exact = y.astype(np.float64)
+                np.testing.assert_allclose(mean, exact.mean(1), rtol=2e-7, atol=2e-6)
+                deviation = np.sqrt(exact.var(1) + conv.statistics)
+                np.testing.assert_allclose(rstd, 1 / deviation, rtol=2e-6)
 
     return check
 

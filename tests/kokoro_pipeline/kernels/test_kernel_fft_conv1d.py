@@ -79,10 +79,17 @@ def test_called_from_relax_with_the_dilation_as_a_number(kernel_target):
     np.testing.assert_array_equal(result, y_value.numpy())
 
 
+def test_gives_the_statistics_of_what_it_writes(kernel_target, check_statistics):
+    conv = SameConv1d(48, 64, 7, residual=True, statistics=1e-5)
+    function = fft_conv1d(kernel_target.vectors, conv)
+    (compiled,) = kernel_target.compile([function]).values()
+    check_statistics(compiled, conv, kernel_target, pack_fft_conv1d)
+
+
 def test_what_cannot_be_done_is_refused():
     vectors = VectorTarget(16, 32)
     with pytest.raises(InputError, match="vectors"):
-        fft_conv1d(vectors, SameConv1d(22, 128, 7))
+        fft_conv1d(vectors, SameConv1d(128, 22, 7))
     with pytest.raises(InputError, match="centre"):
         fft_conv1d(vectors, SameConv1d(128, 128, 4))
     with pytest.raises(InputError, match="window"):

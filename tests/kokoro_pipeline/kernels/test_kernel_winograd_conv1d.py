@@ -73,6 +73,13 @@ def test_the_number_of_threads_cannot_show(compiled, kernel_target, vary_threads
         vary_threads(compiled, {name: conv}, kernel_target, pack)
 
 
+def test_gives_the_statistics_of_what_it_writes(kernel_target, check_statistics):
+    conv = SameConv1d(48, 64, 3, residual=True, statistics=1e-5)
+    function = winograd_conv1d(kernel_target.vectors, conv)
+    (compiled,) = kernel_target.compile([function]).values()
+    check_statistics(compiled, conv, kernel_target, pack_winograd_conv1d)
+
+
 def test_what_cannot_be_done_is_refused():
     vectors = VectorTarget(16, 32)
     with pytest.raises(InputError, match="vectors"):

@@ -213,6 +213,32 @@ def test_input_channels_are_padded_where_few_are_missing(
     np.testing.assert_allclose(program(x.numpy()), module(x).numpy(), atol=2e-5)
 
 
+def test_a_norm_takes_its_statistics_from_the_convolution_before_it(as_module, compile_program):
+    """Of the sum where there is a residual; no pass of their own is left but the first norm's."""
+
+    def function(m: Any, x: torch.Tensor, style: torch.Tensor) -> torch.Tensor:
+        y = same(m.w3, activated(m, x, style), m.b)
+        x = same(m.w7, activated(m, y, style), m.b, 3) + x
+        return same(m.w3, activated(m, x, style)) + x
+
+    module = as_module(function, **PARAMETERS)
+    batch = Dim("B", min=1, max=64)
+    example = torch.zeros(2, C, 24), torch.zeros(2, 2 * C)
+    program = compile_program(module, example, ({0: batch, 2: L}, {0: batch}), opt=2)
+    called = program.operators("lower_to_kernels")
+    assert sum(operator.startswith("channel_statistics") for operator in called) == 1, called
+    assert sum("_e1em05" in operator for operator in called) == 3, called
+    module = module.double()
+    rng = np.random.default_rng(5)
+    for rows, length in ((1, 5), (2, 31), (1, 700)):
+        x = (3 + rng.standard_normal((rows, C, length))).astype(np.float32)
+        style = 0.3 * rng.standard_normal((rows, 2 * C), dtype=np.float32)
+        with torch.no_grad():
+            exact = module(torch.from_numpy(x).double(), torch.from_numpy(style).double()).numpy()
+        limit = 3e-5 * max(1, np.abs(exact).max())
+        np.testing.assert_allclose(program(x, style), exact, atol=limit)
+
+
 def test_a_residual_of_the_same_shape_said_otherwise_is_taken_along(as_module, compile_program):
     """A column before L columns gives 1 + L, as torch counts them."""
 
