@@ -15,12 +15,11 @@ summed in integers too, so that a bin's sign, which decides its phase's branch, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from tvm import tirx
 
 from ..errors import InputError
+from ..kernels.harmonic_source import HarmonicSource
 from .fixed_point import ONE, encode, i64, multiply, named, sine_of_turns, tanh
 from .math import fma
 from .threads import (
@@ -47,19 +46,6 @@ SUM_BITS = 56  # of the argument of tanh: |y| < 64
 NOISE_BITS = 58  # |noise| < 32
 LEVEL_BITS = SUM_BITS + ONE - NOISE_BITS
 BASIS_BITS = 58  # a sum of 20 products below 1 stays below 32
-
-
-@dataclass(frozen=True)
-class HarmonicSource:
-    """The constants of the source; `block` samples share one F0."""
-
-    harmonics: int
-    sample_rate: int
-    block: int
-    amplitude: float
-    voiced_noise: float
-    unvoiced_noise: float
-    voiced_threshold: float
 
 
 def pack_mix(source: HarmonicSource, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:

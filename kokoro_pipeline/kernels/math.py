@@ -30,6 +30,17 @@ SIN_POLYNOMIAL = (
     8.33307858556509e-3,
     -1.66666597127914e-1,
 )
+# In float64; interpolates at Chebyshev's nodes up to pi/2.
+SIN_POLYNOMIAL_64 = (
+    2.7314368769379893e-15,
+    -7.643969663988074e-13,
+    1.6058977292642743e-10,
+    -2.505210761669045e-08,
+    2.7557319219160833e-06,
+    -0.00019841269841254966,
+    0.008333333333333316,
+    -0.16666666666666666,
+)
 
 
 def clamp(target: VectorTarget, x: Expr, low: float, high: float) -> Expr:

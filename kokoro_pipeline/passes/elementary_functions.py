@@ -22,6 +22,7 @@ from ..kernels.math import (
     LOG2_E,
     PI_PARTS,
     SIN_POLYNOMIAL,
+    SIN_POLYNOMIAL_64,
 )
 
 Expr = Any
@@ -48,21 +49,11 @@ class Format:
 
 
 SINGLE = Format("float32", 32, PI_PARTS, SIN_POLYNOMIAL)
-# The polynomial interpolates at Chebyshev's nodes up to pi/2.
 DOUBLE = Format(
     "float64",
     64,
     (3.1415926218032837, 3.1786509424591713e-08, 1.2246467864107189e-16),
-    (
-        2.7314368769379893e-15,
-        -7.643969663988074e-13,
-        1.6058977292642743e-10,
-        -2.505210761669045e-08,
-        2.7557319219160833e-06,
-        -0.00019841269841254966,
-        0.008333333333333316,
-        -0.16666666666666666,
-    ),
+    SIN_POLYNOMIAL_64,
 )
 
 

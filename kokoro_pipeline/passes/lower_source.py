@@ -1,11 +1,15 @@
-"""The harmonic source as four kernels in fixed point, in place of a float64 program.
+"""The harmonic source as kernels, in place of a float64 program.
 
-Metal has no float64, and GPUs for everybody have it at a sixty-fourth of the speed. The program is
-known by its parameters; its constants are read from it, and every constant of it must be one that
-the kernels know the meaning of.
+On a GPU they are four, in fixed point: Metal has no float64, and GPUs for everybody have it at a
+sixty-fourth of the speed. On a CPU they are two, in float64. The program is known by its
+parameters; its constants are read from it, and every constant of it must be one that the kernels
+know the meaning of.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Callable
 
 import numpy as np
 import tvm
@@ -14,7 +18,6 @@ from tvm import relax, tirx
 from ..compiler.parameters import PARAMETER_NAMES, ParameterTable
 from ..errors import InputError
 from ..gpu_kernels.harmonic_source import (
-    HarmonicSource,
     excitation,
     pack_basis,
     pack_mix,
@@ -22,6 +25,9 @@ from ..gpu_kernels.harmonic_source import (
     spectrum,
 )
 from ..gpu_kernels.scan import running_sum
+from ..kernels import harmonic_source
+from ..kernels.harmonic_source import HarmonicSource
+from ..kernels.vector import VectorTarget
 from .program_lowering import KernelLibrary
 
 PARAMETERS = ("harmonics", "weight", "bias", "stft.basis")
@@ -49,32 +55,81 @@ def _constants(function: relax.Function) -> list[float]:
     return found
 
 
-def read_source(function: relax.Function, parameters: ParameterTable) -> HarmonicSource:
-    """The constants of the source. Raises InputError where it is not the one that is known."""
+def match_source(function: relax.Function, parameters: ParameterTable) -> HarmonicSource | None:
+    """The constants of the source; None where it is not the one that is known."""
+    if not is_source(function):
+        return None
     name = str(function.attrs["global_symbol"])
     harmonics = parameters[f"{name}/harmonics"]
     basis = parameters[f"{name}/stft.basis"]
     constants = _constants(function)
-    if len(constants) == 15:
-        rate, block, amplitude = constants[0], constants[1], constants[8]
-        threshold, voiced, unvoiced = constants[9], constants[10], constants[12]
-        source = HarmonicSource(
-            len(harmonics), int(rate), int(block), amplitude, voiced, unvoiced, threshold
-        )
-        expected = [rate, block, 0.5, block, 0.5, 1.0, 1.0, 2 * np.pi, amplitude, threshold]
-        expected += [voiced, 1.0, unvoiced, 0.0, BASIS_TAPS / 2]
-        if (
-            constants == expected
-            and (rate, block) == (int(rate), int(block))
-            and np.array_equal(harmonics, np.arange(1, len(harmonics) + 1))
-            and basis.shape[1:] == (1, BASIS_TAPS)
-            and int(block) % HOP == 0
-        ):
-            return source
-    raise InputError(
-        f"{name} computes with the constants {constants}: not the harmonic source that the GPU "
-        "kernels were written for; build for CUDA with --opt 0, which compiles any program"
+    if len(constants) != 15:
+        return None
+    rate, block, amplitude = constants[0], constants[1], constants[8]
+    threshold, voiced, unvoiced = constants[9], constants[10], constants[12]
+    source = HarmonicSource(
+        len(harmonics), int(rate), int(block), amplitude, voiced, unvoiced, threshold
     )
+    expected = [rate, block, 0.5, block, 0.5, 1.0, 1.0, 2 * np.pi, amplitude, threshold]
+    expected += [voiced, 1.0, unvoiced, 0.0, BASIS_TAPS / 2]
+    known = (
+        constants == expected
+        and (rate, block) == (int(rate), int(block))
+        and np.array_equal(harmonics, np.arange(1, len(harmonics) + 1))
+        and basis.shape[1:] == (1, BASIS_TAPS)
+        and int(block) % (2 * HOP) == 0
+    )
+    return source if known else None
+
+
+def read_source(function: relax.Function, parameters: ParameterTable) -> HarmonicSource:
+    """The constants of the source. Raises InputError where it is not the one that is known."""
+    source = match_source(function, parameters)
+    if source is None:
+        name = str(function.attrs["global_symbol"])
+        raise InputError(
+            f"{name} computes with the constants {_constants(function)}: not the harmonic source "
+            "that the GPU kernels were written for; build for CUDA with --opt 0, which takes any "
+            "program"
+        )
+    return source
+
+
+Run = Callable[..., relax.Var]
+"""(kernel, arguments, shape, dtype) -> its result, bound."""
+
+
+def _say_again(
+    builder: relax.BlockBuilder,
+    function: relax.Function,
+    parameters: ParameterTable,
+    names: list[str],
+    body: Callable[[Run, list[relax.Expr]], relax.Var],
+) -> None:
+    """The function again, of the same inputs, over the parameters `names`; `body` gets the inputs
+    and then the parameters."""
+    name = str(function.attrs["global_symbol"])
+    inputs = list(function.params[: int(function.attrs["num_input"])])
+    arguments = [
+        relax.Var(
+            re.sub(r"\W", "_", key),
+            relax.TensorType(list(parameters[key].shape), str(parameters[key].dtype)),
+        )
+        for key in names
+    ]
+
+    def run(
+        kernel: tvm.ir.GlobalVar, values: list[relax.Expr], shape: list, dtype: str
+    ) -> relax.Var:
+        return builder.emit(relax.call_tir(kernel, values, relax.TensorType(shape, dtype)))
+
+    with builder.function(name):
+        with builder.dataflow():
+            output = builder.emit_output(body(run, [*inputs, *arguments]))
+        builder.emit_func_output(output, params=[*inputs, *arguments])
+    global_var = builder.get().get_global_var(name)
+    attrs = {**dict(function.attrs), PARAMETER_NAMES: names}
+    builder.update_func(global_var, builder.get()[global_var].with_attrs(attrs))
 
 
 def lower_source(
@@ -83,7 +138,7 @@ def lower_source(
     function: relax.Function,
     parameters: ParameterTable,
 ) -> None:
-    """Say the source again in `builder`, by its name, over its packed parameters."""
+    """Say the source again in `builder`, by its name, in fixed point over its packed parameters."""
     source = read_source(function, parameters)
     name = str(function.attrs["global_symbol"])
     H, bins = source.harmonics, parameters[f"{name}/stft.basis"].shape[0] // 2
@@ -95,40 +150,57 @@ def lower_source(
         parameters.derive((f"{name}/weight", f"{name}/bias"), f"source_mix.{source}", pack),
         parameters.derive((f"{name}/stft.basis",), "source_basis", pack_basis),
     ]
-    f0, noise = function.params[:2]
-    blocks = f0.ty.shape[1]
 
-    def argument(key: str, word: str) -> relax.Var:
-        return relax.Var(word, relax.TensorType(list(parameters[key].shape), "int64"))
+    def body(run: Run, values: list[relax.Expr]) -> relax.Var:
+        f0, noise, mix, basis = values
+        blocks = f0.ty.shape[1]
+        shape = [1, blocks, H]
+        increments = run(library.get(phase_increments, source), [f0], shape, "int64")
+        sums = run(library.get(running_sum, H, "int64"), [increments], shape, "int64")
+        wave = run(
+            library.get(excitation, source),
+            [f0, noise, increments, sums, mix],
+            [1, blocks * source.block],
+            "int64",
+        )
+        kernel = library.get(spectrum, bins, BASIS_TAPS, HOP)
+        return run(kernel, [wave, basis], _spectrum_shape(source, blocks, bins), "float32")
 
-    def run(
-        kernel: tvm.ir.GlobalVar, arguments: list[relax.Expr], shape: list, dtype: str = "int64"
-    ) -> relax.Var:
-        return builder.emit(relax.call_tir(kernel, arguments, relax.TensorType(shape, dtype)))
+    _say_again(builder, function, parameters, names, body)
 
-    mix, basis = argument(names[0], "mix"), argument(names[1], "basis")
-    shape = [1, blocks, H]
-    with builder.function(name):
-        with builder.dataflow():
-            increments = run(library.get(phase_increments, source), [f0], shape)
-            sums = run(library.get(running_sum, H, "int64"), [increments], shape)
-            wave = run(
-                library.get(excitation, source),
-                [f0, noise, increments, sums, mix],
-                [1, blocks * source.block],
-            )
-            columns = blocks * (source.block // HOP) + tirx.const(1, "int64")
-            har = run(
-                library.get(spectrum, bins, BASIS_TAPS, HOP),
-                [wave, basis],
-                [1, 2 * bins, columns],
-                "float32",
-            )
-            output = builder.emit_output(har)
-        builder.emit_func_output(output, params=[f0, noise, mix, basis])
-    global_var = builder.get().get_global_var(name)
-    attrs = {**dict(function.attrs), PARAMETER_NAMES: names}
-    builder.update_func(global_var, builder.get()[global_var].with_attrs(attrs))
+
+def lower_source_in_float64(
+    builder: relax.BlockBuilder,
+    library: KernelLibrary,
+    function: relax.Function,
+    parameters: ParameterTable,
+    source: HarmonicSource,
+    target: VectorTarget,
+) -> None:
+    """As `lower_source`, in float64 on a CPU's vectors."""
+    name = str(function.attrs["global_symbol"])
+    basis_name = f"{name}/stft.basis"
+    bins = parameters[basis_name].shape[0] // 2
+    names = [
+        parameters.derive(
+            (f"{name}/weight", f"{name}/bias"), "source_mix", harmonic_source.pack_mix
+        ),
+        basis_name,
+    ]
+
+    def body(run: Run, values: list[relax.Expr]) -> relax.Var:
+        f0, noise, mix, basis = values
+        blocks = f0.ty.shape[1]
+        kernel = library.get(harmonic_source.excitation, target, source)
+        wave = run(kernel, [f0, noise, mix], [1, blocks * source.block], "float64")
+        kernel = library.get(harmonic_source.spectrum, target, bins, BASIS_TAPS, HOP)
+        return run(kernel, [wave, basis], _spectrum_shape(source, blocks, bins), "float32")
+
+    _say_again(builder, function, parameters, names, body)
+
+
+def _spectrum_shape(source: HarmonicSource, blocks: tirx.Expr, bins: int) -> list[tirx.Expr | int]:
+    return [1, 2 * bins, blocks * (source.block // HOP) + tirx.const(1, "int64")]
 
 
 def lower_sources(module: tvm.IRModule, parameters: ParameterTable) -> tvm.IRModule:

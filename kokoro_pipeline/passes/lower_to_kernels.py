@@ -2,7 +2,8 @@
 
 Where a kernel exists its operands are taken in the layout that the kernel wants (`kernel_rules`).
 Elementwise and shape operators follow the layout of their operands, so that the transposes which
-torch's layout would need cancel (`layout_rules`). The walk itself is `program_lowering`'s.
+torch's layout would need cancel (`layout_rules`). The walk itself is `program_lowering`'s. The
+harmonic source is known as a whole (`lower_source`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..kernels.vector import VectorTarget
 from .fast_rules import FAST_RULES
 from .kernel_rules import KERNEL_RULES
 from .layout_rules import LAYOUT_RULES
+from .lower_source import lower_source_in_float64, match_source
 from .program_lowering import KernelLibrary, ProgramLowering, Rule
 
 RULES: Mapping[str, Rule] = {**LAYOUT_RULES, **KERNEL_RULES}
@@ -70,6 +72,11 @@ def lower_to_kernels(
     library = KernelLibrary(builder)
     rules = [FAST_RULES, RULES] if fast else [RULES]
     for function in module.functions.values():
-        if isinstance(function, relax.Function):
+        if not isinstance(function, relax.Function):
+            continue
+        source = match_source(function, parameters)
+        if source is not None:
+            lower_source_in_float64(builder, library, function, parameters, source, target)
+        else:
             FunctionLowering(builder, library, function, parameters, target, rules).run()
     return builder.get()

@@ -1,0 +1,318 @@
+"""The harmonic source and its spectrum in float64: vectors of samples, then vectors of frames.
+
+kokoro's SineGen (see `model.source`): harmonic h of a block of samples turns by
+d = frac(F0 h / sample_rate) a sample; the phase at block b's centre is `block` * (d_0 + ... + d_b)
+turns, linear between centres and constant beyond the outer ones; then
+
+    wave = tanh(bias + sum_h weight_h (amplitude sin + voiced_noise noise_h))     where voiced
+    wave = tanh(bias + sum_h weight_h unvoiced_noise noise_h)                     elsewhere
+
+Half a block lies between two centres and has one F0: it is a task. The phase's whole turns come off
+before its sine, so that the argument is exact however long the sound.
+
+The spectrum is a short-time Fourier transform with reflected ends, as magnitudes and angles. A
+task's samples are put apart by their place in the hop: those of one tap of neighbouring frames are
+neighbours then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from tvm import tirx
+
+from .math import SIN_POLYNOMIAL_64
+from .vector import (
+    Buffer,
+    Expr,
+    Parameter,
+    T,
+    VectorTarget,
+    bind,
+    build_kernel,
+    ceil_div,
+    div,
+    i64,
+    maximum,
+    minimum,
+    mod,
+    registers,
+)
+
+FRAMES = 64  # of a task of the spectrum
+
+# atan(q) = q + q s P(s) with s = q^2, for q up to tan(pi / 8); error 6e-17.
+ATAN_POLYNOMIAL = (
+    0.022787466099543578,
+    -0.04487326076375408,
+    0.05738035310431905,
+    -0.06649994275428266,
+    0.07691104044674753,
+    -0.09090856241875196,
+    0.11111109794425013,
+    -0.1428571426958075,
+    0.19999999999929366,
+    -0.3333333333333329,
+)
+EXP_TERMS = 13  # of the exponential's series, for |r| <= ln 2 / 2: error 5e-18
+LN2_PARTS_64 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
+SATURATED = 20.0  # tanh of more is 1
+
+
+@dataclass(frozen=True)
+class HarmonicSource:
+    """The constants of the source; `block` samples share one F0."""
+
+    harmonics: int
+    sample_rate: int
+    block: int
+    amplitude: float
+    voiced_noise: float
+    unvoiced_noise: float
+    voiced_threshold: float
+
+
+def f64(value: float) -> Expr:
+    return tirx.const(float(value), "float64")
+
+
+@dataclass(frozen=True)
+class _Doubles:
+    """float64 vectors of a target."""
+
+    target: VectorTarget
+
+    @property
+    def width(self) -> int:
+        return self.target.lanes // 2
+
+    def splat(self, value: Expr | float) -> Expr:
+        return tirx.Broadcast(f64(value) if isinstance(value, int | float) else value, self.width)
+
+    def load(self, buffer: Buffer, index: Expr) -> Expr:
+        return buffer.vload([index], f"float64x{self.width}")
+
+    def store(self, buffer: Buffer, index: Expr, value: Expr) -> None:
+        T.buffer_store(buffer, value, [tirx.Ramp(index, i64(1), self.width)])
+
+    def hold(self, value: Expr) -> Expr:
+        """Name a vector and hide what it is made of: see `VectorTarget.hold`."""
+        register = registers(self.width, "float64")
+        self.store(register, i64(0), value)
+        return T.bind(self.load(register, i64(0)))
+
+    def polynomial(self, x: Expr, coefficients: Sequence[float]) -> Expr:
+        value = self.splat(coefficients[0])
+        for coefficient in coefficients[1:]:
+            value = self.hold(value * x + self.splat(coefficient))
+        return value
+
+    def sine_of_turns(self, turns: Expr) -> Expr:
+        """sin(2 pi turns); absolute error 4e-16 of the turns as they are."""
+        turns = self.hold(turns)
+        centred = self.hold(turns - tirx.floor(turns) - self.splat(0.5))
+        # The sine of half a turn more; by symmetry that of at most a quarter.
+        size = self.hold(tirx.max(centred, self.splat(0.0) - centred))
+        distance = self.hold(size - self.splat(0.25))
+        quarter = self.splat(0.25) - tirx.max(distance, self.splat(0.0) - distance)
+        r = self.hold(quarter * self.splat(2.0 * math.pi))
+        z = self.hold(r * r)
+        sine = self.hold(r + r * z * self.polynomial(z, SIN_POLYNOMIAL_64))
+        return self.hold(tirx.Select(centred < self.splat(0.0), sine, self.splat(0.0) - sine))
+
+    def tanh(self, x: Expr) -> Expr:
+        """Absolute error 3e-16."""
+        low, high = self.splat(-SATURATED), self.splat(SATURATED)
+        x = self.hold(tirx.min(high, tirx.max(low, x)))
+        n = self.hold(tirx.nearbyint(x * self.splat(2.0 / math.log(2.0))))
+        r = self.hold(x + x)
+        for part in LN2_PARTS_64:
+            r = self.hold(r - n * self.splat(part))
+        series = [1.0 / math.factorial(k) for k in range(EXP_TERMS, -1, -1)]
+        mantissa = self.polynomial(r, series)
+        # 2^n: added to this number, n is in its last bits.
+        integers = f"int64x{self.width}"
+        bits = tirx.reinterpret(integers, self.hold(n + self.splat(1.5 * 2.0**52)))
+        places = tirx.Broadcast(i64(52), self.width)
+        scale = tirx.shift_left(bits, places) + tirx.Broadcast(i64(1023 << 52), self.width)
+        power = self.hold(mantissa * tirx.reinterpret(f"float64x{self.width}", scale))
+        one = self.splat(1.0)
+        return self.hold(one - self.splat(2.0) / (one + power))
+
+    def angle(self, y: Expr, x: Expr) -> Expr:
+        """atan2(y, x), absolute error 5e-16; (0, 0) gives 0, and no zero counts as negative."""
+        zero = self.splat(0.0)
+        y, x = self.hold(y), self.hold(x)
+        high, wide = self.hold(tirx.max(y, zero - y)), self.hold(tirx.max(x, zero - x))
+        most, least = self.hold(tirx.max(high, wide)), self.hold(tirx.min(high, wide))
+        # Above tan(pi / 8) as pi / 4 + atan((q - 1) / (q + 1)).
+        far = least > most * self.splat(math.tan(math.pi / 8))
+        top = self.hold(tirx.Select(far, least - most, least))
+        bottom = self.hold(tirx.Select(far, least + most, most))
+        base = self.hold(tirx.Select(far, self.splat(math.pi / 4), zero))
+        q = self.hold(top / tirx.max(bottom, self.splat(1e-300)))
+        s = self.hold(q * q)
+        turn = self.hold(q + q * s * self.polynomial(s, ATAN_POLYNOMIAL) + base)
+        turn = self.hold(tirx.Select(high > wide, self.splat(math.pi / 2) - turn, turn))
+        turn = self.hold(tirx.Select(x < zero, self.splat(math.pi) - turn, turn))
+        return self.hold(tirx.Select(y < zero, zero - turn, turn))
+
+
+def pack_mix(weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """The weights of the harmonics and the bias, float64 [H + 1]."""
+    return np.concatenate([np.ravel(weight), np.ravel(bias)]).astype(np.float64)
+
+
+def excitation(target: VectorTarget, source: HarmonicSource) -> tirx.PrimFunc:
+    """(F0, noise, mix) -> wave float64 [1, block * m].
+
+    F0 float32 [1, m] in Hz; noise float32 [1, block * m, H]; mix as `pack_mix` gives it.
+    """
+    H, N = source.harmonics, source.block
+    doubles = _Doubles(target)
+    V = doubles.width
+    half = N // 2
+    blocks = tirx.Var("m", "int64")
+
+    def body(f0: Buffer, noise: Buffer, mix: Buffer, wave: Buffer) -> None:
+        centres = T.alloc_buffer((blocks * H,), "float64")  # turns at the blocks' centres
+        with T.serial(i64(0), i64(H)) as h:
+            total = registers(1, "float64")
+            T.buffer_store(total, f64(0), [i64(0)])
+            with T.serial(i64(0), blocks) as b:
+                pitch = tirx.Cast("float64", f0[b]) * tirx.Cast("float64", h + 1)
+                turn = T.bind(pitch / f64(source.sample_rate))
+                T.buffer_store(total, total[i64(0)] + (turn - tirx.floor(turn)), [i64(0)])
+                T.buffer_store(centres, total[i64(0)] * f64(N), [b * H + h])
+
+        with T.parallel(i64(0), blocks * 2) as task:
+            first = bind(task * half)
+            left = bind(div(maximum(task - 1, 0), 2))
+            right = bind(minimum(left + 1, blocks - 1))
+            is_voiced = tirx.Cast("float64", f0[div(task, 2)]) > f64(source.voiced_threshold)
+            amplitude = T.bind(tirx.Select(is_voiced, f64(source.amplitude), f64(0)))
+            level = T.bind(
+                tirx.Select(is_voiced, f64(source.voiced_noise), f64(source.unvoiced_noise))
+            )
+            mixed = T.alloc_buffer((half,), "float64")
+            with T.serial(i64(0), i64(half)) as t:
+                total_noise = f64(0)
+                for h in range(H):
+                    number = tirx.Cast("float64", noise[(first + t) * H + h])
+                    total_noise = total_noise + number * mix[h]
+                T.buffer_store(mixed, total_noise * level + mix[H], [t])
+
+            # The last vector is moved back to end at the last sample.
+            with T.serial(i64(0), i64(-(-half // V))) as vector:
+                t = bind(minimum(vector * V, half - V))
+                start = tirx.Cast("int32", first + t)
+                samples = tirx.Cast(f"float64x{V}", tirx.Ramp(start, tirx.const(1, "int32"), V))
+                position = (samples + doubles.splat(0.5)) / doubles.splat(float(N))
+                centre = doubles.hold(position - doubles.splat(0.5))
+                after = centre - doubles.splat(tirx.Cast("float64", left))
+                share = doubles.hold(tirx.max(after, doubles.splat(0.0)))
+                rest = doubles.hold(doubles.splat(1.0) - share)
+                total = registers(V, "float64")
+                doubles.store(total, i64(0), doubles.splat(0.0))
+                with T.serial(i64(0), i64(H)) as h:
+                    before = doubles.splat(centres[left * H + h]) * rest
+                    turns = before + doubles.splat(centres[right * H + h]) * share
+                    sine = doubles.sine_of_turns(turns)
+                    sum_ = doubles.load(total, i64(0)) + sine * doubles.splat(mix[h])
+                    doubles.store(total, i64(0), sum_)
+                sines = doubles.load(total, i64(0)) * doubles.splat(amplitude)
+                value = doubles.hold(sines + doubles.load(mixed, t))
+                doubles.store(wave, first + t, doubles.tanh(value))
+
+    return build_kernel(
+        f"excitation_h{H}_b{N}_v{target.lanes}",
+        [
+            Parameter("f0", (1, blocks)),
+            Parameter("noise", (1, blocks * N, H)),
+            Parameter("mix", (H + 1,), "float64"),
+            Parameter("wave", (1, blocks * N), "float64"),
+        ],
+        body,
+    )
+
+
+def spectrum(target: VectorTarget, bins: int, taps: int, hop: int) -> tirx.PrimFunc:
+    """(wave, basis) -> float32 [1, 2 bins, frames]: magnitudes, then phases in radians.
+
+    wave float64 [1, L]; basis float64 [2 bins, 1, taps], the real parts first. Frame j is centred
+    on sample j * hop; beyond its ends the wave is reflected, which takes L >= taps.
+    frames = L / hop + 1. `taps` is a multiple of `hop`.
+    """
+    doubles = _Doubles(target)
+    V = doubles.width
+    length = tirx.Var("L", "int64")
+    frames_all = tirx.floordiv(length, i64(hop)) + 1
+    steps = FRAMES + taps // hop - 1
+
+    def body(wave: Buffer, basis: Buffer, har: Buffer) -> None:
+        frames, last = bind(div(length, hop) + 1), bind(length - 1)
+        with T.parallel(i64(0), bind(ceil_div(frames, FRAMES))) as task:
+            first = bind(task * FRAMES)
+            apart = T.alloc_buffer((hop * steps,), "float64")
+            with T.serial(i64(0), i64(steps * hop)) as i:
+                sample = bind(first * hop + i - taps // 2)
+                inside = bind(last - maximum(sample, i64(0) - sample))
+                # What lies beyond the reflection is of frames that do not exist.
+                at = bind(maximum(last - maximum(inside, i64(0) - inside), 0))
+                T.buffer_store(apart, wave[at], [mod(i, hop) * steps + div(i, hop)])
+
+            parts = T.alloc_buffer((2 * bins * V,), "float64")
+            left = bind(minimum(frames - first, FRAMES))
+            with T.serial(i64(0), ceil_div(left, V)) as vector:
+                f = bind(vector * V)
+                sums = [registers(2 * V, "float64") for _ in range(bins)]
+                for sum_ in sums:
+                    for part in range(2):
+                        doubles.store(sum_, i64(part * V), doubles.splat(0.0))
+                with T.serial(i64(0), i64(taps)) as tap:
+                    at = bind(mod(tap, hop) * steps + div(tap, hop) + f)
+                    x = T.bind(doubles.load(apart, at))
+                    for k, sum_ in enumerate(sums):
+                        for part in range(2):
+                            factor = doubles.splat(basis[(part * bins + k) * taps + tap])
+                            old = doubles.load(sum_, i64(part * V))
+                            doubles.store(sum_, i64(part * V), old + factor * x)
+                for k, sum_ in enumerate(sums):
+                    for part in range(2):
+                        value = doubles.load(sum_, i64(part * V))
+                        doubles.store(parts, i64((2 * k + part) * V), value)
+                with T.serial(i64(0), i64(bins)) as k:
+                    real = doubles.hold(doubles.load(parts, k * (2 * V)))
+                    imaginary = doubles.hold(doubles.load(parts, k * (2 * V) + V))
+                    size = tirx.sqrt(real * real + imaginary * imaginary)
+                    angle = doubles.angle(imaginary, real)
+                    for part, value in enumerate((size, angle)):
+                        single = tirx.Cast(f"float32x{V}", value)
+                        to = bind((k + part * bins) * frames + first + f)
+                        _store_first(doubles, har, to, single, left - f)
+
+    return build_kernel(
+        f"spectrum_k{bins}_t{taps}_h{hop}_v{target.lanes}",
+        [
+            Parameter("wave", (1, length), "float64"),
+            Parameter("basis", (2 * bins, 1, taps), "float64"),
+            Parameter("har", (1, 2 * bins, frames_all)),
+        ],
+        body,
+    )
+
+
+def _store_first(doubles: _Doubles, to: Buffer, index: Expr, value: Expr, count: Expr) -> None:
+    """The first `count` numbers of a vector, all if it has no more."""
+    V = doubles.width
+    with T.If(count >= V):
+        with T.Then():
+            doubles.store(to, index, value)
+        with T.Else():
+            numbers = registers(V)
+            doubles.store(numbers, i64(0), value)
+            with T.serial(i64(0), count) as i:
+                T.buffer_store(to, numbers[i], [index + i])
