@@ -75,8 +75,13 @@ def padded_channels(lanes: int, channels: int) -> int:
     return padded
 
 
-def panel_width(target: VectorTarget, out_channels: int) -> int:
-    """Output channels must be a multiple of these."""
+def padded_outputs(target: VectorTarget, out_channels: int) -> int:
+    """The fewest output channels from `out_channels` that divide into panels."""
+    width = _panel_width(target, out_channels)
+    return -(-out_channels // width) * width
+
+
+def _panel_width(target: VectorTarget, out_channels: int) -> int:
     return target.tile(out_channels).vectors * target.lanes
 
 
@@ -90,7 +95,7 @@ class BinProducts:
     bins: Sequence[Bins]
 
     def __post_init__(self) -> None:
-        width = panel_width(self.target, self.out_channels)
+        width = _panel_width(self.target, self.out_channels)
         if self.out_channels % width:
             raise InputError(
                 f"{self.out_channels} output channels divide into no panels of {width}"

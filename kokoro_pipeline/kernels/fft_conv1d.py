@@ -164,7 +164,8 @@ def fft_of(in_channels: int, out_channels: int, taps: int) -> RealFFT:
 def pack_fft_conv1d(
     target: VectorTarget, weight: np.ndarray, bias: np.ndarray | None = None
 ) -> np.ndarray:
-    """PyTorch's weight [CO, CI, K], bias [CO] -> float32 [CO + N * CI * CO].
+    """PyTorch's weight [CO, CI, K], bias [CO] -> float32 [CO + N * CI * CO], CI and CO padded
+    (see `pack_transformed`).
 
     N is 32, or 64 for at most 128 channels and 11 taps or more.
     """
@@ -176,8 +177,8 @@ def fft_conv1d(target: VectorTarget, conv: SameConv1d) -> tirx.PrimFunc:
     """(x, *producer's arguments, u[, residual], dilation) -> y[, mean, rstd].
 
     As `transformed_conv1d` says, u as `pack_fft_conv1d` gives it.
-    Raises InputError where output channels do not divide into vectors or taps are even or more than
-    the transform's window.
+    Raises InputError where taps are even or more than the transform's window or Snake's channels do
+    not divide into vectors.
     """
     transform = fft_of(conv.in_channels, conv.out_channels, conv.taps)
     return transformed_conv1d(target, conv, transform)

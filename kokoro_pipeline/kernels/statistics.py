@@ -129,7 +129,7 @@ def runs_moments(
     """partial[to:] = number, p [C], means less p [C], sums of squared deviations [C] of rows
     of x[base:]; zeros if there are no rows.
 
-    `channels` divide into vectors. No other row is read: another task may not have written it yet.
+    No other row is read: another task may not have written it yet.
     """
     with T.If(runs.first < runs.stop):
         with T.Then():

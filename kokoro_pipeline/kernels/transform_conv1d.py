@@ -29,8 +29,8 @@ import numpy as np
 from tvm import tirx
 
 from ..errors import InputError
-from .bin_products import BinProducts, Bins, padded_channels
-from .lanes import Lanes
+from .bin_products import BinProducts, Bins, padded_channels, padded_outputs
+from .lanes import Lanes, over_channels
 from .producer import NOTHING, Producer
 from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
 from .vector import (
@@ -115,11 +115,9 @@ class SameConv1d:
 
     def check(self, target: VectorTarget) -> None:
         """Raise InputError for what no transformed convolution does."""
-        if self.in_channels < 1 or self.out_channels < 1 or self.out_channels % target.lanes:
-            raise InputError(
-                f"{self}: output channels must divide into vectors of {target.lanes}; "
-                "use the direct convolution"
-            )
+        if self.in_channels < 1 or self.out_channels < 1:
+            raise InputError(f"{self}: a convolution has channels")
+        self.producer.check(target, self.in_channels)
         if self.taps < 1 or self.taps % 2 == 0:
             raise InputError(f"{self}: an even number of taps has no centre row")
 
@@ -128,14 +126,17 @@ def pack_transformed(
     target: VectorTarget, transform: Transform, weight: np.ndarray, bias: np.ndarray | None
 ) -> np.ndarray:
     """weight [CO, CI, K], bias [CO] -> float32 [CO + parts * CI * CO]: the bias, then the matrices
-    as `BinProducts` wants them, CI padded with zeros to `padded_channels`."""
+    as `BinProducts` wants them, with CI and CO padded to `padded_channels` and `padded_outputs`."""
     out_channels, in_channels, _ = weight.shape
     padded = padded_channels(target.lanes, in_channels)
-    products = BinProducts(target, padded, out_channels, transform.bins)
+    outputs = padded_outputs(target, out_channels)
+    products = BinProducts(target, padded, outputs, transform.bins)
     matrices = transform.weights(np.asarray(weight, np.float64))
-    matrices = products.pack(np.pad(matrices, ((0, 0), (0, 0), (0, padded - in_channels))))
-    shift = np.zeros(out_channels, np.float32) if bias is None else bias.astype(np.float32)
-    return np.concatenate([shift, matrices])
+    zeros = ((0, outputs - out_channels), (0, 0), (0, padded - in_channels))
+    shift = np.zeros(outputs, np.float32)
+    if bias is not None:
+        shift[:out_channels] = bias
+    return np.concatenate([shift, products.pack(np.pad(matrices, zeros))])
 
 
 def _block_tiles(products: BinProducts, of_tile: int) -> int:
@@ -172,12 +173,12 @@ def transformed_conv1d(
     from 1.
     """
     conv.check(target)
-    conv.producer.check(target, conv.in_channels)
     CI, CO, V = conv.in_channels, conv.out_channels, target.lanes
     N, M = transform.window, transform.outputs
     padded = padded_channels(V, CI)
-    products = BinProducts(target, padded, CO, transform.bins)
-    slot = max(padded, CO) + LINE
+    outputs = padded_outputs(target, CO)
+    products = BinProducts(target, padded, outputs, transform.bins)
+    slot = max(padded, outputs) + LINE
     of_tile = products.slots * slot + LINE
     tiles = _block_tiles(products, of_tile)
     together = max(n for n in range(1, max(COLUMNS // V, 1) + 1) if padded // V % n == 0)
@@ -275,13 +276,13 @@ def transformed_conv1d(
                 transform_window(i64(edge))
 
             # 2. Products of all bins.
-            products.emit(scratch, of_tile, slot, u, CO, used)
+            products.emit(scratch, of_tile, slot, u, outputs, used)
 
             # 3. The way back. A tile's rows are gathered first, for memory likes whole rows.
-            gathered = T.alloc_buffer((M * CO,), "float32")
+            gathered = T.alloc_buffer((M * outputs,), "float32")
             with T.serial(i64(0), n_groups) as q, T.serial(i64(0), n_phases) as p:
                 source = bind((q * n_phases + p) * of_tile)
-                with T.serial(i64(0), i64(CO // V)) as vector:
+                with T.serial(i64(0), i64(outputs // V)) as vector:
                     c = bind(vector * V)
                     results = transform.inverse(
                         target,
@@ -290,17 +291,22 @@ def transformed_conv1d(
                         ),
                     )
                     for n in range(M):
-                        target.store(gathered, c + n * CO, results[n])
+                        target.store(gathered, c + n * outputs, results[n])
                 row = bind(first + q * step + p)
                 inside = maximum(div(length - row + dilation - 1, dilation), 0)
                 with T.serial(i64(0), bind(minimum(inside, M))) as n:
                     to = bind((b * length + row + n * dilation) * CO)
-                    with T.serial(i64(0), i64(CO // V)) as vector:
-                        c = bind(vector * V)
-                        value = target.load(gathered, n * CO + c) + target.load(u, c)
+                    source_row = bind(n * outputs)
+
+                    def write(
+                        lanes: Lanes, _: int, c: Expr, to: Expr = to, source_row: Expr = source_row
+                    ) -> None:
+                        value = lanes.load(gathered, source_row + c) + lanes.load(u, c)
                         if residual:
-                            value = value + target.load(residual[0], to + c)
-                        target.store(y, to + c, value)
+                            value = value + lanes.load(residual[0], to + c)
+                        lanes.store(y, to + c, value)
+
+                    over_channels(target, CO, 1, write)
 
             if statistics:
                 runs = Runs(first, bind(n_groups * M), n_phases, dilation, length)
@@ -339,7 +345,7 @@ def transformed_conv1d(
         [
             Parameter("x", (batch, length, CI)),
             *conv.producer.parameters(batch, CI),
-            Parameter("u", (CO + products.floats,)),
+            Parameter("u", (outputs + products.floats,)),
             *residuals,
             Number("dilation"),
             Parameter("y", (batch, length, CO)),

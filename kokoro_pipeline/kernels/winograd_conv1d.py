@@ -144,7 +144,8 @@ def pack_winograd_conv1d(
     bias: np.ndarray | None = None,
     outputs: int | None = None,
 ) -> np.ndarray:
-    """PyTorch's weight [CO, CI, K], bias [CO] -> float32 [CO + (M + K - 1) * CI * CO].
+    """PyTorch's weight [CO, CI, K], bias [CO] -> float32 [CO + (M + K - 1) * CI * CO], CI and
+    CO padded (see `pack_transformed`).
 
     `outputs` is M (see `winograd_of`), and must be the kernel's.
     """
@@ -159,8 +160,8 @@ def winograd_conv1d(
     """(x, *producer's arguments, u[, residual], dilation) -> y[, mean, rstd], by F(outputs, taps).
 
     As `transformed_conv1d` says, u as `pack_winograd_conv1d` gives it.
-    Raises InputError where output channels do not divide into vectors, taps are even or outputs +
-    taps - 1 is not 4, 6 or 8.
+    Raises InputError where taps are even, outputs + taps - 1 is not 4, 6 or 8 or Snake's channels
+    do not divide into vectors.
     """
     transform = winograd_of(conv.in_channels, conv.out_channels, conv.taps, outputs)
     return transformed_conv1d(target, conv, transform)

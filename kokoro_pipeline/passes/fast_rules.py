@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tvm import relax, tirx
 
-from ..kernels.bin_products import padded_channels, panel_width
+from ..kernels.bin_products import padded_channels, padded_outputs
 from ..kernels.conv1d import Conv1d, conv1d, pack_conv1d
 from ..kernels.fft_conv1d import fft_conv1d, pack_fft_conv1d
 from ..kernels.producer import Activation, Producer
@@ -41,8 +41,8 @@ _FFT = _Algorithm("fft_conv1d", fft_conv1d, pack_fft_conv1d)
 _ALGORITHMS: Mapping[int, _Algorithm] = {3: _WINOGRAD, 7: _FFT, 11: _FFT}
 
 
-# Input channels are padded with zeros to whole vectors; more than these would eat what is saved.
-MOST_PADDING = 1.1
+# Channels are padded with zeros to whole vectors; more than these would eat what is saved.
+MOST_INPUT_PADDING, MOST_OUTPUT_PADDING = 1.1, 1.5
 
 
 @dataclass(frozen=True)
@@ -148,10 +148,13 @@ def _algorithm(target: VectorTarget, conv: Conv1d) -> _Algorithm | None:
     """The transform that multiplies least for a convolution, if one fits."""
     reach = conv.dilation * (conv.taps // 2)
     same = conv.stride == 1 and (conv.pad_left, conv.pad_right) == (reach, reach)
-    padded = padded_channels(target.lanes, conv.in_channels)
-    few_zeros = padded <= MOST_PADDING * conv.in_channels
-    whole = conv.out_channels % panel_width(target, conv.out_channels) == 0
-    return _ALGORITHMS.get(conv.taps) if same and whole and few_zeros else None
+    inputs = padded_channels(target.lanes, conv.in_channels)
+    outputs = padded_outputs(target, conv.out_channels)
+    few_zeros = (
+        inputs <= MOST_INPUT_PADDING * conv.in_channels
+        and outputs <= MOST_OUTPUT_PADDING * conv.out_channels
+    )
+    return _ALGORITHMS.get(conv.taps) if same and few_zeros else None
 
 
 def _fused_direct(

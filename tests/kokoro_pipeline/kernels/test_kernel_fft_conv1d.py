@@ -18,6 +18,7 @@ CONVS = {
     "resblock, second": SameConv1d(128, 128, 7, Producer(True, Activation.SNAKE), residual=True),
     "encoder": SameConv1d(128, 64, 5, Producer(True, Activation.LEAKY_RELU, 0.2), residual=True),
     "plain": SameConv1d(64, 128, 7),
+    "output channels are padded": SameConv1d(128, 22, 7, residual=True),
     "many channels, many taps": SameConv1d(144, 128, 11),
 }
 LENGTHS = (1, 2, 5, 25, 26, 27, 96, 601)
@@ -80,7 +81,7 @@ def test_called_from_relax_with_the_dilation_as_a_number(kernel_target):
 
 
 def test_gives_the_statistics_of_what_it_writes(kernel_target, check_statistics):
-    conv = SameConv1d(48, 64, 7, residual=True, statistics=1e-5)
+    conv = SameConv1d(48, 22, 7, residual=True, statistics=1e-5)
     function = fft_conv1d(kernel_target.vectors, conv)
     (compiled,) = kernel_target.compile([function]).values()
     check_statistics(compiled, conv, kernel_target, pack_fft_conv1d)
@@ -89,7 +90,7 @@ def test_gives_the_statistics_of_what_it_writes(kernel_target, check_statistics)
 def test_what_cannot_be_done_is_refused():
     vectors = VectorTarget(16, 32)
     with pytest.raises(InputError, match="vectors"):
-        fft_conv1d(vectors, SameConv1d(128, 22, 7))
+        fft_conv1d(vectors, SameConv1d(22, 64, 7, Producer(True, Activation.SNAKE)))
     with pytest.raises(InputError, match="centre"):
         fft_conv1d(vectors, SameConv1d(128, 128, 4))
     with pytest.raises(InputError, match="window"):

@@ -83,7 +83,7 @@ def test_gives_the_statistics_of_what_it_writes(kernel_target, check_statistics)
 def test_what_cannot_be_done_is_refused():
     vectors = VectorTarget(16, 32)
     with pytest.raises(InputError, match="vectors"):
-        winograd_conv1d(vectors, SameConv1d(128, 22, 3))
+        winograd_conv1d(vectors, SameConv1d(22, 64, 3, SNAKE))
     with pytest.raises(InputError, match="points are known"):
         winograd_conv1d(vectors, SameConv1d(128, 128, 3), 5)
     with pytest.raises(InputError, match="points are known"):
