@@ -9,7 +9,13 @@ may change.
 
 With --tvm-source DIR, a checkout of apache/tvm, also say which patches apply to it, and run its
 own test files of the touched area on the wheel's tree without and with the series: no test that
-passed may fail. Exit status: 0 everything holds, 1 something does not, 2 wrong usage.
+passed may fail.
+
+With --cpp as well, prove the patches of `cpp/series` instead: on a clone of DIR at the tag that the
+installed wheel was released as, compile what a patch touches into a library, load that over the
+wheel's, run the patch's tests without and with it, and measure what the patch says it improves.
+
+Exit status: 0 everything holds, 1 something does not, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -21,31 +27,30 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 from patch_proof.checkout import CheckoutProof, prove_checkout
+from patch_proof.cpp_proof import Workshop, judge_measurement
 from patch_proof.patch_file import Patch, PatchError, read_series, requirements
 from patch_proof.test_run import Outcomes, TestRunner, environment
 from patch_proof.wheel_tree import TreeError, WheelTree, installed_version
 
 HERE = Path(__file__).resolve().parent
-NO_HEADERS = (
-    "--cpp: the apache-tvm wheel has no C++ headers of the compiler (tvm/topi/nn/instance_norm.h "
-    "and those it includes), so no translation unit can be compiled against it, and the series has "
-    "no C++ patches. upstream_patches/README.md says what is missing; the fixes instance_norm, "
-    "group_norm, global_symbol and derived_dim of tvm_kokoro_ext repair those defects from outside"
-)
 TIMEOUT = 600.0  # seconds for the tests of one patch; an idle machine needs ten
 
 
 @dataclass(frozen=True)
 class PatchProof:
-    """What one patch did. Counts are of tests; `problems` is empty where the patch is proved."""
+    """What one patch did. Counts are of tests; `problems` is empty where the patch is proved.
+
+    `measured` is what the patch's own programs of measurement say, for C++ patches.
+    """
 
     name: str
     applies: bool
@@ -54,6 +59,7 @@ class PatchProof:
     unchanged: int
     seconds: float
     problems: tuple[str, ...]
+    measured: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -66,9 +72,16 @@ class SeriesProof:
 
 
 def prove_patch(
-    tree: WheelTree, runner: TestRunner, patch: Patch, series: tuple[Patch, ...]
+    tree: WheelTree,
+    runner: TestRunner,
+    patch: Patch,
+    series: tuple[Patch, ...],
+    build: Callable[[Patch], tuple[Path, ...]] = lambda patch: (),
 ) -> PatchProof:
-    """Prove one patch on a tree that may be in any state."""
+    """Prove one patch on a tree that may be in any state.
+
+    `build` makes the libraries of a patch that the tree has; its tests pass with them loaded.
+    """
     started = time.monotonic()
 
     def proof(applies: bool, before: Outcomes, after: Outcomes, problems: list[str]) -> PatchProof:
@@ -92,12 +105,16 @@ def prove_patch(
         tree.apply(patch.path)
     except TreeError as error:
         return proof(False, nothing, nothing, [str(error)])
+    try:
+        libraries = build(patch)
+    except TreeError as error:
+        return proof(True, nothing, nothing, [str(error)])
     within = tree.git("rev-parse", "HEAD").strip()
     tree.git("checkout", "-q", without)
     tree.show(patch.tests, within)
     before = runner.run(tree.root, tree.python, patch.tests, timeout=TIMEOUT)
     tree.git("checkout", "-q", "--force", within)
-    after = runner.run(tree.root, tree.python, patch.tests, timeout=TIMEOUT)
+    after = runner.run(tree.root, tree.python, patch.tests, timeout=TIMEOUT, libraries=libraries)
     return proof(True, before, after, judge(before, after))
 
 
@@ -184,6 +201,28 @@ def prove(
     return proofs, result
 
 
+def prove_cpp(
+    source: Path, patches: Sequence[Patch], series: tuple[Patch, ...], directory: Path, jobs: int
+) -> tuple[list[PatchProof], CheckoutProof | None]:
+    """Prove C++ patches one after the other, compiling `jobs` units at once.
+
+    Upstream's whole test files run as well where all patches are asked for and are proved.
+    """
+    workshop = Workshop(source, series, directory, jobs)
+    proofs = []
+    with TestRunner() as runner:
+        for patch in patches:
+            proof = prove_patch(workshop.tree, runner, patch, series, workshop.build)
+            if not proof.problems:
+                measured = workshop.measure(patch)
+                problems = tuple(judge_measurement(measured))
+                proof = replace(proof, measured=measured, problems=problems)
+            print(_line(proof), file=sys.stderr, flush=True)
+            proofs.append(proof)
+    whole = len(patches) == len(series) and not any(proof.problems for proof in proofs)
+    return proofs, workshop.prove_files(series) if whole else None
+
+
 def _line(proof: PatchProof) -> str:
     verdict = "FAILED" if proof.problems else "proved"
     return f"{verdict}  {proof.name} ({proof.seconds} s)"
@@ -200,6 +239,12 @@ def table(
         f"{proof.passes_after:12}  {proof.unchanged:9}  {proof.seconds:7}"
         for proof in proofs
     ]
+    lines += [
+        f"measured: {name}: {values['wrong_before']} of {values['elements']} wrong before, "
+        f"{values['wrong_after']} after; {values['time_ratio']} times the time"
+        for proof in proofs
+        for name, values in proof.measured.items()
+    ]
     if series is not None:
         same = series.programs - sum(p.startswith("changed: ") for p in series.problems)
         lines.append(f"all together: {same} of {series.programs} programs imported as before")
@@ -213,6 +258,12 @@ def table(
     for other in (series, checkout):
         lines += [f"\n{problem}" for problem in (other.problems if other else ())]
     return "\n".join(lines)
+
+
+def _check_target(series: tuple[Patch, ...], target: str) -> None:
+    misplaced = [patch.name for patch in series if patch.fields["Applies-To"] != (target,)]
+    if misplaced:
+        raise PatchError(f"made for another tree than the {target}: {', '.join(misplaced)}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -230,7 +281,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--cpp",
         action="store_true",
-        help="prove C++ patches (refused: the wheel lacks the headers)",
+        help="prove the C++ patches of cpp/series, with --tvm-source and a C++ compiler",
     )
     parser.add_argument(
         "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="patches at once (default 2)"
@@ -241,27 +292,33 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.cpp:
-        parser.error(NO_HEADERS)
+    if options.cpp and options.tvm_source is None:
+        parser.error(
+            "--cpp needs --tvm-source DIR, a git clone of apache/tvm: the wheel has headers of the "
+            "runtime alone, and a C++ patch includes those of the compiler"
+        )
+    jobs = max(1, options.jobs)
+    together = checkout = None
     try:
-        series = read_series(HERE)
-        target = f"apache-tvm {installed_version()} wheel tree"
-        misplaced = [p.name for p in series if p.fields["Applies-To"] != (target,)]
-        if misplaced:
-            raise PatchError(f"made for another tree than the {target}: {', '.join(misplaced)}")
+        series = read_series(HERE / "cpp" if options.cpp else HERE)
         asked = options.only or [""]
         patches = [p for p in series if any(name in p.name for name in asked)]
         for name in asked:
             if not any(name in patch.name for patch in series):
                 parser.error(f"no patch has {name} in its name")
-        if options.tvm_source is not None and not (options.tvm_source / "python" / "tvm").is_dir():
-            parser.error(f"not a checkout of apache/tvm: {options.tvm_source}")
         with tempfile.TemporaryDirectory(prefix="tvm-patches-") as directory:
             root = Path(directory)
-            proofs, together = prove(patches, series, root, max(1, options.jobs))
-            checkout = None
-            if options.tvm_source is not None:
-                checkout = prove_checkout(options.tvm_source, series, root)
+            if options.cpp:
+                target = series[0].fields["Applies-To"][0]
+                proofs, checkout = prove_cpp(options.tvm_source, patches, series, root, jobs)
+            else:
+                target = f"apache-tvm {installed_version()} wheel tree"
+                _check_target(series, target)
+                if options.tvm_source and not (options.tvm_source / "python" / "tvm").is_dir():
+                    parser.error(f"not a checkout of apache/tvm: {options.tvm_source}")
+                proofs, together = prove(patches, series, root, jobs)
+                if options.tvm_source is not None:
+                    checkout = prove_checkout(options.tvm_source, series, root)
     except (PatchError, TreeError) as error:
         print(f"prove.py: {error}", file=sys.stderr)
         return 1

@@ -13,14 +13,13 @@ import subprocess
 import sys
 from collections import Counter
 from email.utils import parseaddr, parsedate_to_datetime
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from patch_proof.patch_file import Patch, PatchError, read_patch, read_series, requirements
 from patch_proof.test_run import Outcomes
 from patch_proof.wheel_tree import TreeError, WheelTree, installed_version
-from prove import judge, main
+from prove import judge
 
 PATCHES = Path(__file__).resolve().parents[2] / "upstream_patches"
 SERIES = read_series(PATCHES)
@@ -217,15 +216,3 @@ def test_judgement(before: Outcomes, after: Outcomes, message: str | None) -> No
     problems = "\n".join(judge(before, after))
     assert (message is None) == (not problems)
     assert message is None or message in problems
-
-
-def test_cpp_is_refused_with_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    """Until a wheel has the headers: then the C++ defects can be proved, and this test goes."""
-    with pytest.raises(SystemExit) as stopped:
-        main(["--cpp"])
-    assert stopped.value.code == 2
-    assert "tvm/topi/nn/instance_norm.h" in capsys.readouterr().err
-    found = find_spec("tvm")
-    assert found is not None and found.submodule_search_locations
-    package = Path(found.submodule_search_locations[0])
-    assert not list(package.glob("include/**/topi/nn/instance_norm.h"))

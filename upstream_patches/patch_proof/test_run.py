@@ -29,6 +29,7 @@ def run(job):
         os.dup2(output, stream)
     os.environ["PYTHONPATH"] = job["python"]
     sys.path.insert(0, job["python"])
+    exec(job["loading"])
     import tvm
     assert tvm.__file__.startswith(job["python"]), f"tested {tvm.__file__}"
     return int(pytest.main(job["arguments"]))
@@ -84,6 +85,18 @@ def _base_environment() -> dict[str, str]:
     return kept | {"OMP_NUM_THREADS": "1", "TVM_NUM_THREADS": "1"}
 
 
+def loading(libraries: Sequence[Path]) -> str:
+    """Statements that load libraries in order, for the start of a program.
+
+    Modules of tvm keep the global functions that are registered when they are imported, so
+    libraries that replace some have to be loaded before.
+    """
+    if not libraries:
+        return ""
+    lines = [f"ctypes.CDLL({str(library)!r})" for library in libraries]
+    return "\n".join(["import ctypes, tvm_ffi", *lines, ""])
+
+
 class TestRunner:
     """A server of test runs, one at a time; a context manager, at whose end the server ends."""
 
@@ -111,8 +124,19 @@ class TestRunner:
         self._server.stdin.close()
         self._server.wait()
 
-    def run(self, root: Path, python: Path, files: Sequence[str], *, timeout: float) -> Outcomes:
-        """Run the test files of `root` with tvm from `python`, for at most `timeout` seconds."""
+    def run(
+        self,
+        root: Path,
+        python: Path,
+        files: Sequence[str],
+        *,
+        timeout: float,
+        libraries: Sequence[Path] = (),
+    ) -> Outcomes:
+        """Run the test files of `root` with tvm from `python`, for at most `timeout` seconds.
+
+        `libraries` are loaded first, in their order.
+        """
         report, said = root / ".git" / "junit.xml", root / ".git" / "pytest.txt"
         report.unlink(missing_ok=True)
         options = ["-q", "--tb=short", "--show-capture=no", "-W", "ignore"]
@@ -121,6 +145,7 @@ class TestRunner:
         job = {
             "root": str(root),
             "python": str(python),
+            "loading": loading(libraries),
             "output": str(said),
             "arguments": [*options, *files],
             "timeout": timeout,

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 # Folders of the wheel that hold no Python; they are linked, not copied.
-_NATIVE = ("3rdparty", "cmake", "include", "lib", "lib64", "licenses", "src", "web")
+NATIVE = ("3rdparty", "cmake", "include", "lib", "lib64", "licenses", "src", "web")
 
 
 class TreeError(RuntimeError):
@@ -47,11 +47,19 @@ class WheelTree:
         tree._track(root, "a checkout's Python tree")
         return tree
 
+    @classmethod
+    def of_clone(cls, root: Path, commit: str) -> WheelTree:
+        """The repository that lies in `root` already, at a commit."""
+        tree = cls.__new__(cls)
+        tree.root, tree.python, tree.base = root, root / "python", commit
+        tree.git("checkout", "-q", "--detach", commit)
+        return tree
+
     def _track(self, root: Path, what: str) -> None:
         self.root = root
         self.python = root / "python"
         self.git("init", "-q", "-b", "main", ".")
-        excluded = [f"/python/tvm/{name}" for name in _NATIVE] + ["__pycache__"]
+        excluded = [f"/python/tvm/{name}" for name in NATIVE] + ["__pycache__"]
         (root / ".git" / "info").mkdir(exist_ok=True)
         (root / ".git" / "info" / "exclude").write_text("\n".join(excluded) + "\n")
         self.git("add", "-A")
@@ -104,9 +112,9 @@ class WheelTree:
 def _copy_package(source: Path, target: Path) -> None:
     def ignored(directory: str, names: list[str]) -> list[str]:
         top = Path(directory) == source
-        return [name for name in names if name == "__pycache__" or (top and name in _NATIVE)]
+        return [name for name in names if name == "__pycache__" or (top and name in NATIVE)]
 
     shutil.copytree(source, target, ignore=ignored)
-    for name in _NATIVE:
+    for name in NATIVE:
         if (source / name).exists():
             (target / name).symlink_to(source / name)
