@@ -101,10 +101,15 @@ def load_cuda_runtime(tvm_library: Path) -> None:
     _load_cuda_runtime(tvm_library)
 
 
+def loaded_cuda_runtime(tvm_library: Path) -> str:
+    """The name by which CUDA's runtime library, once loaded, is found again in this process."""
+    return f"libcudart.so.{needed_version(tvm_library)}"
+
+
 @functools.cache
 def _load_cuda_runtime(tvm_library: Path) -> None:
     major = needed_version(tvm_library)
-    name = f"libcudart.so.{major}"
+    name = loaded_cuda_runtime(tvm_library)
     tried = [str(folder / name) for folder in nvidia_folders("lib")] + [name]
     if os.environ.get("CUDA_HOME"):
         tried.append(str(Path(os.environ["CUDA_HOME"], "lib64", name)))

@@ -173,6 +173,11 @@ class VirtualMachine:
                 "build the artifact anew"
             ) from error
 
+    def instrument(self, watch: Any) -> None:
+        """Let `watch(function, name, before, result, *arguments)` see every call that the VM makes,
+        before it (then 0 lets it happen) and after; None for nothing."""
+        self._vm["set_instrument"](watch)
+
 
 def release_pool(tvm_ffi: Any) -> None:
     """Return to the system the memory that TVM's allocator keeps for reuse. Memory in use stays."""

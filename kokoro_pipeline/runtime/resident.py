@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,8 +17,10 @@ from ..artifact.reader import Artifact
 from ..config import SAMPLE_RATE, SAMPLES_PER_FRAME
 from ..errors import EnvironmentFault
 from .arrays import Array, aligned_empty, kernel_ready
+from .cuda_driver import TVM_CUDA_LIBRARY, loaded_cuda_runtime
+from .cuda_graphs import CudaGraphs, DeviceMemory
 from .device import Device
-from .library import VirtualMachine, release_pool
+from .library import VirtualMachine, find_runtime_library, release_pool
 
 _SECONDS = {"t": SAMPLES_PER_FRAME / SAMPLE_RATE, "m": SAMPLES_PER_FRAME / SAMPLE_RATE / 2}
 """Seconds of audio in one of what a symbol counts."""
@@ -28,9 +32,14 @@ class Resident:
     """A tensor on a device. `numpy.asarray` copies it to the host; a compiled function of the same
     artifact takes it as it is."""
 
-    def __init__(self, tensor: Any, fetch: Fetch) -> None:
-        """`fetch(tensor, array)` copies to the host, on whichever thread that needs."""
+    def __init__(
+        self, tensor: Any, fetch: Fetch, release: Callable[[Any], None] | None = None
+    ) -> None:
+        """`fetch(tensor, array)` copies to the host, on whichever thread that needs;
+        `release(tensor)` is told when nothing refers to this any more."""
         self.tensor = tensor
+        if release is not None:
+            weakref.finalize(self, release, tensor).atexit = False
         self.shape: tuple[int, ...] = tuple(int(size) for size in tensor.shape)
         self.dtype = np.dtype(str(tensor.dtype))
         self._fetch = fetch
@@ -47,11 +56,14 @@ class Resident:
 class DeviceExecutable:
     """Make and call it in one thread only. The parameters are copied to the device once.
 
-    Raises ArtifactError where the library or the parameters cannot be used, EnvironmentFault where
-    the device has no room for them.
+    `graphs` (CUDA only) makes CUDA graphs of functions for sizes that come again. Raises
+    ArtifactError where the library or the parameters cannot be used, EnvironmentFault where the
+    device has no room for them.
     """
 
-    def __init__(self, artifact: Artifact, tvm_ffi: Any, device: Device) -> None:
+    def __init__(
+        self, artifact: Artifact, tvm_ffi: Any, device: Device, graphs: bool = False
+    ) -> None:
         self._tvm_ffi = tvm_ffi
         self._device = device
         self._specs: Mapping[str, FunctionSpec] = artifact.manifest.functions
@@ -63,6 +75,7 @@ class DeviceExecutable:
         self._functions = {name: machine.function(name) for name in self._specs}
         self._parameter_bytes = 0
         self._parameters = self._upload_parameters(artifact)
+        self._graphs = self._make_graphs(machine) if graphs else None
 
     def call(
         self, name: str, symbols: Mapping[str, int], inputs: Sequence[Array | Resident]
@@ -73,23 +86,29 @@ class DeviceExecutable:
         length and an estimate, where the device runs out of memory.
         """
 
-        def run() -> list[Any]:
-            tensors = [
-                given.tensor if isinstance(given, Resident) else self._upload(given)
-                for given in inputs
-            ]
-            result = self._functions[name](*tensors, *self._parameters[name])
-            return [result] if hasattr(result, "__dlpack__") else list(result)
+        def run(graphs: CudaGraphs | None) -> list[Any]:
+            given = [i.tensor if isinstance(i, Resident) else i for i in inputs]
+            if graphs is not None:
+                function = functools.partial(self._run, name)
+                outputs = graphs.call(name, symbols, given, function)
+                if outputs is not None:
+                    return outputs
+            return self._run(
+                name, [self._upload(g) if isinstance(g, np.ndarray) else g for g in given]
+            )
 
         try:
-            return run()
+            return run(self._graphs)
         except RuntimeError as error:
             if not _out_of_memory(error):
                 raise
-        # What other lengths left behind is kept for reuse: give that back, and try once more.
+        # What other lengths left behind is kept for reuse, and graphs keep theirs: give that back,
+        # and try once more with what a single call takes.
+        if self._graphs is not None:
+            self._graphs.clear()
         release_pool(self._tvm_ffi)
         try:
-            return run()
+            return run(None)
         except RuntimeError as error:
             if not _out_of_memory(error):
                 raise
@@ -100,12 +119,33 @@ class DeviceExecutable:
         if array.nbytes:
             self._download_bytes(tensor, array.ctypes.data_as(ctypes.c_void_p), array.nbytes)
 
-    def _upload(self, array: Array) -> Any:
-        ready = kernel_ready(array)
-        shape = self._tvm_ffi.Shape([int(size) for size in array.shape])
-        tensor = self._allocate(shape, self._tvm_ffi.dtype(str(array.dtype)), self._place, None)
+    def release(self, tensor: Any) -> None:
+        """Take notice that nobody reads an output any more; from any thread."""
+        if self._graphs is not None:
+            self._graphs.give_back(tensor)
+
+    def _run(self, name: str, tensors: Sequence[Any]) -> list[Any]:
+        result = self._functions[name](*tensors, *self._parameters[name])
+        return [result] if hasattr(result, "__dlpack__") else list(result)
+
+    def _make_graphs(self, machine: VirtualMachine) -> CudaGraphs:
+        copy = self._tvm_ffi.get_global_func("runtime.TVMTensorCopyFromTo")
+        memory = DeviceMemory(self._empty, self._fill, copy)
+        library = loaded_cuda_runtime(find_runtime_library().with_name(TVM_CUDA_LIBRARY))
+        return CudaGraphs(self._tvm_ffi, self._place, library, machine.instrument, memory)
+
+    def _empty(self, shape: tuple[int, ...], dtype: str) -> Any:
+        sizes = self._tvm_ffi.Shape([int(size) for size in shape])
+        return self._allocate(sizes, self._tvm_ffi.dtype(dtype), self._place, None)
+
+    def _fill(self, array: Array, tensor: Any) -> None:
         if array.nbytes:
+            ready = kernel_ready(array)
             self._upload_bytes(tensor, ready.ctypes.data_as(ctypes.c_void_p), array.nbytes)
+
+    def _upload(self, array: Array) -> Any:
+        tensor = self._empty(array.shape, str(array.dtype))
+        self._fill(array, tensor)
         return tensor
 
     def _upload_parameters(self, artifact: Artifact) -> dict[str, list[Any]]:

@@ -52,7 +52,10 @@ Voice = str | os.PathLike[str] | Array
 
 
 def load(
-    directory: str | os.PathLike[str], threads: int | None = None, device: str = AUTO
+    directory: str | os.PathLike[str],
+    threads: int | None = None,
+    device: str = AUTO,
+    graphs: bool = False,
 ) -> Synthesizer:
     """Open an artifact folder for synthesis.
 
@@ -62,12 +65,16 @@ def load(
     `device` is "auto" (what the artifact was compiled for), "cpu", "cuda", "cuda:N" or "metal".
     Nothing runs elsewhere than was asked for.
 
+    `graphs` (CUDA only) makes a CUDA graph of each function at the second call with equal sizes,
+    and launches that from then on: the same results with less work for the CPU, for the memory that
+    the graphs keep until a call needs it. Off by default: it has not been seen on a GPU yet.
+
     An artifact contains machine code: load only what you trust. Raises ArtifactError where the
     folder is none, is damaged, or was made for another TVM, CPU or device, InputError for a device
-    that is not known or not there, and EnvironmentFault where the TVM runtime or a driver is
-    missing or broken.
+    that is not known or not there, or graphs without CUDA, and EnvironmentFault where the TVM
+    runtime or a driver is missing or broken.
     """
-    return Synthesizer(open_artifact(Path(directory)), threads, device)
+    return Synthesizer(open_artifact(Path(directory)), threads, device, graphs)
 
 
 @dataclass(frozen=True)
@@ -97,15 +104,24 @@ class Synthesizer:
     the child raise EnvironmentFault.
     """
 
-    def __init__(self, artifact: Artifact, threads: int | None = None, device: str = AUTO) -> None:
+    def __init__(
+        self,
+        artifact: Artifact,
+        threads: int | None = None,
+        device: str = AUTO,
+        graphs: bool = False,
+    ) -> None:
         """Start a checked artifact. Raises InputError for bad `threads`; else as `load`."""
         count = resolve_threads(threads)
         chosen = find_device(device, artifact.manifest.target, str(artifact.path))
+        if graphs and chosen.kind != "cuda":
+            raise InputError(f"graphs=True is for CUDA, and this runs on {chosen}: leave it out")
         config = load_config(artifact.config)
         tvm_ffi = load_runtime()
         self._artifact = artifact
         self._threads = count
         self._device = chosen
+        self._graphs = graphs
         self._vocabulary = Vocabulary(config.vocab)
 
         def start() -> Executable | DeviceExecutable:
@@ -113,7 +129,7 @@ class Synthesizer:
             if chosen.kind == CPU:
                 return Executable(artifact, tvm_ffi)
             start_device(chosen)
-            return DeviceExecutable(artifact, tvm_ffi, chosen)
+            return DeviceExecutable(artifact, tvm_ffi, chosen, graphs)
 
         self._dispatcher = Dispatcher(at_end=functools.partial(release_pool, tvm_ffi))
         try:
@@ -153,6 +169,11 @@ class Synthesizer:
         return self._functions
 
     @property
+    def chain(self) -> Mapping[str, CompiledFunction]:
+        """The functions as synthesis calls them: on a device their outputs stay there."""
+        return self._inner
+
+    @property
     def threads(self) -> int:
         """CPU threads that the kernels use."""
         return self._threads
@@ -161,6 +182,11 @@ class Synthesizer:
     def device(self) -> Device:
         """Where the kernels run."""
         return self._device
+
+    @property
+    def graphs(self) -> bool:
+        """Whether sizes that come again are launched as CUDA graphs."""
+        return self._graphs
 
     @property
     def voices(self) -> tuple[str, ...]:
@@ -337,7 +363,8 @@ def _calls(dispatcher: Dispatcher, executable: Executable | DeviceExecutable) ->
     def fetch(tensor: Any, array: Array) -> None:
         dispatcher.run(lambda: executable.fetch(tensor, array))
 
-    return lambda *words: [Resident(tensor, fetch) for tensor in call(*words)]
+    release = executable.release
+    return lambda *words: [Resident(tensor, fetch, release) for tensor in call(*words)]
 
 
 def _check_speed(speed: Any) -> float:

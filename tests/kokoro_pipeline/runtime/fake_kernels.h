@@ -38,7 +38,16 @@ static void run(void (*kernel)(A...), const unsigned* grid, const unsigned* bloc
             for (threadIdx.x = 0; threadIdx.x < block[0]; ++threadIdx.x)
               call(kernel, given, std::index_sequence_for<A...>());
 }
+template <class... A, size_t... I>
+static void** keep(void (*)(A...), void** given, std::index_sequence<I...>) {
+  return new void*[sizeof...(A)]{new A(*static_cast<A*>(given[I]))...};
+}
+template <class... A>
+static void** keep(void (*kernel)(A...), void** given) {
+  return keep(kernel, given, std::index_sequence_for<A...>());
+}
 #define LAUNCH(name)                                                                         \
   extern "C" void launch_##name(const unsigned* grid, const unsigned* block, void** given) { \
     run(name, grid, block, given);                                                           \
-  }
+  }                                                                                          \
+  extern "C" void** keep_##name(void** given) { return keep(name, given); }
