@@ -64,12 +64,14 @@ class SyntheticWeightsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class BuildReport:
-    """A finished build: where it is, its stages with their seconds, its manifest, what each CUDA
-    kernel uses of a GPU, and why the build was not validated, if it was to be."""
+    """A finished build: where it is, its stages with their seconds, its manifest, its parameters,
+    what each CUDA kernel uses of a GPU, and why the build was not validated, if it was to be."""
 
     path: Path
     stages: tuple[tuple[str, float], ...]
     manifest: Manifest
+    parameters: ParameterTable = field(repr=False, compare=False)
+    """Imported and packed; the arrays that nothing else holds live as long as this."""
     kernels: tuple[KernelResources, ...] = ()
     not_validated: str | None = None
 
@@ -188,7 +190,9 @@ def build(
             path = writer.commit(manifest)
     # Read again: the file on disk, not what was meant to be written, is what the report describes.
     written = kokoro_pipeline.artifact.reader.read_artifact(path)
-    return BuildReport(path, tuple(stages.finished), written.manifest, kernels, obstacle)
+    return BuildReport(
+        path, tuple(stages.finished), written.manifest, parameters, kernels, obstacle
+    )
 
 
 def _components(plan: _Plan, model: Any) -> list[Component]:

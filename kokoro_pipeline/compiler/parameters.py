@@ -15,11 +15,24 @@ PARAMETER_NAMES = "kokoro.parameters"
 """Attribute of a Relax function: the table's names of its arguments from `num_input` on."""
 
 
+Transform = Callable[..., np.ndarray]
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """How a derived array came about: `transform(*arrays of the sources)`."""
+
+    sources: tuple[str, ...]
+    transform: Transform
+
+
 @dataclass
 class ParameterTable:
     """Arrays by name. Names are `function/parameter`, derived ones `function/parameter@recipe`."""
 
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    derivations: dict[str, Derivation] = field(default_factory=dict)
+    """Of the derived ones, by name."""
 
     def add(self, name: str, array: np.ndarray) -> str:
         """Add an array under a new name and return the name. Raises KeyError where it is taken."""
@@ -28,9 +41,7 @@ class ParameterTable:
         self.arrays[name] = np.ascontiguousarray(array)
         return name
 
-    def derive(
-        self, sources: tuple[str, ...], recipe: str, transform: Callable[..., np.ndarray]
-    ) -> str:
+    def derive(self, sources: tuple[str, ...], recipe: str, transform: Transform) -> str:
         """The name of `transform(*arrays of the sources)`, computed the first time it is asked for.
 
         Equal sources and recipe must mean an equal result: the recipe names every static setting of
@@ -39,6 +50,7 @@ class ParameterTable:
         name = "+".join(sources) + "@" + recipe
         if name not in self.arrays:
             self.arrays[name] = np.ascontiguousarray(transform(*(self.arrays[s] for s in sources)))
+            self.derivations[name] = Derivation(sources, transform)
         return name
 
     def __getitem__(self, name: str) -> np.ndarray:

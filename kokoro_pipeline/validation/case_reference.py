@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,10 @@ from ..runtime.alignment import spread, token_of_frame
 from ..runtime.noise import seeded_noise
 from .cases import Case
 from .gates import round_lengths
-from .reference import ReferenceModel, stock_har
+from .stock_spectrum import stock_har
+
+if TYPE_CHECKING:
+    from .reference import ReferenceModel
 
 Array = NDArray[Any]
 

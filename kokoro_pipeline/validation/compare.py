@@ -22,8 +22,8 @@ from .gates import (
     judge_signal,
     judge_source,
 )
-from .reference import stock_har, stock_window
 from .report import WHOLE_STEP
+from .stock_spectrum import stock_har, stock_window
 
 if TYPE_CHECKING:
     from ..runtime.functions import CompiledFunction

@@ -21,7 +21,6 @@ from torch import Tensor
 from ..errors import InputError
 from .convolution import convolve_in_pieces
 from .precision import kokoro_runs_in
-from .spectrum import HOP, N_FFT
 
 Array = NDArray[Any]
 
@@ -132,25 +131,6 @@ class ReferenceModel:
             yield
         finally:
             del generator.m_source.forward, generator.stft.transform
-
-
-def stock_har(waveform: Array) -> Array:
-    """`ReferenceModel.har` in float64, without a model: the spectrum [1, 22, 120t+1] of a waveform
-    [1, 600t]."""
-    stft = _stock_stft()
-    magnitude, phase = stft.transform(torch.from_numpy(waveform))
-    return torch.cat([magnitude, phase], dim=1).numpy()
-
-
-def stock_window() -> Array:
-    """The window of that spectrum, float64 [20]: its values are float32's, as kokoro has them."""
-    return _stock_stft().window.numpy()
-
-
-def _stock_stft() -> TorchSTFT:
-    stft = TorchSTFT(filter_length=N_FFT, hop_length=HOP, win_length=N_FFT)
-    stft.window = stft.window.to(torch.float64)
-    return stft
 
 
 def _lengths_and_mask(n: int) -> tuple[Tensor, Tensor]:

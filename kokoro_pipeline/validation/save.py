@@ -13,7 +13,7 @@ from ..artifact.disk import writing
 from ..audio.wav import write_wav
 from ..config import SAMPLE_RATE
 from .case_reference import CaseReference, ReferenceArrays
-from .reference import stock_har
+from .stock_spectrum import stock_har
 
 
 def save_case(stem: Path, reference: CaseReference, outputs: Mapping[str, NDArray[Any]]) -> None:

@@ -21,7 +21,8 @@ from kokoro_pipeline.validation.case_reference import (
 from kokoro_pipeline.validation.cases import Case
 from kokoro_pipeline.validation.convolution import PIECE, convolve_in_pieces
 from kokoro_pipeline.validation.precision import kokoro_runs_in
-from kokoro_pipeline.validation.reference import ReferenceModel, stock_har, stock_window
+from kokoro_pipeline.validation.reference import ReferenceModel
+from kokoro_pipeline.validation.stock_spectrum import stock_har, stock_window
 
 
 def test_the_steps_chained_are_the_stock_model_bit_for_bit(

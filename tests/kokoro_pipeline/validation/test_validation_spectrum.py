@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kokoro_pipeline.validation import gates, spectrum
-from kokoro_pipeline.validation.reference import stock_har, stock_window
+from kokoro_pipeline.validation.stock_spectrum import stock_har, stock_window
 
 
 def wave_of(samples: int, seed: int = 0) -> np.ndarray:

@@ -1,0 +1,190 @@
+"""Make the folder: everything that a machine with PyTorch and a GPU lacks, and no more."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+import torch
+
+import kokoro_pipeline
+
+from ...artifact.cache import cache_root
+from ...artifact.manifest import PARAMETERS_NAME
+from ...compiler.builder import build
+from ...errors import CheckFailed, EnvironmentFault, InputError
+from ...runtime.cuda_driver import TVM_CUDA_LIBRARY
+from ...runtime.library import find_runtime_library
+from ...runtime.pair import FFI, TVM
+from ...validation.cases import Case, full_cases
+from ...validation.reference import ReferenceModel
+from ...validation.references import References, ReferenceWeights
+from ...validation.store import ReferenceStore
+from ...validation.validator import STORE_FOLDER
+from ...weights import load_model, load_voices, resolve
+from .recipe import write_recipe
+from .references import save_references
+from .run import ARTIFACT, RECIPE_FOLDER, REFERENCES
+
+MAX_BYTES = 60 << 20
+LENGTHS = (5, 24, 60)
+"""Phonemes of the cases whose references are carried, of those that `validate` has."""
+SITE = "site"
+
+RUN = '''"""Run the benchmark of this folder: python run.py --help."""
+
+import sys
+from pathlib import Path
+
+here = Path(__file__).resolve().parent
+sys.path.insert(0, str(here / "site"))
+
+from kokoro_pipeline.benchmarking.gpu.run import main  # noqa: E402
+
+sys.exit(main(here))
+'''
+
+# Of tvm_ffi's package what loading a library takes; the rest is for building with it.
+_NOT_NEEDED = ("3rdparty", "include", "src", "cython", "share")
+
+Progress = Callable[[str], None]
+
+
+def make_folder(
+    output: Path,
+    *,
+    target: str = "cuda",
+    mcpu: str | None = None,
+    opt: int | None = None,
+    python: str | None = None,
+    lengths: tuple[int, ...] = LENGTHS,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> int:
+    """Write the benchmark's folder for the synthetic weights of `seed`; returns its bytes.
+
+    `target`, `mcpu` and `opt` as `build` takes them; by default a GPU's library has host code for
+    any x86-64-v3. `python` is the version that will run it ("3.12"), by default this one.
+
+    Raises InputError for a folder that is not empty, for parameters that cannot be made there and
+    for unknown lengths, EnvironmentFault where a wheel cannot be had, CheckFailed where the folder
+    is above MAX_BYTES.
+    """
+    tell = progress or (lambda text: None)
+    if output.exists() and any(output.iterdir()):
+        raise InputError(f"{output} is not empty: name a new folder")
+    cases = [case for case in full_cases() if len(case.phonemes) in lengths]
+    if len(cases) < len(set(lengths)):
+        known = ", ".join(str(len(case.phonemes)) for case in full_cases())
+        raise InputError(f"lengths {list(lengths)}: the cases have {known} phonemes")
+    output.mkdir(parents=True, exist_ok=True)
+    host = "x86-64-v3" if mcpu is None and target != "llvm" else mcpu
+    weights = resolve("synthetic", seed=seed)
+    report = build(
+        str(weights.path),
+        target,
+        output / ARTIFACT,
+        mcpu=host,
+        opt=opt,
+        validate=False,
+        progress=progress,
+    )
+    tell("recipe of the parameters")
+    functions = report.manifest.functions.values()
+    names = [parameter.name for function in functions for parameter in function.parameters]
+    write_recipe(output / RECIPE_FOLDER, seed, names, report.parameters)
+    (output / ARTIFACT / PARAMETERS_NAME).unlink()
+    _write_references(output / REFERENCES, seed, cases, tell)
+    tell("runtime libraries")
+    _write_site(output / SITE, python or _this_python())
+    (output / "run.py").write_text(RUN, "utf-8")
+    return checked_size(output)
+
+
+def checked_size(folder: Path) -> int:
+    """Bytes of all files. Raises CheckFailed where they are more than MAX_BYTES."""
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    if size > MAX_BYTES:
+        raise CheckFailed(
+            f"{folder} has {size / 2**20:.1f} MiB, and at most {MAX_BYTES >> 20} can be carried: "
+            "take fewer or shorter lengths"
+        )
+    return size
+
+
+def _write_references(folder: Path, seed: int, cases: list[Case], tell: Progress) -> None:
+    weights = resolve("synthetic", seed=seed)
+    wanted = ReferenceWeights(
+        sha256=weights.info.sha256,
+        source=weights.info.source,
+        models=lambda: (
+            ReferenceModel(load_model(weights), torch.float64),
+            ReferenceModel(load_model(weights), torch.float32),
+        ),
+        voices=load_voices(weights),
+    )
+    store = ReferenceStore(cache_root() / STORE_FOLDER, wanted.sha256)
+    references = References(wanted, store, tell)
+    save_references(folder, [references.get(case).reference for case in cases])
+
+
+def _write_site(site: Path, python: str) -> None:
+    package = Path(kokoro_pipeline.__file__).parent
+    ignored = shutil.ignore_patterns("__pycache__", "native")
+    shutil.copytree(package, site / package.name, ignore=ignored)
+    _write_distribution(site, TVM, lambda path: path.parts[0].endswith(".dist-info"))
+    libraries = site / "tvm" / "lib"
+    libraries.mkdir(parents=True)
+    runtime = find_runtime_library()
+    for name in (runtime.name, TVM_CUDA_LIBRARY):
+        if (runtime.with_name(name)).is_file():
+            shutil.copy(runtime.with_name(name), libraries)
+    if python == _this_python():
+        _write_distribution(site, FFI, _is_needed)
+    else:
+        _write_wheel(site, python)
+
+
+def _is_needed(path: PurePosixPath) -> bool:
+    inside = "/".join(path.parts[1:])
+    return not inside.startswith(_NOT_NEEDED) and path.suffix not in (".pyc", ".pyi")
+
+
+def _write_distribution(site: Path, name: str, wanted: Callable[[PurePosixPath], bool]) -> None:
+    for path in metadata.distribution(name).files or ():
+        if wanted(path) and ".." not in path.parts:
+            target = site / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(str(path.locate()), target)
+
+
+def _write_wheel(site: Path, python: str) -> None:
+    """tvm_ffi for another Python: its extension module is made for one version."""
+    wanted = f"{FFI}=={metadata.version(FFI)}"
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--only-binary=:all:", "--no-deps", f"--python-version={python}"]
+        command = [sys.executable, "-m", "pip", "download", "-q", *options, "-d", folder, wanted]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        wheels = list(Path(folder).glob("*.whl"))
+        if done.returncode != 0 or len(wheels) != 1:
+            said = done.stderr.strip().splitlines()
+            raise EnvironmentFault(
+                f"pip finds no wheel of {wanted} for Python {python} "
+                f"({said[-1] if said else 'it says nothing'}): name another with --python"
+            )
+        with zipfile.ZipFile(wheels[0]) as wheel:
+            wheel.extractall(site, _members(wheel))
+
+
+def _members(wheel: zipfile.ZipFile) -> Iterator[str]:
+    return (name for name in wheel.namelist() if _is_needed(PurePosixPath(name)))
+
+
+def _this_python() -> str:
+    return f"{sys.version_info.major}.{sys.version_info.minor}"

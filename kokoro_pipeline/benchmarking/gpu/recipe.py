@@ -1,0 +1,198 @@
+"""Find the recipe by which an artifact's parameters can be made elsewhere; see `regenerate.py`.
+
+Nothing is taken from names: a parameter's source is the tensor that has its very bytes, a layout is
+what a packing makes of an array of indices, and both are tried on the spot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...compiler.parameters import ParameterTable, Transform
+from ...errors import InputError
+from ...weights.constants import stored_constants
+from .regenerate import (
+    FOLDED,
+    LAYOUTS,
+    LITERAL,
+    LITERALS,
+    LSTM,
+    LSTM_PARTS,
+    RECIPE,
+    SCALES,
+    TENSOR,
+    Recipe,
+    Source,
+    Step,
+    SyntheticTensors,
+    apply_layout,
+    encode_layout,
+)
+
+Array = NDArray[Any]
+
+LITERAL_BYTES = 16 << 10
+"""What is no larger is stored where nothing makes it."""
+_ULPS = 4
+"""How far torch's factor of a row may be from the exact one."""
+
+
+def write_recipe(folder: Path, seed: int, parameters: Iterable[str], table: ParameterTable) -> None:
+    """Write the recipe of the named parameters of a build from the synthetic weights of `seed`.
+
+    Raises InputError naming a parameter that no recipe makes: one that a packing computes, as the
+    transforms of `--target llvm --opt 2` do.
+    """
+    finder = _Finder(seed, table)
+    finder.find_folded()
+    steps = {name: finder.step(name) for name in dict.fromkeys(parameters)}
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {
+        "seed": seed,
+        "constants": stored_constants().digest,
+        "parameters": {
+            name: [[[source.kind, source.name] for source in step.sources], step.layout]
+            for name, step in steps.items()
+        },
+    }
+    (folder / RECIPE).write_text(json.dumps(content), "utf-8")
+    for file, arrays in (
+        (SCALES, finder.scales),
+        (LITERALS, finder.literals),
+        (LAYOUTS, finder.layouts),
+    ):
+        named: dict[str, Any] = dict(arrays)
+        np.savez_compressed(folder / file, **named)
+    written = Recipe(folder)
+    for name in steps:
+        if not _same(written.parameter(name), table[name]):
+            raise InputError(f"the recipe of {name} does not make it; please report this")
+
+
+class _Finder:
+    def __init__(self, seed: int, table: ParameterTable) -> None:
+        self._table = table
+        self.scales: dict[str, Array] = {}
+        self.literals: dict[str, Array] = {}
+        self.layouts: dict[str, Array] = {}
+        self._layout_names: dict[str, str] = {}
+        self._tensors = SyntheticTensors(seed, self.scales)
+        self._by_content: dict[str, Source] = {}
+        self._normed: dict[tuple[int, ...], list[str]] = {}
+        for name in self._tensors.names:
+            if name in stored_constants().tensors:
+                self._by_content.setdefault(
+                    _digest(self._tensors.tensor(name)), Source(TENSOR, name)
+                )
+            else:
+                shape = stored_constants().tensors[f"{name}_v"].shape
+                self._normed.setdefault(shape, []).append(name)
+            if name.endswith(".weight_ih_l0"):
+                lstm = name.removesuffix(".weight_ih_l0")
+                for part in LSTM_PARTS:
+                    digest = _digest(self._tensors.lstm(lstm, part))
+                    self._by_content[digest] = Source(LSTM, f"{lstm}:{part}")
+
+    def step(self, name: str) -> Step:
+        """How a parameter is made."""
+        array = self._table[name]
+        derivation = self._table.derivations.get(name)
+        if derivation is None:
+            return Step((self._source(name, array),))
+        if array.nbytes > LITERAL_BYTES:
+            sources = [self._table[source] for source in derivation.sources]
+            layout = _probe(derivation.transform, sources, array)
+            if layout is not None:
+                named = zip(derivation.sources, sources, strict=True)
+                made = tuple(self._source(*pair) for pair in named)
+                return Step(made, self._layout(layout))
+        return Step((self._literal(name, array),))
+
+    def find_folded(self) -> None:
+        """Find the factors of every weight norm, also where a parameter needs none: the plain model
+        does."""
+        for name, array in self._table.arrays.items():
+            if name not in self._table.derivations:
+                self._folded(array)
+
+    def _source(self, name: str, array: Array) -> Source:
+        found = self._by_content.get(_digest(array)) or self._folded(array)
+        return found or self._literal(name, array)
+
+    def _folded(self, array: Array) -> Source | None:
+        for candidate in self._normed.get(array.shape, []):
+            norm, direction = (self._tensors.tensor(f"{candidate}_{part}") for part in "gv")
+            scale = _row_factors(array, norm, direction)
+            if scale is not None:
+                self.scales[candidate] = scale
+                return self._by_content.setdefault(_digest(array), Source(FOLDED, candidate))
+        return None
+
+    def _literal(self, name: str, array: Array) -> Source:
+        if array.nbytes > LITERAL_BYTES:
+            raise InputError(
+                f"{name} ({array.dtype} {list(array.shape)}) is no rearrangement of the weights, "
+                "and too large to carry: take a GPU, or --target llvm with --opt 1 or 0"
+            )
+        key = f"literal{len(self.literals)}"
+        self.literals[key] = array
+        return Source(LITERAL, key)
+
+    def _layout(self, layout: Array) -> str:
+        digest = _digest(layout)
+        if digest not in self._layout_names:
+            self._layout_names[digest] = f"layout{len(self.layouts)}"
+            self.layouts[self._layout_names[digest]] = layout
+        return self._layout_names[digest]
+
+
+def _probe(transform: Transform, sources: Sequence[Array], packed: Array) -> Array | None:
+    """The encoded layout by which a transform rearranges; None where it does anything else."""
+    total = sum(source.size for source in sources)
+    if total >= 1 << 24 or len({source.dtype for source in sources}) > 1:
+        return None  # float32 would not hold the indices
+    indices, start = [], 1
+    for source in sources:
+        count = np.arange(start, start + source.size, dtype=source.dtype)
+        indices.append(count.reshape(source.shape))
+        start += source.size
+    moved = np.asarray(transform(*indices), np.float64)
+    index = np.rint(moved).astype(np.int64)
+    if not np.array_equal(index, moved) or index.min() < 0 or index.max() > total:
+        return None
+    layout = encode_layout(index)
+    return layout if _same(apply_layout(sources, layout), packed) else None
+
+
+def _row_factors(weight: Array, norm: Array, direction: Array) -> Array | None:
+    """float32 [rows] that give `weight` bit for bit as `direction` times them; None where there are
+    none: then the weight is not this direction's."""
+    rows = weight.reshape(len(weight), -1)
+    vectors = direction.reshape(len(weight), -1)
+    lengths = np.sqrt(np.square(vectors.astype(np.float64)).sum(1))
+    exact = norm.reshape(-1) / lengths
+    if not np.allclose(rows[:, 0], vectors[:, 0] * exact, rtol=1e-5, atol=0):
+        return None
+    nearest = exact.astype(np.float32)
+    found = np.full_like(nearest, np.nan)
+    for ulps in range(-_ULPS, _ULPS + 1):
+        factor = nearest + np.spacing(nearest) * np.float32(ulps)
+        fits = (vectors * factor[:, None] == rows).all(1)
+        found = np.where(fits, factor, found)
+    return None if np.isnan(found).any() else found
+
+
+def _digest(array: Array) -> str:
+    head = f"{array.dtype.str}{array.shape}".encode()
+    return hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def _same(a: Array, b: Array) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

@@ -1,0 +1,105 @@
+"""Float64 references as files of the folder: computed where kokoro is, compared where it is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ArtifactError
+from ...validation.case_reference import CaseReference, ReferenceArrays, case_inputs
+from ...validation.cases import Case
+from ...validation.compare import FUNCTION_NAMES, Comparison, Functions, compare_case
+from ...validation.report import CaseResult, ValidationReport, judge_whole
+
+Array = NDArray[Any]
+
+CASES = "cases.json"
+
+
+def save_references(folder: Path, references: Iterable[CaseReference]) -> None:
+    """Write references into a new folder, one .npz a case."""
+    folder.mkdir(parents=True)
+    cases = []
+    for number, reference in enumerate(references):
+        arrays = {name: getattr(reference.arrays, name) for name in ReferenceArrays.names()}
+        np.savez(folder / f"{number}.npz", **arrays)
+        cases.append(asdict(reference.inputs.case))
+    (folder / CASES).write_text(json.dumps(cases), "utf-8")
+
+
+def load_references(folder: Path, voices: Path) -> list[CaseReference]:
+    """What `save_references` wrote; `voices` is the artifact's folder of voice packs.
+
+    Raises ArtifactError where something is missing or does not fit.
+    """
+    found = []
+    try:
+        for number, words in enumerate(json.loads((folder / CASES).read_text("utf-8"))):
+            case = Case(**words)
+            pack = {case.voice: np.load(voices / f"{case.voice}.npy", allow_pickle=False)}
+            with np.load(folder / f"{number}.npz", allow_pickle=False) as stored:
+                arrays = ReferenceArrays(**{name: stored[name] for name in ReferenceArrays.names()})
+            for name, shape in arrays.expected_shapes().items():
+                if getattr(arrays, name).shape != shape:
+                    raise ValueError(f"{name} of case {number} is not {list(shape)}")
+            found.append(CaseReference(case_inputs(case, pack), arrays))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"{folder} holds no references ({error}): make it anew") from error
+    return found
+
+
+def compare(
+    functions: Functions,
+    references: Iterable[CaseReference],
+    *,
+    artifact: str,
+    opt_level: int,
+    weights: Mapping[str, Any],
+    versions: dict[str, str],
+) -> ValidationReport:
+    """The functions against the references, by the gates of `validate`."""
+    results, comparisons = [], []
+    for reference in references:
+        comparison = compare_case(functions, reference).without_outputs()
+        results.append(_result(reference, comparison))
+        comparisons.append(comparison)
+    squared = [c.squared_ours for c in comparisons if c.squared_ours is not None]
+    whole = None
+    if squared and len(squared) == len(comparisons):
+        seconds = sum(result.seconds for result in results)
+        whole = judge_whole(squared, [c.squared_float32 for c in comparisons], seconds)
+    return ValidationReport(
+        artifact=artifact,
+        weights=dict(weights),
+        opt_level=opt_level,
+        versions=versions,
+        cases=tuple(results),
+        measurements=tuple(m for c in comparisons for m in c.measurements),
+        whole=whole,
+        skipped=tuple(name for name in FUNCTION_NAMES if name not in functions),
+    )
+
+
+def _result(reference: CaseReference, comparison: Comparison) -> CaseResult:
+    case, samples = reference.inputs.case, reference.arrays.audio.size
+    ours = comparison.squared_ours
+    return CaseResult(
+        name=case.name,
+        phonemes=case.phonemes,
+        voice=case.voice,
+        speed=case.speed,
+        tokens=case.tokens,
+        frames=reference.frames,
+        seconds=reference.seconds,
+        rms_ours=None if ours is None else (ours / samples) ** 0.5,
+        rms_float32=(comparison.squared_float32 / samples) ** 0.5,
+        reference="carried",
+        reference_time=0.0,
+        compiled_time=comparison.compiled_time,
+    )

@@ -1,0 +1,174 @@
+"""An artifact's parameters from the synthetic weights, by a recipe: numpy, no compiler, no torch.
+
+A parameter is a tensor of the weights, or one with its weight norm folded, or an LSTM's tensors of
+both directions together, and that in another order with zeros between: a layout. What is none of
+these is small and stored as it is. Every step is exact, so the file's hash is the artifact's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...artifact.manifest import Manifest
+from ...artifact.parameters import write_parameters
+from ...artifact.reader import file_sha256
+from ...errors import ArtifactError
+from ...weights.constants import stored_constants
+from ...weights.draws import draw_tensor
+
+Array = NDArray[Any]
+
+RECIPE, SCALES, LITERALS, LAYOUTS = "recipe.json", "scales.npz", "literals.npz", "layouts.npz"
+
+LSTM_PARTS = ("projection", "bias", "recurrent")
+FOLDED, LSTM, TENSOR, LITERAL = "folded", "lstm", "tensor", "literal"
+
+
+@dataclass(frozen=True)
+class Source:
+    """An array that parameters are made from."""
+
+    kind: str
+    """FOLDED, LSTM, TENSOR or LITERAL."""
+    name: str
+    """Of the tensor; of an LSTM and its part, `predictor.lstm:bias`; of the literal."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How one parameter is made: the values of its sources, one array after another, in a layout;
+    None: its only source as it is."""
+
+    sources: tuple[Source, ...]
+    layout: str | None = None
+
+
+class SyntheticTensors:
+    """The synthetic weights of a seed by name; `scales` hold the factor of each row of a tensor
+    whose weight norm is folded: what torch made of `weight_g / |weight_v|`, float32 [rows]."""
+
+    def __init__(self, seed: int, scales: dict[str, Array]) -> None:
+        self._seed = seed
+        self._draws = stored_constants().tensors
+        self._scales = scales
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the tensors, weight norms folded, in the checkpoint's order."""
+        found = dict.fromkeys(
+            name[:-2] if name.endswith(("weight_g", "weight_v")) else name for name in self._draws
+        )
+        return tuple(found)
+
+    def __getitem__(self, name: str) -> Array:
+        """A tensor, weight norm folded where it has one."""
+        return self.tensor(name) if name in self._draws else self.folded(name)
+
+    def tensor(self, name: str) -> Array:
+        """A tensor as the checkpoint has it."""
+        return draw_tensor(self._seed, name, self._draws[name])
+
+    def folded(self, name: str) -> Array:
+        """A weight whose norm is folded."""
+        direction = self.tensor(f"{name}_v")
+        return direction * self._scales[name].reshape(-1, *[1] * (direction.ndim - 1))
+
+    def lstm(self, name: str, part: str) -> Array:
+        """`projection` [8H, C], `bias` [8H] or `recurrent` [2, 4H, H] of both directions."""
+
+        def both(kind: str) -> list[Array]:
+            return [self.tensor(f"{name}.{kind}_l0{end}") for end in ("", "_reverse")]
+
+        if part == "projection":
+            return np.concatenate(both("weight_ih"))
+        if part == "recurrent":
+            return np.stack(both("weight_hh"))
+        sums = [a + b for a, b in zip(both("bias_ih"), both("bias_hh"), strict=True)]
+        return np.concatenate(sums)
+
+
+def encode_layout(index: Array) -> Array:
+    """A layout as its differences, which repeat and so compress: int32, of the same shape.
+
+    `index` is the place in the sources of each value, from 1; 0 where there is a zero.
+    """
+    return np.diff(index.reshape(-1), prepend=0).astype(np.int32).reshape(index.shape)
+
+
+def apply_layout(sources: Sequence[Array], layout: Array) -> Array:
+    """The sources, one after another, in an encoded layout."""
+    index = np.cumsum(layout.reshape(-1), dtype=np.int64)
+    zero = np.zeros(1, sources[0].dtype)
+    extended = np.concatenate([zero, *(source.reshape(-1) for source in sources)])
+    return extended[index].reshape(layout.shape)
+
+
+class Recipe:
+    """What `recipe.write_recipe` wrote into a folder. Raises ArtifactError where it is damaged."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            content = json.loads((folder / RECIPE).read_text("utf-8"))
+            self.steps = {
+                name: Step(tuple(Source(*source) for source in sources), layout)
+                for name, (sources, layout) in content["parameters"].items()
+            }
+            stored = {name: _arrays(folder / name) for name in (SCALES, LITERALS, LAYOUTS)}
+            constants = str(content["constants"])
+            self.tensors = SyntheticTensors(int(content["seed"]), stored[SCALES])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ArtifactError(f"{folder} holds no recipe ({error}): make it anew") from error
+        self._literals, self._layouts = stored[LITERALS], stored[LAYOUTS]
+        if constants != stored_constants().digest:
+            raise ArtifactError(f"{folder} was made for other synthetic weights; make it anew")
+
+    def parameter(self, name: str) -> Array:
+        """One parameter of the artifact."""
+        step = self.steps[name]
+        arrays = [self._array(source) for source in step.sources]
+        if step.layout is None:
+            return arrays[0]
+        return apply_layout(arrays, self._layouts[step.layout])
+
+    def _array(self, source: Source) -> Array:
+        if source.kind == LITERAL:
+            return self._literals[source.name]
+        if source.kind == LSTM:
+            return self.tensors.lstm(*source.name.split(":"))
+        return self.tensors[source.name]
+
+
+def regenerate(folder: Path, manifest: Manifest, output: Path) -> None:
+    """Write the parameter file of an artifact.
+
+    Raises ArtifactError where the result is not, byte for byte, what the manifest says.
+    """
+    recipe = Recipe(folder)
+    offsets = {p.name: p.offset for spec in manifest.functions.values() for p in spec.parameters}
+    missing = offsets.keys() - recipe.steps.keys()
+    if missing:
+        raise ArtifactError(f"{folder} has no recipe for {sorted(missing)[0]}; make it anew")
+
+    def arrays() -> Iterator[tuple[str, Array]]:
+        for name in sorted(offsets, key=offsets.__getitem__):
+            yield name, recipe.parameter(name)
+
+    write_parameters(output, arrays())
+    wanted, found = manifest.files[output.name].sha256, file_sha256(output)
+    if found != wanted:
+        raise ArtifactError(
+            f"{output} came out with sha256 {found}, and the artifact was built with {wanted}: "
+            "this numpy draws or adds otherwise; please report its version and the CPU"
+        )
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    with np.load(path, allow_pickle=False) as stored:
+        return {name: stored[name] for name in stored.files}

@@ -1,0 +1,377 @@
+"""What runs where the folder was taken to: parity first, then times against plain PyTorch."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import platform
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...artifact.manifest import PARAMETERS_NAME
+from ...artifact.reader import check_hash, open_artifact, read_artifact
+from ...config import default_config
+from ...errors import CheckFailed, EnvironmentFault, InputError, KokoroError
+from ...runtime.chunk import predict_timing
+from ...runtime.device import find_device, parse_device
+from ...runtime.noise import seeded_noise
+from ...runtime.synthesizer import Synthesizer, load
+from ...text.vocabulary import Vocabulary
+from ...validation.case_reference import CaseReference
+from ...validation.report import ValidationReport
+from ...voices import load_voice, style_row
+from ..case import Case
+from ..lengths import phonemes_lasting
+from ..machine import installed_versions
+from ..samples import Summary, interleave, summarize
+from .contenders import PEERS, Contender, Ours, Plain, settings
+from .plain_model import PlainKokoro, load_plain
+from .references import compare, load_references
+from .regenerate import Recipe, regenerate
+
+Array = NDArray[Any]
+
+ARTIFACT, RECIPE_FOLDER, REFERENCES = "artifact", "recipe", "references"
+VOICE = "af_heart"
+PLAIN_ERROR = 1e-3
+"""Plain PyTorch's largest error in any step, as a share of the peak of float64's answer."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One contender on one case (or, where `batch` is over 1, on so many rows of it)."""
+
+    contender: str
+    tokens: int
+    audio_seconds: float
+    """Of all rows."""
+    batch: int
+    time: Summary
+    """Seconds from the call to the audio on the host."""
+
+    @property
+    def rtf(self) -> float:
+        """Time over audio length."""
+        return self.time.median / self.audio_seconds
+
+
+def main(folder: Path, arguments: Sequence[str] | None = None) -> int:
+    """Run the folder's benchmark; the exit code."""
+    parser = argparse.ArgumentParser(prog="run.py", description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda:N; as the library's")
+    parser.add_argument("--seconds", default="1,4,10", help="lengths of audio")
+    parser.add_argument("--contenders", default=None, help=f"of {', '.join(PEERS)}; default all")
+    parser.add_argument("--batches", default="1,4,16", help="rows at once, for throughput")
+    parser.add_argument("-r", "--repeats", type=int, default=11)
+    parser.add_argument("--parity-only", action="store_true", help="no times")
+    parser.add_argument("--work", type=Path, help="where to write the parameters: default here")
+    parser.add_argument("--json", type=Path, help="a file for every figure")
+    options = parser.parse_args(arguments)
+    try:
+        print(_run(folder, options))
+    except KokoroError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def _run(folder: Path, options: argparse.Namespace) -> str:
+    lengths = _numbers(options.seconds, float, "--seconds")
+    batches = _numbers(options.batches, int, "--batches")
+    target = read_artifact(folder / ARTIFACT).manifest.target
+    device = find_device(options.device, target, "the folder's library")
+    place = _torch_device(device.kind, parse_device(options.device)[1])
+    peers = _peers(options.contenders, place)
+    artifact = prepare(folder, options.work)
+    references = load_references(folder / REFERENCES, artifact / "voices")
+    with contextlib.ExitStack() as stack:
+        tts = stack.enter_context(load(artifact, device=options.device))
+        ours = {"ours": tts}
+        if place.type == "cuda":
+            graphs = load(artifact, device=options.device, graphs=True)
+            ours["ours-graphs"] = stack.enter_context(graphs)
+        reports = {name: _parity(each, references) for name, each in ours.items()}
+        passed = all(report.passed for report in reports.values())
+        about = _about(tts, place)
+        parts = [_machine(about), *(f"{name}:\n{report}" for name, report in reports.items())]
+        found: dict[str, Any] = {
+            "machine": about,
+            "parity": {name: report.to_json() for name, report in reports.items()},
+        }
+        if passed and not options.parity_only:
+            model = _plain(folder, place)
+            error = check_plain(model, references)
+            parts.append(f"plain PyTorch: within {error:.1e} of the peak in every step")
+            cases = [_case(tts, seconds) for seconds in lengths]
+            speeds = measure(ours, model, cases, peers, options.repeats)
+            through = throughput(ours, model, cases[-1], peers, batches, options.repeats)
+            found |= {
+                "plain_error": error,
+                "speeds": [asdict(speed) | {"rtf": speed.rtf} for speed in speeds],
+                "throughput": [asdict(speed) | {"rtf": speed.rtf} for speed in through],
+            }
+            parts += [speed_table(speeds), throughput_table(through)]
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=1), "utf-8")
+    text = "\n\n".join(parts)
+    if not passed:
+        raise CheckFailed(f"a tolerance is missed, and nothing was timed:\n{text}")
+    return text
+
+
+def prepare(folder: Path, work: Path | None) -> Path:
+    """The artifact's folder with its parameters, made where they are not there yet.
+
+    Raises ArtifactError where they do not come out bit for bit.
+    """
+    artifact = folder / ARTIFACT
+    if work is not None:
+        artifact = work / ARTIFACT
+        shutil.copytree(folder / ARTIFACT, artifact, dirs_exist_ok=True)
+    found = read_artifact(artifact)
+    if found.parameters_file.exists():
+        check_hash(found, PARAMETERS_NAME)
+    else:
+        say("drawing the weights and laying out the parameters")
+        regenerate(folder / RECIPE_FOLDER, found.manifest, found.parameters_file)
+    open_artifact(artifact)
+    return artifact
+
+
+def say(text: str) -> None:
+    """Progress, on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:
+    try:
+        values = [kind(word) for word in text.split(",")]
+    except ValueError:
+        values = []
+    if not values or min(values) <= 0:
+        raise InputError(f"{option} {text!r}: expected positive numbers such as 1,4")
+    return values
+
+
+def _torch_device(kind: str, index: int) -> torch.device:
+    if kind == "cpu":
+        return torch.device("cpu")
+    if kind != "cuda" or not torch.cuda.is_available():
+        raise EnvironmentFault(
+            f"the library is for {kind}, and PyTorch {torch.__version__} sees no CUDA GPU: run "
+            "this where torch.cuda.is_available(), or make a folder with --target llvm"
+        )
+    return torch.device("cuda", index)
+
+
+def _peers(wanted: str | None, place: torch.device) -> list[str]:
+    if wanted is None:
+        return [name for name in PEERS if place.type == "cuda" or not name.startswith("graphs")]
+    names = [name for name in wanted.split(",") if name]
+    for name in names:
+        if name not in PEERS:
+            raise InputError(f"unknown contender {name!r}: the known are {', '.join(PEERS)}")
+        if name.startswith("graphs") and place.type != "cuda":
+            raise InputError(f"{name} needs a CUDA device, and this runs on {place}")
+    return names
+
+
+def _parity(tts: Synthesizer, references: list[CaseReference]) -> ValidationReport:
+    say("comparing with float64")
+    weights = tts.manifest.weights
+    # The third time graphs are there, where they are asked for.
+    for _ in range(3 if tts.graphs else 1):
+        report = compare(
+            tts.functions,
+            references,
+            artifact=str(tts.path),
+            opt_level=tts.manifest.opt_level,
+            weights={"source": weights.source, "sha256": weights.sha256},
+            versions=_versions(),
+        )
+    return report
+
+
+def _plain(folder: Path, place: torch.device) -> PlainKokoro:
+    tensors = Recipe(folder / RECIPE_FOLDER).tensors
+    state = {name: torch.from_numpy(tensors[name]) for name in tensors.names}
+    return load_plain(default_config().raw, state).to(place)
+
+
+def check_plain(model: PlainKokoro, references: list[CaseReference]) -> float:
+    """The plain model's largest error against float64 over all steps but the source, whose float32
+    phases are luck, as a share of the peak.
+
+    Raises CheckFailed where it is above PLAIN_ERROR: what would be timed were another model.
+    """
+    place = next(model.parameters()).device
+
+    def put(array: Array) -> Tensor:
+        ready = torch.from_numpy(np.ascontiguousarray(array)).to(place)
+        return ready.float() if ready.is_floating_point() else ready
+
+    worst = 0.0
+    for reference in references:
+        arrays, inputs = reference.arrays, reference.inputs
+        ids, style = put(inputs.input_ids), put(inputs.style)
+        predictor, decoder = put(inputs.predictor_style), put(inputs.decoder_style)
+        with settings(tf32=False):
+            frames, d = model.timing(ids, style)
+            curves = model.predictor.curves(put(reference.en).transpose(1, 2), predictor)
+            audio = model.decoder(
+                put(reference.asr), put(arrays.F0), put(arrays.N), decoder, put(reference.har)
+            )
+            answers = {
+                "durations": (frames[0], arrays.lengths * inputs.case.speed),
+                "d": (d, arrays.d),
+                "t_en": (model.text_encoder(ids).transpose(1, 2), arrays.t_en),
+                "F0": (curves[0], arrays.step_F0),
+                "N": (curves[1], arrays.step_N),
+                "audio": (audio, arrays.audio),
+            }
+        for name, (ours, expected) in answers.items():
+            error = np.abs(ours.cpu().numpy() - expected).max() / np.abs(expected).max()
+            if not error <= PLAIN_ERROR:  # true for NaN
+                raise CheckFailed(
+                    f"plain PyTorch computes another {name} for {inputs.case.name}: off by "
+                    f"{error:.1e} of the peak, and {PLAIN_ERROR:g} is allowed"
+                )
+            worst = max(worst, float(error))
+    return worst
+
+
+def _case(tts: Synthesizer, seconds: float) -> Case:
+    """A case of about so many seconds, with the frames that the artifact predicts."""
+
+    def duration(phonemes: str) -> float:
+        return float(tts.predict_durations(phonemes, VOICE).sum()) / 40
+
+    phonemes = phonemes_lasting(seconds, duration)
+    ids = Vocabulary(default_config().vocab).encode(phonemes).ids
+    if len(phonemes) > 510:
+        raise InputError(f"--seconds {seconds:g} takes more than one chunk of 510 phonemes")
+    style = style_row(load_voice(VOICE, tts.path / "voices"), len(phonemes))
+    timing = predict_timing(tts.functions, ids, style, 1.0)
+    noise = seeded_noise(0, 0, timing.total_frames)
+    return Case(timing.input_ids, style, timing.frames, noise)
+
+
+def measure(
+    ours: Mapping[str, Synthesizer],
+    model: PlainKokoro,
+    cases: list[Case],
+    peers: list[str],
+    repeats: int,
+) -> list[Speed]:
+    """Every contender on every case, one row, in turns."""
+    speeds = []
+    for case in cases:
+        contenders: dict[str, Contender] = {name: Ours(tts, case) for name, tts in ours.items()}
+        for name in peers:
+            say(f"{case.seconds:.1f} s of audio: preparing {name}")
+            contenders[name] = Plain(name, model, case)
+        speeds += _timed(contenders, case, 1, repeats)
+    return speeds
+
+
+def throughput(
+    ours: Mapping[str, Synthesizer],
+    model: PlainKokoro,
+    case: Case,
+    peers: list[str],
+    batches: list[int],
+    repeats: int,
+) -> list[Speed]:
+    """Ours, one after another, beside the peers on batches. `compile` stays at one row."""
+    speeds = _timed({name: Ours(tts, case) for name, tts in ours.items()}, case, 1, repeats)
+    for batch in batches:
+        contenders: dict[str, Contender] = {}
+        for name in peers:
+            if name != "compile":
+                say(f"{batch} rows: preparing {name}")
+                contenders[name] = Plain(name, model, case, batch)
+        speeds += _timed(contenders, case, batch, repeats)
+    return speeds
+
+
+def _timed(contenders: dict[str, Contender], case: Case, batch: int, repeats: int) -> list[Speed]:
+    def timed(contender: Contender) -> Callable[[], float]:
+        def call() -> float:
+            start = time.perf_counter()
+            audio = contender.speak()
+            spent = time.perf_counter() - start
+            if audio.shape != (batch, 600 * case.total_frames) or not np.isfinite(audio).all():
+                raise CheckFailed(f"{type(contender).__name__} gave no audio of {batch} rows")
+            return spent
+
+        return call
+
+    calls = {name: timed(contender) for name, contender in contenders.items()}
+    found = interleave(calls, repeats, warm_up=2)
+    seconds, tokens = case.seconds * batch, case.input_ids.shape[1]
+    return [
+        Speed(name, tokens, seconds, batch, summarize(values)) for name, values in found.items()
+    ]
+
+
+def speed_table(speeds: list[Speed]) -> str:
+    """Markdown: a row for a contender and a length."""
+    lines = [
+        "| audio | tokens | contender | first audio, ms (best to worst) | RTF | ours / its |",
+        "|---|---|---|---|---|---|",
+    ]
+    ours = {speed.audio_seconds: speed.time for speed in speeds if speed.contender == "ours"}
+    for speed in speeds:
+        values = zip(ours[speed.audio_seconds].values, speed.time.values, strict=True)
+        ratio = statistics.median(a / b for a, b in values)
+        time_ms = 1000 * speed.time.median
+        spread = f"{1000 * speed.time.best:.1f} to {1000 * speed.time.worst:.1f}"
+        lines.append(
+            f"| {speed.audio_seconds:.2f} s | {speed.tokens} | {speed.contender} | "
+            f"{time_ms:.1f} ({spread}) | {speed.rtf:.4f} | {ratio:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def throughput_table(speeds: list[Speed]) -> str:
+    """Markdown: seconds of audio a second."""
+    lines = ["| contender | rows at once | seconds of audio a second |", "|---|---|---|"]
+    for speed in speeds:
+        ours = speed.contender.startswith("ours")
+        rows = "one after another" if ours else str(speed.batch)
+        lines.append(f"| {speed.contender} | {rows} | {1 / speed.rtf:.1f} |")
+    return "\n".join(lines)
+
+
+def _about(tts: Synthesizer, place: torch.device) -> dict[str, Any]:
+    gpu = torch.cuda.get_device_name(place) if place.type == "cuda" else None
+    return {
+        "device": str(tts.device),
+        "gpu": gpu,
+        "cuda": torch.version.cuda,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": _versions(),
+        "threads": tts.threads,
+    }
+
+
+def _versions() -> dict[str, str]:
+    return installed_versions("torch", "numpy", "apache-tvm", "apache-tvm-ffi")
+
+
+def _machine(about: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    return f"{about['gpu'] or about['device']}; {about['system']}; {versions}"
