@@ -150,6 +150,11 @@ def tensor_type(shape: Any, dtype: str) -> Any:
     return _TensorType(list(shape), dtype)
 
 
+def shape_type(dims: Any) -> Any:
+    """The type of a shape value with these dimensions."""
+    return (relax.ShapeStructInfo if _STRUCT_INFO else relax.ShapeType)(list(dims))
+
+
 def type_of(value: Any) -> Any:
     """The Relax type of an expression; None for what has none."""
     return getattr(value, "struct_info" if _STRUCT_INFO else "ty", None)
@@ -211,6 +216,11 @@ def prim_dtype(value: Any) -> str:
 def prim_value(value: Any) -> Any:
     """Wrap a scalar expression as an argument of a Relax operator."""
     return relax.PrimValue(value) if _STRUCT_INFO else relax.prim_value(value)
+
+
+def returns_constants() -> bool:
+    """Whether the compiler can return a constant number of any dtype; 0.25 computes integers."""
+    return not _STRUCT_INFO
 
 
 def as_int(value: Any) -> int | None:

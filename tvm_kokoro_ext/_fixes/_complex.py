@@ -63,6 +63,17 @@ def divide(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
     )
 
 
+def matmul(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
+    def product(x: Any, y: Any) -> Any:
+        dtype = _compat.dtype_of(x)
+        return _emit.emit(importer, relax.op.matmul(x, y, out_dtype=dtype))
+
+    rr, ii = product(lhs.real, rhs.real), product(lhs.imag, rhs.imag)
+    ri, ir = product(lhs.real, rhs.imag), product(lhs.imag, rhs.real)
+    real = _emit.emit(importer, relax.op.subtract(rr, ii))
+    return Complex(real, _emit.emit(importer, relax.op.add(ri, ir)))
+
+
 def magnitude(importer: Any, x: Complex) -> Any:
     return _elementwise.emit(
         importer, lambda a, b: tirx.sqrt(a * a + b * b), x.real, x.imag, hint="magnitude"

@@ -29,7 +29,7 @@ def output_length(importer: Any, node: Any, length: Any, size: Any, scale: float
     return tirx.Cast("int64", tirx.floor(product))
 
 
-def _ratio(
+def ratio(
     importer: Any, length: Any, out: Any, scale: float | None, align_corners: bool = False
 ) -> Any:
     """Input steps per output step as a 0-d float32 tensor, as torch computes it.
@@ -57,7 +57,7 @@ def nearest(importer: Any, x: Any, out: Any, scale: float | None, exact: bool) -
     length = _compat.shape_of(x)[-1]
     if _same_length(length, out):
         return x
-    ratio = _ratio(importer, length, out, scale)
+    step = ratio(importer, length, out, scale)
 
     def compute(data: Any, size: Any, step: Any) -> Any:
         offset = tirx.const(0.5 if exact else 0.0, "float32")
@@ -68,13 +68,13 @@ def nearest(importer: Any, x: Any, out: Any, scale: float | None, exact: bool) -
 
         return te.compute((*data.shape[:2], size), read, name="resize_nearest")
 
-    return _emit.emit_te(importer, compute, x, _emit.int64(out), ratio, hint="resize_nearest")
+    return _emit.emit_te(importer, compute, x, _emit.int64(out), step, hint="resize_nearest")
 
 
 def linear(importer: Any, x: Any, out: Any, scale: float | None, align_corners: bool) -> Any:
     """upsample_linear1d, half-pixel or with aligned corners."""
     dtype = _compat.dtype_of(x)
-    ratio = _ratio(importer, _compat.shape_of(x)[-1], out, scale, align_corners)
+    step = ratio(importer, _compat.shape_of(x)[-1], out, scale, align_corners)
 
     def compute(data: Any, size: Any, step: Any) -> Any:
         last = data.shape[2] - 1
@@ -92,7 +92,7 @@ def linear(importer: Any, x: Any, out: Any, scale: float | None, align_corners: 
 
         return te.compute((*data.shape[:2], size), read, name="resize_linear")
 
-    return _emit.emit_te(importer, compute, x, _emit.int64(out), ratio, hint="resize_linear")
+    return _emit.emit_te(importer, compute, x, _emit.int64(out), step, hint="resize_linear")
 
 
 def _same_length(length: Any, out: Any) -> bool:

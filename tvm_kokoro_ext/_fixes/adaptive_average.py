@@ -1,7 +1,7 @@
-"""Adaptive average pooling of symbolic sizes, and in 0.25 of constant sizes that do not divide.
+"""Adaptive average pooling of symbolic sizes, and until 0.26 of constant sizes that do not divide.
 
 Until 0.26 a window whose extent the program decides, beside one of a constant extent, is summed
-over its last row only; no version takes a symbolic output size; 0.25 lets overlapping windows of
+over its last row only; no version takes a symbolic output size; until 0.26 overlapping windows of
 constant sizes read outside the tensor.
 """
 
@@ -24,7 +24,7 @@ def pool(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def pool_constant(importer: Any, node: Any, previous: Any) -> Any:
-    """Constant sizes where windows overlap: 0.25 reads outside the tensor."""
+    """Constant sizes where windows overlap: until 0.26 stock reads outside the tensor."""
     x, inputs, outputs = _sizes(importer, node)
     constant = all(_compat.as_int(m) is not None for m in (*inputs, *outputs))
     if not constant or all(n % m == 0 for n, m in zip(inputs, outputs, strict=True)):
@@ -103,7 +103,7 @@ CONSTANT = Fix(
     id="adaptive_average_constant",
     what="adaptive average pooling whose windows overlap reads outside the tensor",
     op="aten.adaptive_avg_pool1d, aten.adaptive_avg_pool2d, aten.adaptive_avg_pool3d",
-    affected="<0.26",
+    affected="<0.27",
     converters=_converters(pool_constant),
     probe=_probe.always,
 )

@@ -127,6 +127,19 @@ def _each_part(importer: Any, node: Any, previous: Any) -> Any:
     return Complex(*parts)
 
 
+def _reduction(reduce: Callable[..., Any]) -> Converter:
+    @needs_previous
+    def convert(importer: Any, node: Any, previous: Any) -> Any:
+        x, dim, keep = _emit.arguments(importer, node, "self", "dim", "keepdim", keepdim=False)
+        if not isinstance(x, Complex):
+            return previous(node)
+        axes = list(dim) if dim else None
+        parts = (reduce(part, axes, bool(keep)) for part in (x.real, x.imag))
+        return Complex(*(_emit.emit(importer, part) for part in parts))
+
+    return convert
+
+
 _REARRANGEMENTS = (
     "alias.default cat.default clone.default contiguous.default detach.default expand.default "
     "flip.default permute.default reshape.default select.int slice.Tensor squeeze.default "
@@ -158,6 +171,11 @@ CONVERTERS: dict[str, Converter] = {
     "sub.Tensor": _binary(_complex.subtract),
     "mul.Tensor": _binary(_complex.multiply),
     "div.Tensor": _binary(_complex.divide),
+    "matmul.default": _binary(_complex.matmul),
+    **dict.fromkeys(("sum.default", "sum.dim_IntList"), _reduction(relax.op.sum)),
+    **dict.fromkeys(("mean.default", "mean.dim"), _reduction(relax.op.mean)),
+    "mm.default": _binary(_complex.matmul),
+    "bmm.default": _binary(_complex.matmul),
 }
 _FFT = ("_fft_r2c.default", "_fft_c2r.default", "_fft_c2c.default")
 

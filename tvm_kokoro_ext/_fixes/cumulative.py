@@ -1,4 +1,4 @@
-"""cumsum and cumprod of bool and small integers count in int64, as torch does; cummax, cummin."""
+"""cumsum and cumprod count in int64, as torch does; cummax, cummin and logcumsumexp."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def _running(largest: bool) -> Converter:
     return convert
 
 
+def logcumsumexp(importer: Any, node: Any, previous: Any) -> Any:
+    x, dim = _emit.arguments(importer, node, "self", "dim")
+    return _scan.log_sum(importer, x, _emit.normalize_axis(dim, _compat.rank_of(x)))
+
+
 @_probe.wrong
 def _still_wrong() -> bool:
     x = _probe.Input((4,), "int32")
@@ -38,14 +43,15 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="cumsum",
-    what="cumsum and cumprod of bool and small integers; cummax and cummin are missing",
-    op="aten.cumsum, aten.cumprod, aten.cummax, aten.cummin",
+    what="cumsum and cumprod of bool and small integers; cummax, cummin, logcumsumexp",
+    op="aten.cumsum, aten.cumprod, aten.cummax, aten.cummin, aten.logcumsumexp",
     affected="",
     converters={
         "cumsum.default": cumulate,
         "cumprod.default": cumulate,
         "cummax.default": _running(largest=True),
         "cummin.default": _running(largest=False),
+        "logcumsumexp.default": logcumsumexp,
     },
     probe=_still_wrong,
 )

@@ -109,7 +109,7 @@ def _put_masked(importer: Any, x: Any, mask: Any, axis: int, values: Any, accumu
     # The values' axis that counts the selected places; it is broadcast when its size is 1.
     counted = len(shape) - (rank - axis - mask_rank) - 1
     one_each = counted >= 0 and shape[counted] != 1
-    order = [_order(importer, mask)] if one_each else []
+    order = [selected_before(importer, mask)] if one_each else []
 
     def compute(data: Any, chosen: Any, given: Any, *ranks: Any) -> Any:
         def put(*at: Any) -> Any:
@@ -124,7 +124,7 @@ def _put_masked(importer: Any, x: Any, mask: Any, axis: int, values: Any, accumu
     return _emit.emit_te(importer, compute, x, mask, values, *order, hint="put_masked")
 
 
-def _order(importer: Any, mask: Any) -> Any:
+def selected_before(importer: Any, mask: Any) -> Any:
     """For every place of the mask, how many selected places come before it."""
     flat = _emit.astype(importer, _indexing.flatten(importer, mask), "int64")
     count = _emit.emit(importer, relax.op.cumsum(flat, axis=0))

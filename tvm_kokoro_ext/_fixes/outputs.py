@@ -1,35 +1,74 @@
-"""Outputs that are Python numbers: refused by name; stock raises a bare ValueError."""
+"""Numbers among the outputs: stock raises a bare ValueError for a constant."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection
 from typing import Any
 
-from tvm_kokoro_ext import _probe
+from tvm_kokoro_ext import _compat, _probe
+from tvm_kokoro_ext._compat import tirx
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
 
 
-def check_outputs(program: Any, converters: Collection[str]) -> Any:
-    """Refuse constants among the outputs of a program."""
+def constant_output(value: Any) -> Any:
+    """Stands in a graph for a number that the program returns."""
+    return value
+
+
+def bind_constants(program: Any, converters: Collection[str]) -> Any:
+    """A program whose constant outputs are nodes; itself where it has none."""
+    import torch
     from torch.utils import _pytree
 
-    results = next(node for node in program.graph.nodes if node.op == "output").args[0]
-    for result in _pytree.tree_leaves(results):
-        if isinstance(result, int | float | bool | str):
+    output = next(node for node in program.graph.nodes if node.op == "output")
+    leaves = _pytree.tree_leaves(output.args[0])
+    for leaf in leaves:
+        if isinstance(leaf, str):
             raise UnsupportedOperatorError(
-                f"the output {result!r}",
-                "a compiled program returns tensors, and this is a constant",
-                "Return tensors only, and keep the constant outside",
+                f"the output {leaf!r}",
+                "a compiled program returns tensors and numbers, and this is a text",
+                "Keep it outside of the program",
             )
-    return program
+    if not any(isinstance(leaf, int | float) for leaf in leaves):
+        return program
+    graph = copy.deepcopy(program.graph)  # the caller's program stays as it is
+    output = next(node for node in graph.nodes if node.op == "output")
+
+    def bound(leaf: Any) -> Any:
+        if not isinstance(leaf, int | float):
+            return leaf
+        with graph.inserting_before(output):
+            node = graph.call_function(constant_output, (leaf,))
+        node.meta["val"] = leaf
+        return node
+
+    output.args = (_pytree.tree_map(bound, output.args[0]),)
+    changed = copy.copy(program)
+    changed._graph_module = torch.fx.GraphModule(program.graph_module, graph)
+    return changed
+
+
+def convert_constant(importer: Any, node: Any, previous: Any) -> Any:
+    value = node.args[0]
+    if not _compat.returns_constants() and type(value) is not int:
+        raise UnsupportedOperatorError(
+            f"the output {value!r}",
+            "this TVM returns no constant but whole numbers",
+            "Return torch.tensor of it, or keep it outside of the program",
+        )
+    if isinstance(value, float):
+        return _compat.prim_value(tirx.FloatImm("float64", value))
+    return _compat.prim_value(tirx.IntImm("bool" if isinstance(value, bool) else "int64", value))
 
 
 FIX = Fix(
     id="outputs",
-    what="a number among the outputs raises without saying which",
+    what="a constant number among the outputs raises",
     op="from_exported_program",
     affected="",
     probe=_probe.always,
-    prepare=check_outputs,
+    converters={"constant_output": convert_constant},
+    prepare=bind_constants,
 )

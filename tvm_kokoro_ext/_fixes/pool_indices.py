@@ -1,62 +1,76 @@
-"""Pooling: indices of max_pool, which stock gives as zeros, and avg_pool's own divisor.
-
-max_pool is refused where the indices are read, adaptive_max_pool where a size is symbolic.
-"""
+"""max_pool with indices, which stock gives as zeros, and avg_pool's own divisor."""
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
-import sys
-from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat, _emit, _probe
-from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
+from tvm_kokoro_ext._compat import T, relax, tirx
 from tvm_kokoro_ext._fix import Fix, needs_previous
-from tvm_kokoro_ext._fixes import _replace
+from tvm_kokoro_ext._fixes import _loops
 
 
 def max_pool(importer: Any, node: Any, previous: Any) -> Any:
     reads = [u for u in node.users if u.target is not operator.getitem or u.args[1] != 0]
-    if any(user.users or user.op == "output" for user in reads):
-        raise _emit.refuse(
-            node, "TVM's pooling has no indices", "Compute them from an unfolded window's argmax"
-        )
-    return previous(node)
+    if previous is not None and not any(user.users or user.op == "output" for user in reads):
+        return previous(node)
+    return _with_indices(importer, node)
 
 
-def install() -> Callable[[], None]:
-    """Look at a program before it is decomposed, which is before any converter sees it."""
-    _activation.importer_class()
-    translator = sys.modules[_compat.IMPORTER_MODULE]
+def _with_indices(importer: Any, node: Any) -> Any:
+    """Values and their places in the planes [..., spatial axes], window by window."""
+    names = ("self", "kernel_size", "stride", "padding", "dilation")
+    x, *sizes = _emit.arguments(importer, node, *names, padding=0, dilation=1)
+    axes = next(int(c) for c in node.target.__name__ if c.isdigit())
+    sizes[1] = sizes[1] or sizes[0]
+    window, stride, padding, dilation = (_each(size, axes) for size in sizes)
+    known = _symbolic.known_symbols(importer)
+    out = [_symbolic.to_prim(importer, size, known) for size in node.meta["val"][0].shape]
+    if any(dim is None for dim in out):
+        raise _emit.refuse(node, "a size that torch has not proved", "Give the pooled axes' sizes")
+    shape, dtype = [_emit.int64(d) for d in _compat.shape_of(x)], _compat.dtype_of(x)
+    lowest = -tirx.infinity(dtype) if "float" in dtype else tirx.min_value(dtype)
 
-    def checked(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def from_exported_program(exported_program: Any, *args: Any, **kwargs: Any) -> Any:
-            refuse_specialized(exported_program)
-            return original(exported_program, *args, **kwargs)
+    def body(dims: Any, values: Any, places: Any, data: Any, *extents: Any) -> None:
+        plane = list(extents[-axes:])
+        with (
+            T.serial(0, _emit.extent(dims[0][:-axes])) as row,
+            _loops.grid(*dims[0][-axes:]) as spot,
+        ):
+            at = (row * _emit.extent(dims[0][-axes:])) + _loops.flat(spot, dims[0][-axes:])
+            start = [i * s - p for i, s, p in zip(spot, stride, padding, strict=True)]
+            first = [
+                tirx.if_then_else(b < 0, b + tirx.floordiv(-b + d - 1, d) * d, b)
+                for b, d in zip(start, dilation, strict=True)
+            ]
+            values[at] = lowest
+            places[at] = _loops.flat(first, plane)
+            with _loops.grid(*window) as inner:
+                steps = zip(start, inner, dilation, strict=True)
+                position = [b + tirx.Cast("int64", k) * d for b, k, d in steps]
+                inside = [
+                    tirx.all(p >= 0, p < extent) for p, extent in zip(position, plane, strict=True)
+                ]
+                with T.If(tirx.all(*inside)), T.Then():
+                    offset = _loops.flat(position, plane)
+                    value = data[row * _emit.extent(plane) + offset]
+                    wins = value > values[at]
+                    wins = tirx.any(wins, tirx.isnan(value)) if "float" in dtype else wins
+                    with T.If(wins), T.Then():
+                        values[at] = value
+                        places[at] = offset
 
-        return from_exported_program
+    results = [(out, dtype), (out, "int64")]
+    return _emit.emit(
+        importer, relax.Tuple(_loops.emit(importer, body, results, x, *shape, hint="max_pool"))
+    )
 
-    return _replace.everywhere("tvm", translator.from_exported_program, checked)
 
-
-def refuse_specialized(program: Any) -> None:
-    """adaptive_max_pool on a symbolic axis: torch decomposes it for the example's size only."""
-    for node in program.graph.nodes:
-        name = getattr(node.target, "__name__", "")
-        if not name.startswith("adaptive_max_pool"):
-            continue
-        rank = len(node.args[1]) if isinstance(node.args[1], list | tuple) else 1
-        sizes = node.args[0].meta["val"].shape[-rank:]
-        if not all(isinstance(size, int) for size in sizes):
-            raise _emit.refuse(
-                node,
-                "its windows depend on a size that is symbolic here",
-                "Use adaptive_avg_pool, amax for an output of size 1, or a constant size",
-            )
+def _each(sizes: Any, axes: int) -> list[int]:
+    sizes = list(sizes) if isinstance(sizes, list | tuple) else [sizes]
+    return sizes * axes if len(sizes) == 1 else sizes
 
 
 @needs_previous
@@ -76,12 +90,8 @@ def avg_pool(importer: Any, node: Any, previous: Any) -> Any:
         )
     planar = node.target.__name__.startswith("avg_pool2d")
     axes, pool = (2, relax.op.nn.avg_pool2d) if planar else (3, relax.op.nn.avg_pool3d)
-
-    def each(sizes: Any) -> list[int]:
-        return list(sizes) * axes if len(sizes) == 1 else list(sizes)
-
-    sizes, steps = each(window), each(stride or window)
-    means = pool(x, sizes, steps, each(padding or [0]), count_include_pad=True)
+    sizes, steps = _each(window, axes), _each(stride or window, axes)
+    means = pool(x, sizes, steps, _each(padding or [0], axes), count_include_pad=True)
     with_mean = _emit.emit(importer, means)
     scale = relax.const(math.prod(sizes) / divisor, _compat.dtype_of(x))
     return _emit.emit(importer, relax.op.multiply(with_mean, scale))
@@ -89,15 +99,15 @@ def avg_pool(importer: Any, node: Any, previous: Any) -> Any:
 
 FIX = Fix(
     id="pool_indices",
-    what="avg_pool drops divisor_override; max_pool's indices are all zero: refused if read",
+    what="avg_pool drops divisor_override; max_pool's indices are all zero",
     op="aten.max_pool2d_with_indices, aten.avg_pool2d",
     affected="",
     converters={
+        "max_pool1d_with_indices.default": max_pool,
         "max_pool2d_with_indices.default": max_pool,
+        "max_pool3d_with_indices.default": max_pool,
         "avg_pool2d.default": avg_pool,
         "avg_pool3d.default": avg_pool,
-        "max_pool3d_with_indices.default": max_pool,
     },
-    install=install,
     probe=_probe.always,
 )

@@ -1,0 +1,281 @@
+"""Operators that stock TVM lacks: kernels of our own, and torch's decompositions kept in check."""
+
+import numpy as np
+import pytest
+import torch
+import tvm
+from frontend_cases import Case, check, compile_module, export, fix_tests, import_program
+from torch.nn import functional
+from tvm import relax
+
+import tvm_kokoro_ext
+from tvm_kokoro_ext import _compat
+
+RAW = {"symbolic": (True,), "decomposed": (False,)}
+EP = {"symbolic": (True,), "decomposed": (True,)}
+STATIC = {"symbolic": (False,), "decomposed": (True,)}
+INF = float("inf")
+
+
+def rows(n):
+    return (torch.randn(3, n),)
+
+
+def integers(n):
+    return torch.arange(3 * n).reshape(3, n) - 7, (torch.arange(3 * n).reshape(3, n) * 5) % 7 - 3
+
+
+# --- special functions -------------------------------------------------------------------
+
+
+def arguments(n):
+    """Both sides of zero, poles, the roots of lgamma, large and infinite numbers."""
+    x = torch.linspace(-7.3, 9.1, 3 * n).reshape(3, n)
+    x[0, :3], x[1, :3] = torch.tensor([0.0, -0.0, -3.0]), torch.tensor([1.0, 2.0, 1e6])
+    x[2, :3] = torch.tensor([INF, float("nan"), 1e-20])
+    return x, x.double(), torch.linspace(-1, 1, 3 * n).reshape(3, n)
+
+
+def special(x, wide, unit):
+    return torch.lgamma(x), torch.digamma(x), torch.lgamma(wide), torch.digamma(wide), unit.erfinv()
+
+
+SPECIAL = [
+    Case("raw", special, arguments, tolerance=2e-6, **RAW),
+    Case("ep", lambda x, *_: x.lgamma(), arguments, tolerance=2e-6, **EP),
+]
+test_special, test_special_stock = fix_tests("special", SPECIAL)
+
+# --- scattering --------------------------------------------------------------------------
+
+
+def scattered(n):
+    x, source = torch.randn(4, n), torch.randn(3, n)
+    source[0, 0] = float("nan")
+    return x, torch.randint(0, 4, (2, n)), source, torch.arange(4 * n).reshape(4, n) - 9
+
+
+def reductions(x, index, source, whole):
+    names = ["sum", "prod", "mean", "amax", "amin"]
+    kinds = [(x, source, name, kept) for name in names for kept in (True, False)]
+    kinds += [(whole, whole[:3], name, False) for name in ("mean", "amax")]
+    return tuple(
+        data.scatter_reduce(0, index, values, name, include_self=kept)
+        for data, values, name, kept in kinds
+    )
+
+
+def masked(x, index, source, whole):
+    order = x.new_ones(4, 1).cumsum(0) * 10 + whole
+    return x.masked_scatter(x > 0, order), whole.masked_scatter(x[:, :1] > 0, whole * 2)
+
+
+SCATTER = [
+    Case("reduce", reductions, scattered, **RAW),
+    Case("reduce_ep", lambda x, i, s, w: x.scatter_reduce(1, i, s, "amin"), scattered, **STATIC),
+    Case("masked", masked, scattered, **EP),
+]
+test_scatter, test_scatter_stock = fix_tests("scatter_reduce", SCATTER)
+
+
+def log_sums(x):
+    low = torch.where(x > 0.5, x, -INF)
+    return x.logcumsumexp(0), (x * 50).logcumsumexp(1), low.logcumsumexp(1)
+
+
+test_cumulative, test_cumulative_stock = fix_tests(
+    "cumsum", [Case("logcumsumexp", log_sums, rows, **RAW)]
+)
+
+# --- pooling -----------------------------------------------------------------------------
+
+
+def images(n):
+    x = torch.randn(2, 3, 6, n)
+    x[0, 0, 1, 1] = float("nan")
+    return (x,)
+
+
+def pooled(x):
+    padded = functional.max_pool2d(x, 3, 2, 1, return_indices=True)
+    dilated = functional.max_pool2d(x, 2, 1, dilation=2, return_indices=True)
+    return *functional.max_pool1d(x[0], 2, return_indices=True), *padded, *dilated
+
+
+POOL = [
+    Case("raw", pooled, images, **RAW),
+    Case(
+        "values", lambda x: functional.max_pool2d(x.nan_to_num(), 2), images, wrong=None, **STATIC
+    ),
+    Case("ceil", lambda x: functional.max_pool2d(x, 4, 3, 1, 1, True, True), images, **EP),
+]
+test_pool, test_pool_stock = fix_tests("pool_indices", POOL)
+
+
+def adaptive(x):
+    line = functional.adaptive_max_pool1d(x[0], 2, return_indices=True)
+    plane = functional.adaptive_max_pool2d(x, (4, 5)), functional.adaptive_avg_pool2d(x, (3, 2))
+    return *line, *plane, functional.adaptive_avg_pool1d(x[0], 4)
+
+
+ADAPTIVE = [Case("raw", adaptive, images, **RAW), Case("ep", adaptive, images, **EP)]
+test_adaptive, test_adaptive_stock = fix_tests("adaptive_maximum", ADAPTIVE)
+
+# --- convolution, matrices, complex numbers ----------------------------------------------
+
+WEIGHT, BIAS = torch.randn(4, 3, 2, 2, 3), torch.randn(6)
+
+
+def transposed(x):
+    strided = functional.conv_transpose3d(x, WEIGHT, BIAS[:3], 2, 1, 1)
+    grouped = functional.conv_transpose3d(x, WEIGHT, BIAS, (1, 2, 1), groups=2, dilation=2)
+    return functional.conv_transpose3d(x, WEIGHT), strided, grouped
+
+
+CONVOLUTION = [
+    Case("raw", transposed, lambda n: (torch.randn(2, 4, 2, 3, n),), tolerance=1e-4, **RAW),
+    Case("ep", transposed, lambda n: (torch.randn(1, 4, 2, 3, n),), tolerance=1e-4, **STATIC),
+]
+test_convolution, test_convolution_stock = fix_tests("conv_transpose3d", CONVOLUTION)
+
+
+def matrices(n):
+    """One needs a swap of rows to begin with; the last is singular."""
+    x = torch.randn(n, 4, 4) + 2 * torch.eye(4)
+    x[0, 0, 0] = 0.0
+    return x, torch.cat([x, torch.ones(1, 4, 4)])
+
+
+def inverses(x, some):
+    return torch.linalg.inv(x), torch.linalg.det(some), torch.linalg.det(x[0])
+
+
+MATRIX = [
+    Case("raw", inverses, matrices, tolerance=1e-4, **RAW),
+    Case("ep", inverses, matrices, tolerance=1e-4, **STATIC),
+]
+test_matrix, test_matrix_stock = fix_tests("matrix", MATRIX)
+
+
+def complex_products(x):
+    z = torch.complex(x, x.flip(1))
+    results = z @ z.conj().T, z.sum(1), z.mean(0), z.sum()
+    return tuple(torch.view_as_real(result) for result in results)
+
+
+test_complex, test_complex_stock = fix_tests(
+    "complex", [Case("raw", complex_products, rows, tolerance=1e-4, **RAW)]
+)
+
+
+def transforms(x):
+    spectrum = torch.fft.rfft(x)
+    back = torch.fft.irfft(spectrum, n=x.shape[1])
+    whole = torch.fft.ifft(torch.fft.fft(x, norm="ortho"))
+    return torch.view_as_real(spectrum), back, torch.view_as_real(whole), torch.fft.fft2(x).abs()
+
+
+test_fft, test_fft_stock = fix_tests("fft", [Case("raw", transforms, rows, **RAW)])
+
+# --- counting ----------------------------------------------------------------------------
+
+
+def counted(n):
+    names = torch.arange(2 * n) % 5
+    return names, torch.randn(2 * n), torch.tensor([0, 3, 3]), torch.randn(5, 4)
+
+
+def counts(names, values, starts, table):
+    bag = functional.embedding_bag
+    sums = bag(names, table, starts, mode="sum", per_sample_weights=values)
+    bags = bag(names, table, starts), bag(names, table, starts, mode="max", padding_idx=1), sums
+    bins = torch.bincount(names, minlength=3), torch.bincount(names, values)
+    return *bins, values.histc(4, -1, 1), values.histc(3), *bags
+
+
+def modes(n):
+    return ((torch.arange(3 * n) * 7 % 3).reshape(3, n).float(),)
+
+
+COUNTING = [
+    Case("raw", counts, counted, **RAW),
+    Case("mode", lambda x: (*x.mode(1), *x.mode(0, keepdim=True)), modes, **EP),
+]
+test_counting, test_counting_stock = fix_tests("counting", COUNTING)
+
+# --- small ones --------------------------------------------------------------------------
+
+
+def steps(n):
+    x = torch.randn(3, n)
+    x[0, :4] = torch.tensor([0.0, INF, float("nan"), -0.0])
+    return x, x.flip(1).contiguous()
+
+
+def small(x, y):
+    after = torch.nextafter(x, y), torch.nextafter(y.double(), x.double()), torch.nextafter(x, x)
+    return *after, x.view(torch.int32), x.double().view(torch.int64), functional.rrelu(x, 0.1, 0.5)
+
+
+SMALL = [
+    Case("raw", small, steps, tolerance=0, **RAW),
+    Case("gcd", lambda x, y: (torch.gcd(x, y), x.int().gcd(y.int())), integers, **RAW),
+    Case("ep", lambda x, y: (functional.rrelu(x), torch.nextafter(x, y)), steps, **EP),
+]
+test_small, test_small_stock = fix_tests("small_operators", SMALL)
+
+
+def smaller(x):
+    names = "bilinear", "bicubic"
+    return tuple(
+        functional.interpolate(x, size=size, mode=name, antialias=True)
+        for name in names
+        for size in ((3, 4), (9, 4))
+    )
+
+
+ANTIALIAS = [
+    Case("raw", smaller, lambda n: (torch.randn(1, 2, 7, n),), **RAW),
+    Case("ep", smaller, lambda n: (torch.randn(1, 2, 7, n),), **STATIC),
+]
+test_antialias, test_antialias_stock = fix_tests("antialias", ANTIALIAS)
+
+
+def test_numbers_are_returned_and_the_callers_program_stays_as_it_is():
+    others = (2.5, True) if _compat.returns_constants() else ()
+    case = Case("numbers", lambda x: (x + 1, x.shape[0], *others), rows)
+    program = export(case, symbolic=False)
+    before = str(program.graph)
+    module = import_program(program, False)
+    machine = relax.VirtualMachine(tvm.compile(module, "llvm"), tvm.cpu())
+    result = machine["main"](tvm.runtime.tensor(case.inputs(6)[0].numpy()))
+    assert int(result[1]) == 3
+    assert [float(number) for number in list(result)[2:]] == [float(n) for n in others]
+    assert str(program.graph) == before
+
+
+@pytest.mark.parametrize("name", ["adaptive_max_pool2d", "adaptive_avg_pool2d"])
+def test_static_adaptive_pooling_stays_right(name):
+    def program(x):
+        return getattr(functional, name)(x.nan_to_num(), (4, 2))
+
+    check(Case("static", program, images), False, True)
+
+
+def test_views_of_another_size_and_texts_are_refused_by_name():
+    refused = pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="different sizes")
+    with refused:
+        check(Case("view", lambda x: x.view(torch.int16), rows), False, False)
+    refused = pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="'name'")
+    with refused:
+        check(Case("text", lambda x: (x, "name"), rows), False, False)
+    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="unique"):
+        check(Case("unique", torch.unique, lambda n: (torch.zeros(n),)), False, False)
+
+
+def test_float64_special_functions_are_exact_to_float64():
+    inputs = torch.linspace(-6.45, 12.0, 200, dtype=torch.float64)
+    case = Case("exact", lambda x: (x.lgamma(), x.digamma()), lambda n: (inputs,))
+    run = compile_module(import_program(export(case, symbolic=False), False))
+    for mine, theirs in zip(run(inputs.numpy()), (inputs.lgamma(), inputs.digamma()), strict=True):
+        np.testing.assert_allclose(mine, theirs.numpy(), rtol=1e-12, atol=1e-13)

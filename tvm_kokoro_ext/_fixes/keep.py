@@ -1,0 +1,61 @@
+"""Operators that are kept out of torch's decomposition: their parts are wrong here, or unknown."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tvm_kokoro_ext import _activation, _compat, _probe
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes import _replace, adaptive_maximum
+
+# By name: whether this node is kept.
+_KEPT: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(adaptive_maximum.NAMES, adaptive_maximum.is_symbolic),
+    "linalg_inv.default": lambda node: True,  # becomes a check with an effect token
+}
+
+
+def install() -> Callable[[], None]:
+    """Decompose a program with such operators ourselves, all but them."""
+    _activation.importer_class()
+    translator = sys.modules[_compat.IMPORTER_MODULE]
+
+    def keeping(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def from_exported_program(exported_program: Any, *args: Any, **kwargs: Any) -> Any:
+            kept = _operators(exported_program) if kwargs.get("run_ep_decomposition", True) else ()
+            if kept:
+                import torch
+
+                table = torch.export.default_decompositions()
+                for operator in kept:
+                    table.pop(operator, None)
+                exported_program = exported_program.run_decompositions(table)
+                kwargs["run_ep_decomposition"] = False
+            return original(exported_program, *args, **kwargs)
+
+        return from_exported_program
+
+    return _replace.everywhere("tvm", translator.from_exported_program, keeping)
+
+
+def _operators(program: Any) -> set[Any]:
+    kept = set()
+    for node in program.graph.nodes:
+        question = _KEPT.get(getattr(node.target, "__name__", ""))
+        if question is not None and question(node):
+            kept.add(node.target)
+    return kept
+
+
+FIX = Fix(
+    id="keep",
+    what="adaptive_max_pool decomposes for the example's size, inv into unknown parts",
+    op="aten.adaptive_max_pool2d, aten.linalg_inv, …",
+    affected="",
+    install=install,
+    probe=_probe.always,
+)

@@ -1,0 +1,145 @@
+"""lgamma, digamma and erfinv, computed in float64 whatever the dtype is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import te, tirx
+from tvm_kokoro_ext._fix import Converter, Fix
+
+# Lanczos' approximation with g = 7 and nine terms: 1e-15 relative to the larger terms.
+_LANCZOS = (
+    0.99999999999980993,
+    676.5203681218851,
+    -1259.1392167224028,
+    771.32342877765313,
+    -176.61502916214059,
+    12.507343278686905,
+    -0.13857109526572012,
+    9.9843695780195716e-6,
+    1.5056327351493116e-7,
+)
+# B_2k / 2k of digamma's asymptotic series.
+_BERNOULLI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+_SHIFT = 10  # where that series is exact to float64
+
+# Rational approximations of erfinv, lowest power first; two Newton steps follow.
+_CENTRE = (0.886226899, -1.645349621, 0.914624893, -0.140543331)
+_CENTRE_BELOW = (1.0, -2.118377725, 1.442710462, -0.329097515, 0.012229801)
+_TAIL = (-1.970840454, -1.624906493, 3.429567803, 1.641345311)
+_TAIL_BELOW = (1.0, 3.543889200, 1.637067800)
+
+
+def _f(value: float) -> Any:
+    return tirx.const(value, "float64")
+
+
+def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    result = _f(coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        result = result * x + _f(coefficient)
+    return result
+
+
+def _lgamma(x: Any) -> Any:
+    reflected = x < _f(0.5)
+    z = tirx.Select(reflected, _f(1) - x, x) - _f(1)
+    total = _f(_LANCZOS[0])
+    for index, coefficient in enumerate(_LANCZOS[1:], 1):
+        total = total + _f(coefficient) / (z + _f(index))
+    t = z + _f(7.5)
+    value = _f(math.log(2 * math.pi) / 2) + (z + _f(0.5)) * tirx.log(t) - t + tirx.log(total)
+    sine = tirx.sin(_f(math.pi) * tirx.abs(x - tirx.round(x)))
+    other = _f(math.log(math.pi)) - tirx.log(sine) - value
+    return tirx.Select(
+        tirx.isinf(x), tirx.infinity("float64"), tirx.Select(reflected, other, value)
+    )
+
+
+def _digamma(x: Any) -> Any:
+    reflected = x <= _f(0)
+    y = tirx.Select(reflected, _f(1) - x, x)
+    w = y + _f(_SHIFT)
+    value = tirx.log(w) - _f(0.5) / w
+    square = _f(1) / (w * w)
+    value = value - square * _polynomial(square, _BERNOULLI)
+    for step in range(_SHIFT):
+        value = value - _f(1) / (y + _f(step))
+    rest = x - tirx.round(x)
+    cotangent = tirx.cos(_f(math.pi) * rest) / tirx.sin(_f(math.pi) * rest)
+    nan, infinite = _f(math.nan), tirx.copysign(tirx.infinity("float64"), -x)
+    pole = tirx.Select(x == _f(0), infinite, nan)
+    other = tirx.Select(rest == _f(0), pole, value - _f(math.pi) * cotangent)
+    value = tirx.Select(x > _f(1e300), x, value)
+    return tirx.Select(reflected, other, value)
+
+
+def _guess(y: Any) -> Any:
+    square = y * y
+    centre = y * _polynomial(square, _CENTRE) / _polynomial(square, _CENTRE_BELOW)
+    z = tirx.sqrt(-tirx.log((_f(1) - tirx.abs(y)) / _f(2)))
+    tail = _polynomial(z, _TAIL) / _polynomial(z, _TAIL_BELOW)
+    return tirx.Select(tirx.abs(y) <= _f(0.7), centre, tirx.copysign(tail, y))
+
+
+def _newton(x: Any, y: Any) -> Any:
+    slope = _f(2 / math.sqrt(math.pi)) * tirx.exp(-x * x)
+    return x - (tirx.erf(x) - y) / slope
+
+
+def _erfinv(data: Any) -> Any:
+    """Stages of their own: each step reads the last one several times."""
+
+    def wide(*at: Any) -> Any:
+        return tirx.Cast("float64", data(*at))
+
+    def step_from(x: Any) -> Callable[..., Any]:
+        return lambda *at: _newton(x(*at), wide(*at))
+
+    x = te.compute(data.shape, lambda *at: _guess(wide(*at)), name="guess")
+    for _ in range(2):
+        x = te.compute(data.shape, step_from(x), name="newton")
+
+    def limits(*at: Any) -> Any:
+        y = wide(*at)
+        end = tirx.copysign(tirx.infinity("float64"), y)
+        inside = tirx.Select(tirx.abs(y) < _f(1), x(*at), _f(math.nan))
+        return tirx.Cast(data.dtype, tirx.Select(tirx.abs(y) == _f(1), end, inside))
+
+    return te.compute(data.shape, limits, name="erfinv")
+
+
+def _each(function: Callable[[Any], Any], hint: str) -> Callable[[Any], Any]:
+    def compute(data: Any) -> Any:
+        def element(*at: Any) -> Any:
+            return tirx.Cast(data.dtype, function(tirx.Cast("float64", data(*at))))
+
+        return te.compute(data.shape, element, name=hint)
+
+    return compute
+
+
+def _converter(compute: Callable[[Any], Any], hint: str) -> Converter:
+    def convert(importer: Any, node: Any, previous: Any) -> Any:
+        x = importer.retrieve_args(node)[0]
+        x = _emit.astype(importer, x, _emit.result_dtype(importer, node) or _compat.dtype_of(x))
+        return _emit.emit_te(importer, compute, x, hint=hint)
+
+    return convert
+
+
+FIX = Fix(
+    id="special",
+    what="lgamma, digamma and erfinv are missing",
+    op="aten.lgamma, aten.digamma, aten.erfinv",
+    affected="",
+    converters={
+        "lgamma.default": _converter(_each(_lgamma, "lgamma"), "lgamma"),
+        "digamma.default": _converter(_each(_digamma, "digamma"), "digamma"),
+        "erfinv.default": _converter(_erfinv, "erfinv"),
+    },
+    probe=_probe.lacks("lgamma.default"),
+)
