@@ -62,6 +62,14 @@ DECOMPOSE = [
     Case("addcmul", lambda x: torch.addcmul(x, x, x, value=0.5), rows, **RAW, symbolic=(False,)),
     Case("batch_norm", Norm(), lambda n: (torch.randn(2, 3, n),), **RAW),
     Case("narrow", lambda x: x.narrow(1, 2, 3), rows, **RAW),
+    Case("celu", lambda x: torch.nn.functional.celu(x, 0.5), rows, **RAW),
+    Case(
+        "label_smoothing",
+        lambda x, t: torch.nn.functional.cross_entropy(x, t, label_smoothing=0.1),
+        lambda n: (torch.randn(n, 3), torch.arange(n) % 3),
+        **RAW,
+        symbolic=(False,),
+    ),
     Case(
         "attention_bool_mask",
         attention,

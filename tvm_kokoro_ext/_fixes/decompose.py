@@ -91,10 +91,24 @@ def _not_float32(node: Any) -> bool:
     return str(_value(node).dtype) != "torch.float32"
 
 
+def _celu_not_one(node: Any) -> bool:
+    """celu with an alpha of its own: stock divides behind the exponential."""
+    alpha = node.args[1] if len(node.args) > 1 else node.kwargs.get("alpha", 1.0)
+    return bool(alpha != 1)
+
+
+def _smooths_labels(node: Any) -> bool:
+    """cross_entropy with label_smoothing, which stock does not read."""
+    given = node.args[5] if len(node.args) > 5 else node.kwargs.get("label_smoothing", 0.0)
+    return bool(given != 0)
+
+
 # Converters of stock that are wrong or fail for some nodes: those are decomposed as well.
 _MISREAD: dict[str, Callable[[Any], bool]] = {
     "batch_norm.default": lambda node: True,  # reads eps from the place of momentum
     "narrow.default": lambda node: True,  # takes the length for the end
+    "celu.default": _celu_not_one,
+    "cross_entropy_loss.default": _smooths_labels,
     "take.default": lambda node: True,
     "gru.input": lambda node: True,  # without h
     "rnn_tanh.input": lambda node: True,
