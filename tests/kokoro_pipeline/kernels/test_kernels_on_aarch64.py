@@ -15,6 +15,7 @@ import torch
 import tvm
 from torch.nn import functional
 from tvm import tirx
+from tvm.target import codegen
 
 from kokoro_pipeline.kernels import math as kernel_math
 from kokoro_pipeline.kernels.adain import adain
@@ -28,6 +29,12 @@ from kokoro_pipeline.kernels.conv_transpose1d import (
     pack_depthwise_upsample,
 )
 from kokoro_pipeline.kernels.fft_conv1d import fft_conv1d, pack_fft_conv1d
+from kokoro_pipeline.kernels.harmonic_source import (
+    HarmonicSource,
+    excitation,
+    pack_mix,
+    spectrum,
+)
 from kokoro_pipeline.kernels.layer_norm import layer_norm
 from kokoro_pipeline.kernels.linear import linear, pack_linear
 from kokoro_pipeline.kernels.lstm import lstm_recurrence, pack_lstm_recurrent
@@ -85,6 +92,11 @@ TRANSFORMED = {
     "Winograd F(4,3)": Transformed(SameConv1d(128, 16, 3, LEAKY), 4, 8e-6),
     "Winograd F(2,3)": Transformed(SameConv1d(20, 32, 3), 2, 3e-6),
 }
+WITH_STATISTICS = {
+    "FFT": Transformed(SameConv1d(20, 48, 7, residual=True, statistics=1e-5), None, 3e-6),
+    "Winograd": Transformed(SameConv1d(52, 36, 3, LEAKY, statistics=1e-5), 6, 2e-5),
+}
+SOURCE = HarmonicSource(9, 24000, 300, 0.1, 0.003, 0.1 / 3, 10.0)
 # (convolution, producer, residual)
 DIRECT = {
     "odd channels, stride": (Conv1d(33, 22, 4, 2, 1, 1, 2), NOTHING, False),
@@ -120,10 +132,19 @@ ELEMENTARY = {
 }
 
 
+def source_kernels(target: VectorTarget) -> dict[Any, Any]:
+    return {
+        ("source", "excitation"): excitation(target, SOURCE),
+        ("source", "spectrum"): spectrum(target, 11, 20, 5),
+    }
+
+
 def make_kernels() -> dict[Any, Any]:
     """Every kernel of this file by what the tests call it."""
     return {
         **{("transformed", name): case.kernel() for name, case in TRANSFORMED.items()},
+        **{("moments", name): case.kernel() for name, case in WITH_STATISTICS.items()},
+        **source_kernels(NEON),
         **{
             ("direct", name): conv1d(NEON, conv, producer, residual=residual)
             for name, (conv, producer, residual) in DIRECT.items()
@@ -170,6 +191,47 @@ def test_transformed_convolutions(name, kernels, make_same_conv_case):
         y = case.run(kernels["transformed", name], transformed.pack(case.weight, case.bias))
         error = np.abs(y - case.expected).max() / case.expected.std()
         assert error <= transformed.largest, (length, dilation)
+
+
+@pytest.mark.parametrize("name", WITH_STATISTICS)
+def test_statistics_of_what_a_convolution_writes(name, kernels, make_same_conv_case):
+    transformed = WITH_STATISTICS[name]
+    for length, dilation in ((1, 1), (27, 3), (203, 5)):
+        case = make_same_conv_case(transformed.conv, 2, length, dilation)
+        packed = transformed.pack(case.weight, case.bias)
+        y, mean, rstd = case.run_all(kernels["moments", name], packed)
+        error = np.abs(y - case.expected).max() / case.expected.std()
+        assert error <= transformed.largest, (length, dilation)
+        exact = y.astype(np.float64)
+        np.testing.assert_allclose(mean, exact.mean(1), rtol=2e-7, atol=2e-6)
+        np.testing.assert_allclose(rstd, 1 / np.sqrt(exact.var(1) + 1e-5), rtol=2e-6)
+
+
+def test_the_harmonic_source_is_this_machines(kernels):
+    """float64 on vectors of two, against the vectors of here, which are held to numpy elsewhere."""
+    here = source_kernels(VectorTarget.of(codegen.llvm_get_system_cpu()))
+    modules = {str(f.attrs["global_symbol"]): f for f in here.values()}
+    target = tvm.target.Target({"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()})
+    library = tvm.compile(tvm.IRModule(modules), target=target)
+    f0 = (150 + 85 * np.sin(np.arange(7))).astype(np.float32)[None]
+    f0[0, 3] = 0.0  # unvoiced
+    mix = pack_mix(np.linspace(-0.5, 0.5, 9), np.array([0.03]))
+    arguments = [f0, normal(1, 2100, 9), mix]
+    basis = normal(22, 1, 20).astype(np.float64)
+    results = []
+    for excite, transform in (
+        (kernels["source", "excitation"], kernels["source", "spectrum"]),
+        (library[f.attrs["global_symbol"]] for f in here.values()),
+    ):
+        wave = tvm.runtime.tensor(np.full((1, 2100), np.nan))
+        excite(*map(tvm.runtime.tensor, arguments), wave)
+        har = tvm.runtime.tensor(np.full((1, 22, 421), np.nan, np.float32))
+        transform(wave, tvm.runtime.tensor(basis), har)
+        results.append((wave.numpy(), har.numpy()))
+    (wave, har), (expected_wave, expected_har) = results
+    assert np.abs(expected_wave).max() > 0.01
+    np.testing.assert_allclose(wave, expected_wave, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(har, expected_har, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", DIRECT)
