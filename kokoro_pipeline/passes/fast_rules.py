@@ -12,6 +12,7 @@ from tvm import relax, tirx
 from ..kernels.bin_products import padded_channels, padded_outputs
 from ..kernels.conv1d import Conv1d, conv1d, pack_conv1d
 from ..kernels.fft_conv1d import fft_conv1d, pack_fft_conv1d
+from ..kernels.polar import polar_to_complex
 from ..kernels.producer import Activation, Producer
 from ..kernels.transform_conv1d import SameConv1d
 from ..kernels.vector import VectorTarget
@@ -163,6 +164,60 @@ def _fused_direct(
     return conv1d(target, conv, producer, residual=residual)
 
 
+def _halves(
+    lowering: FunctionLowering, low: relax.Expr, high: relax.Expr
+) -> tuple[relax.Expr, int] | None:
+    """The tensor [B, 2K, L] whose channels 0 ... K - 1 and K ... 2K - 1 two slices are, and K."""
+    first = lowering.definition(low, "relax.strided_slice")
+    second = lowering.definition(high, "relax.strided_slice")
+    if first is None or second is None or not first.args[0].same_as(second.args[0]):
+        return None
+    source = first.args[0]
+    if source.ty.ndim != 3 or not isinstance(source.ty.shape[1], tirx.IntImm):
+        return None
+    channels = int(source.ty.shape[1])
+    ranges = []
+    for call in (first, second):
+        numbers = [list(argument.fields) for argument in call.args[1:]]
+        values = [[int(field.value) for field in fields] for fields in numbers]
+        if len(values) == 3:
+            values.append([1])
+        (axis,), (begin,), (end,), (stride,) = values
+        ranges.append((axis % 3, begin, min(end, channels), stride))
+    K = channels // 2
+    if channels % 2 or ranges != [(1, 0, K, 1), (1, K, channels, 1)]:
+        return None
+    return source, K
+
+
+def _polar(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
+    """concat([exp(a) * cos(sin(b)), exp(a) * sin(sin(b))]), a and b the halves of one tensor."""
+    parts = call.args[0]
+    if not isinstance(parts, relax.Tuple) or len(parts.fields) != 2 or int(call.attrs.axis) != 1:
+        return None
+    products = [lowering.definition(field, "relax.multiply") for field in parts.fields]
+    if products[0] is None or products[1] is None:
+        return None
+    magnitude = products[0].args[0]
+    cosine = lowering.definition(products[0].args[1], "relax.cos")
+    sine = lowering.definition(products[1].args[1], "relax.sin")
+    size = lowering.definition(magnitude, "relax.exp")
+    if cosine is None or sine is None or size is None:
+        return None
+    phase = lowering.definition(cosine.args[0], "relax.sin")
+    same = products[1].args[0].same_as(magnitude) and sine.args[0].same_as(cosine.args[0])
+    if phase is None or not same or str(call.ty.dtype) != "float32":
+        return None
+    halves = _halves(lowering, size.args[0], phase.args[0])
+    if halves is None:
+        return None
+    source, bins = halves
+    rows = lowering.value(source).in_last(lowering.builder)
+    kernel = lowering.kernel(polar_to_complex, bins)
+    return Value(last=lowering.call(kernel, [rows], dimensions(rows)))
+
+
 FAST_RULES: Mapping[str, Callable[[FunctionLowering, relax.Var, relax.Call], Value | None]] = {
+    "relax.concat": _polar,
     "relax.nn.conv1d": _conv1d,
 }

@@ -38,6 +38,7 @@ from kokoro_pipeline.kernels.harmonic_source import (
 from kokoro_pipeline.kernels.layer_norm import layer_norm
 from kokoro_pipeline.kernels.linear import linear, pack_linear
 from kokoro_pipeline.kernels.lstm import lstm_recurrence, pack_lstm_recurrent
+from kokoro_pipeline.kernels.polar import polar_to_complex
 from kokoro_pipeline.kernels.producer import NOTHING, Activation, Producer
 from kokoro_pipeline.kernels.statistics import channel_statistics
 from kokoro_pipeline.kernels.transform_conv1d import SameConv1d
@@ -155,6 +156,7 @@ def make_kernels() -> dict[Any, Any]:
         **{("depthwise", c): depthwise_upsample(NEON, c) for c in (3, 20)},
         "excitation": excitation(NEON, SOURCE),
         "spectrum": spectrum(NEON, 11, 20, 5),
+        "polar": polar_to_complex(NEON, 11),
         **{("linear", shape): linear(NEON, *shape) for shape in LINEAR},
         **{("lstm", h): lstm_recurrence(NEON, h) for h in HIDDEN},
         **{("attention", size): attention(NEON, *size) for size in HEADS},
@@ -375,6 +377,14 @@ def test_the_harmonic_source(kernels):
     both = basis[:, 0] @ np.lib.stride_tricks.sliding_window_view(padded, 20)[::5].T
     expected = np.concatenate([np.hypot(both[:11], both[11:]), np.arctan2(both[11:], both[:11])])
     np.testing.assert_allclose(har.numpy()[0], expected, rtol=1e-6, atol=1e-6)
+
+
+def test_polar_spectra(kernels, call_kernel):
+    x = normal(2, 97, 22)
+    (y,) = call_kernel(kernels["polar"], [x], x.shape)
+    size, phase = np.exp(x[..., :11].astype(np.float64)), np.sin(x[..., 11:].astype(np.float64))
+    error = y - np.concatenate([size * np.cos(phase), size * np.sin(phase)], axis=2)
+    assert np.abs(error / np.tile(size, 2)).max() <= 6e-7
 
 
 @pytest.mark.parametrize("channels", CHANNELS)

@@ -213,6 +213,43 @@ def test_input_channels_are_padded_where_few_are_missing(
     np.testing.assert_allclose(program(x.numpy()), module(x).numpy(), atol=2e-5)
 
 
+def _polar(m: Any, x: torch.Tensor) -> torch.Tensor:
+    size, phase = torch.exp(x[:, :11]), torch.sin(x[:, 11:])
+    return torch.cat([size * torch.cos(phase), size * torch.sin(phase)], dim=1)
+
+
+def _other_halves(m: Any, x: torch.Tensor) -> torch.Tensor:
+    size, phase = torch.exp(x[:, 11:]), torch.sin(x[:, :11])
+    return torch.cat([size * torch.cos(phase), size * torch.sin(phase)], dim=1)
+
+
+def _plain_phase(m: Any, x: torch.Tensor) -> torch.Tensor:
+    size, phase = torch.exp(x[:, :11]), x[:, 11:]
+    return torch.cat([size * torch.cos(phase), size * torch.sin(phase)], dim=1)
+
+
+def _two_sizes(m: Any, x: torch.Tensor) -> torch.Tensor:
+    size, phase = torch.exp(x[:, :11]), torch.sin(x[:, 11:])
+    return torch.cat([size * torch.cos(phase), torch.exp(-x[:, :11]) * torch.sin(phase)], dim=1)
+
+
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [(_polar, True), (_other_halves, False), (_plain_phase, False), (_two_sizes, False)],
+    ids=["polar", "other halves", "plain phase", "two sizes"],
+)
+def test_a_polar_spectrum_is_one_kernel(function, found, as_module, compile_program):
+    x = torch.zeros(2, 22, 24)
+    batch = Dim("B", min=1, max=64)
+    program = compile_program(as_module(function), [x], ({0: batch, 2: L},), opt=2)
+    called = program.operators("lower_to_kernels")
+    assert any(operator.startswith("polar") for operator in called) == found, called
+    for rows, length in ((1, 1), (2, 65), (1, 200)):
+        x = seeded(rows, 22, length)
+        expected = function(None, x.double()).numpy()
+        np.testing.assert_allclose(program(x.numpy()), expected, atol=1e-6 * expected.max())
+
+
 def test_a_norm_takes_its_statistics_from_the_convolution_before_it(as_module, compile_program):
     """Of the sum where there is a residual; no pass of their own is left but the first norm's."""
 
