@@ -109,6 +109,22 @@ COMPARISON = [
 ]
 test_comparison, test_comparison_stock = fix_tests("nan_comparison", COMPARISON)
 
+
+def sorts(x):
+    values, places = x.sort(1, descending=True)
+    largest, least = x.topk(3, 1), x.topk(2, 1, largest=False)
+    chosen = x.median(1).values, x.kthvalue(2, 1).values, x.median()
+    stable = x.sort(dim=0, stable=True)
+    return values, places[0], *stable, largest[0], largest[1][:3], *least, *chosen
+
+
+def order(x):
+    return x[:3].argsort(dim=1, stable=True), x.half().sort(1).values.float(), x.double().sort(1)[0]
+
+
+ORDER = [Case("raw", sorts, rows, **RAW), Case("ep", order, rows, **STATIC)]
+test_order, test_order_stock = fix_tests("nan_order", ORDER)
+
 test_softshrink, test_softshrink_stock = fix_tests(
     "softshrink", [Case("infinite", functional.softshrink, rows, **RAW)]
 )

@@ -7,6 +7,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes import _extremum, nan_order
 
 
 def kthvalue(importer: Any, node: Any, previous: Any) -> Any:
@@ -19,7 +20,9 @@ def kthvalue(importer: Any, node: Any, previous: Any) -> Any:
 def _at_rank(importer: Any, x: Any, rank: Any, dim: int, keep: bool) -> Any:
     """The tuple (value, index) of the element that `rank` others precede along `dim`."""
     axis = _emit.normalize_axis(dim, _compat.rank_of(x))
-    order = _emit.emit(importer, relax.op.argsort(x, axis=axis, dtype="int64"))
+    floating = _compat.dtype_of(x) in _extremum.FLOATS
+    ordered = nan_order.keys(importer, x) if floating else x
+    order = _emit.emit(importer, relax.op.argsort(ordered, axis=axis, dtype="int64"))
 
     def select(sorted_order: Any, position: Any) -> Any:
         shape = [1 if a == axis else d for a, d in enumerate(sorted_order.shape)]
