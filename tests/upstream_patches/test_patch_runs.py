@@ -5,6 +5,7 @@ The trees here hold a `tvm` that is an empty package.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,12 @@ def test_wrong(): assert False
 def test_skipped(): pytest.skip("proves nothing")
 """
 CRASH = "import os, signal\ndef test_crash(): os.kill(os.getpid(), signal.SIGSEGV)\n"
+LEAVES = """
+import pathlib, subprocess
+def test_right():
+    worker = subprocess.Popen(["sleep", "600"])
+    pathlib.Path("worker").write_text(str(worker.pid))
+"""
 HANG = "import time\ndef test_hang(): time.sleep(600)\n"
 
 
@@ -61,6 +68,25 @@ def test_a_run_that_ends_early_harms_no_other(
     (tree / "test_b.py").write_text("def test_right(): pass\n")
     after = runner.run(tree, tree / "python", ["test_b.py"], timeout=60)
     assert after.passed == {"test_b::test_right"}
+
+
+def test_processes_that_a_run_leaves_are_ended(runner: TestRunner, tree: Path) -> None:
+    """TVM's worker processes outlive a run that ends without Python's cleanup."""
+    (tree / "test_d.py").write_text(LEAVES)
+    assert runner.run(tree, tree / "python", ["test_d.py"], timeout=60).passed
+    worker = Path("/proc") / (tree / "worker").read_text()
+    deadline = time.monotonic() + 10
+    while _is_running(worker) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _is_running(worker)
+
+
+def _is_running(process: Path) -> bool:
+    """Whether the process of a folder of /proc is there, and no zombie that nobody has reaped."""
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_another_tvm_is_not_tested(runner: TestRunner, tree: Path) -> None:

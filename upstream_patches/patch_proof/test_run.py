@@ -53,8 +53,11 @@ for line in sys.stdin:
     while not ended and time.monotonic() < deadline:
         time.sleep(0.05)
         ended, status = os.waitpid(child, os.WNOHANG)
+    try:
+        os.killpg(child, 9)  # also what the tests started and left, such as worker processes
+    except ProcessLookupError:
+        pass
     if not ended:
-        os.killpg(child, 9)
         os.waitpid(child, 0)
     print("ended" if ended else "stopped", flush=True)
 """
