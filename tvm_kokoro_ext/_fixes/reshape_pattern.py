@@ -1,7 +1,7 @@
 """Programs with extents such as n - 2 beside two others compile: x[:, :, 2:], unsqueeze, squeeze.
 
 `RewriteDataflowReshape` looks for kernels that only reshape; its analysis raises on some symbolic
-extents where the answer is no. There the pass runs without looking into those kernels.
+extents where the answer is no. Where the pass fails so, it runs again without those kernels.
 """
 
 from __future__ import annotations
@@ -25,12 +25,17 @@ def install() -> Callable[[], None]:
             stock = original()
 
             def transform(module: Any, context: Any) -> Any:
-                hidden = {
-                    variable: function
-                    for variable, function in module.functions_items()
-                    if isinstance(function, tirx.PrimFunc) and not _analyzable(function)
-                }
-                return _without_bodies(stock, module, hidden) if hidden else stock(module)
+                try:
+                    return stock(module)
+                except Exception:  # what the analysis raises differs by version
+                    hidden = {
+                        variable: function
+                        for variable, function in module.functions_items()
+                        if isinstance(function, tirx.PrimFunc) and not _analyzable(function)
+                    }
+                    if not hidden:
+                        raise
+                    return _without_bodies(stock, module, hidden)
 
             return tvm.transform.module_pass(transform, opt_level=0, name="RewriteDataflowReshape")
 
