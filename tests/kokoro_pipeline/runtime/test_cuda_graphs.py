@@ -74,6 +74,21 @@ answer = [[np.asarray(x).tolist() for x in kept], [np.asarray(x).tolist() for x 
     assert len({str(x) for x in kept}) == len(kept)
 
 
+def test_a_graph_keeps_the_memory_of_its_launches(machine):  # noqa: F811
+    """Not its outputs' alone: intermediate results are written at every launch."""
+    program = """
+import gc
+tts = kokoro_pipeline.load(dir, threads=1, graphs=True)
+d_en = np.ones((1, 512, 7), np.float32)
+for _ in range(2):
+    tts.functions["duration_forward"](d_en, d_en[:, :128, 0].copy(), np.array([7]))
+(graph,) = [o for o in gc.get_objects() if type(o).__name__ == "_Captured"]
+answer = [len(graph.outputs), len(graph.storages)]
+"""
+    outputs, storages = machine.run(program)
+    assert storages > outputs == 2
+
+
 def test_the_longest_unused_graph_makes_room(machine, tmp_path):  # noqa: F811
     program = """
 import gc
