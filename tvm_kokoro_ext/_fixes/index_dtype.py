@@ -13,11 +13,9 @@ from tvm_kokoro_ext._fix import Fix, needs_previous
 def with_index(importer: Any, node: Any, previous: Any) -> Any:
     """The pair (values, indices), the indices as int64."""
     made = previous(node)
-    if not _compat.is_tuple(made):
+    if not _compat.is_tuple(made) or str(_compat.type_of(made).fields[1].dtype) == "int64":
         return made
     parts = [_emit.emit(importer, relax.TupleGetItem(made, i)) for i in range(2)]
-    if _compat.dtype_of(parts[1]) == "int64":
-        return made
     indices = _emit.astype(importer, parts[1], "int64")
     return _emit.emit(importer, relax.Tuple([parts[0], indices]))
 
