@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +22,7 @@ from .gates import (
     judge_signal,
     judge_source,
 )
-from .report import WHOLE_STEP
+from .report import WHOLE_STEP, CaseResult, WholeAudio, judge_whole
 from .stock_spectrum import stock_har, stock_window
 
 if TYPE_CHECKING:
@@ -119,6 +119,36 @@ def compare_case(
         squared_float32=_squared(reference.arrays.audio_float32, expected),
         compiled_time=run.time,
     )
+
+
+def case_result(
+    reference: CaseReference, comparison: Comparison, origin: str, seconds: float
+) -> CaseResult:
+    """A case for the report; `origin` says where its reference is from, `seconds` what it took."""
+    case, samples = reference.inputs.case, reference.arrays.audio.size
+    ours = comparison.squared_ours
+    return CaseResult(
+        name=case.name,
+        phonemes=case.phonemes,
+        voice=case.voice,
+        speed=case.speed,
+        tokens=case.tokens,
+        frames=reference.frames,
+        seconds=reference.seconds,
+        rms_ours=None if ours is None else (ours / samples) ** 0.5,
+        rms_float32=(comparison.squared_float32 / samples) ** 0.5,
+        reference=origin,
+        reference_time=seconds,
+        compiled_time=comparison.compiled_time,
+    )
+
+
+def whole_audio(comparisons: Sequence[Comparison], seconds: float) -> WholeAudio | None:
+    """The verdict over all cases, `seconds` of audio; None where a function is missing."""
+    squared = [c.squared_ours for c in comparisons if c.squared_ours is not None]
+    if not squared or len(squared) != len(comparisons):
+        return None
+    return judge_whole(squared, [c.squared_float32 for c in comparisons], seconds)
 
 
 def _squared(audio: Array, expected: Array) -> float:

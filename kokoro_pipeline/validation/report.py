@@ -20,8 +20,8 @@ class CaseResult:
     """One case: what it was, and how far its whole audio is from float64's.
 
     Distances are root mean squares over the case's samples; `rms_ours` is None where the artifact
-    lacks a function. `reference` says where PyTorch's answer came from: "computed" or "cached";
-    times are in seconds.
+    lacks a function. `reference` says where PyTorch's answer came from: "computed", "cached" or
+    "carried"; times are in seconds.
     """
 
     name: str

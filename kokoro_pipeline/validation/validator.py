@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from ..errors import EnvironmentFault, InputError
 from .cases import Case, Selection, resolve_voices, select_cases
-from .report import CaseResult, ValidationReport, judge_whole
+from .report import CaseResult, ValidationReport
 
 if TYPE_CHECKING:
     from ..artifact.manifest import WeightsInfo
     from ..weights import WeightsFolder
     from .compare import Comparison, Functions
-    from .references import Obtained, Progress, ReferenceWeights
+    from .references import Progress, ReferenceWeights
     from .store import ReferenceStore
 
 STORE_FOLDER = "references"
@@ -127,7 +127,7 @@ def compare_functions(
     progress: Progress | None = None,
 ) -> ValidationReport:
     """Run the cases and gather the report; `store` None computes every reference anew."""
-    from .compare import FUNCTION_NAMES, compare_case
+    from .compare import FUNCTION_NAMES, case_result, compare_case, whole_audio
     from .gates import DECODER_SNR
     from .references import References
     from .save import save_case
@@ -153,7 +153,8 @@ def compare_functions(
     for number, case in enumerate(resolved, start=1):
         obtained = references.get(case)
         comparison = compare_case(functions, obtained.reference, precision)
-        result = _case_result(obtained, comparison)
+        origin = "cached" if obtained.cached else "computed"
+        result = case_result(obtained.reference, comparison, origin, obtained.time)
         results.append(result)
         tell(f"[{number}/{len(resolved)}] {_line(result, comparison)}")
         if save_dir is not None:
@@ -162,16 +163,14 @@ def compare_functions(
             )
         # The arrays of a long case are large, its figures are not.
         comparisons.append(comparison.without_outputs())
-    squared = [c.squared_ours for c in comparisons if c.squared_ours is not None]
     whole = None
-    if precision != "float32":
+    if precision == "float32":
+        whole = whole_audio(comparisons, sum(result.seconds for result in results))
+    else:
         notes.append(
             f"the decoder multiplies in {precision}: its audio is held to "
             f"{DECODER_SNR[precision]:g} dB of signal to noise instead of float32's tolerances"
         )
-    elif len(squared) == len(comparisons):
-        seconds = sum(result.seconds for result in results)
-        whole = judge_whole(squared, [c.squared_float32 for c in comparisons], seconds)
     return ValidationReport(
         artifact=artifact,
         weights={"source": weights.source, "sha256": weights.sha256},
@@ -230,26 +229,6 @@ def _described(info: WeightsInfo) -> str:
     seed = f" seed {info.seed}" if info.synthetic else ""
     revision = f" revision {info.revision}" if info.revision else ""
     return f"{info.source}{seed}{revision} (sha256 {info.sha256})"
-
-
-def _case_result(obtained: Obtained, comparison: Comparison) -> CaseResult:
-    reference = obtained.reference
-    case, samples = reference.inputs.case, reference.arrays.audio.size
-    ours = comparison.squared_ours
-    return CaseResult(
-        name=case.name,
-        phonemes=case.phonemes,
-        voice=case.voice,
-        speed=case.speed,
-        tokens=case.tokens,
-        frames=reference.frames,
-        seconds=reference.seconds,
-        rms_ours=None if ours is None else (ours / samples) ** 0.5,
-        rms_float32=(comparison.squared_float32 / samples) ** 0.5,
-        reference="cached" if obtained.cached else "computed",
-        reference_time=obtained.time,
-        compiled_time=comparison.compiled_time,
-    )
 
 
 def _line(result: CaseResult, comparison: Comparison) -> str:

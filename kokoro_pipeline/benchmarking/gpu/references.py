@@ -14,8 +14,14 @@ from numpy.typing import NDArray
 from ...errors import ArtifactError
 from ...validation.case_reference import CaseReference, ReferenceArrays, case_inputs
 from ...validation.cases import Case
-from ...validation.compare import FUNCTION_NAMES, Comparison, Functions, compare_case
-from ...validation.report import CaseResult, ValidationReport, judge_whole
+from ...validation.compare import (
+    FUNCTION_NAMES,
+    Functions,
+    case_result,
+    compare_case,
+    whole_audio,
+)
+from ...validation.report import ValidationReport
 
 Array = NDArray[Any]
 
@@ -67,13 +73,8 @@ def compare(
     results, comparisons = [], []
     for reference in references:
         comparison = compare_case(functions, reference).without_outputs()
-        results.append(_result(reference, comparison))
+        results.append(case_result(reference, comparison, "carried", 0.0))
         comparisons.append(comparison)
-    squared = [c.squared_ours for c in comparisons if c.squared_ours is not None]
-    whole = None
-    if squared and len(squared) == len(comparisons):
-        seconds = sum(result.seconds for result in results)
-        whole = judge_whole(squared, [c.squared_float32 for c in comparisons], seconds)
     return ValidationReport(
         artifact=artifact,
         weights=dict(weights),
@@ -81,25 +82,6 @@ def compare(
         versions=versions,
         cases=tuple(results),
         measurements=tuple(m for c in comparisons for m in c.measurements),
-        whole=whole,
+        whole=whole_audio(comparisons, sum(result.seconds for result in results)),
         skipped=tuple(name for name in FUNCTION_NAMES if name not in functions),
-    )
-
-
-def _result(reference: CaseReference, comparison: Comparison) -> CaseResult:
-    case, samples = reference.inputs.case, reference.arrays.audio.size
-    ours = comparison.squared_ours
-    return CaseResult(
-        name=case.name,
-        phonemes=case.phonemes,
-        voice=case.voice,
-        speed=case.speed,
-        tokens=case.tokens,
-        frames=reference.frames,
-        seconds=reference.seconds,
-        rms_ours=None if ours is None else (ours / samples) ** 0.5,
-        rms_float32=(comparison.squared_float32 / samples) ** 0.5,
-        reference="carried",
-        reference_time=0.0,
-        compiled_time=comparison.compiled_time,
     )
