@@ -69,8 +69,7 @@ class Executable:
             self._table: Any = relax.VirtualMachine(root, tvm.cpu())
         else:
             self._table = root
-        # Only the file: the code stays mapped.
-        weakref.finalize(self, library.unlink, missing_ok=True)
+        weakref.finalize(self, _release, self._native, library)
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """A function of the module: numpy or TVM arrays and scalars in, as TVM's own would take.
@@ -134,6 +133,12 @@ class Executable:
     def _line(self, number: int) -> str:
         lines = self.source.splitlines()
         return lines[number - 1].strip()[:200] if number <= len(lines) else ""
+
+
+def _release(native: ctypes.CDLL, library: Path) -> None:
+    """Give back the stacks, the checker's address space and the file; the code stays mapped."""
+    native.emulator_release()
+    library.unlink(missing_ok=True)
 
 
 def emulate(

@@ -31,6 +31,7 @@ struct Cell {
 // middle, so that an index that is wrong by less than a gigabyte stays in its own slot.
 constexpr unsigned kSlotBits = 32;
 constexpr unsigned kSlots = 96;
+constexpr size_t kArena = size_t(kSlots) << kSlotBits;
 struct Slot {
   uintptr_t base;
   size_t bytes;
@@ -59,14 +60,22 @@ std::map<uintptr_t, Note> notes;
 
 bool make_arena() {
   if (arena) return true;
-  void* memory = mmap(nullptr, size_t(kSlots) << kSlotBits, PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, kArena, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   arena = reinterpret_cast<uintptr_t>(memory);
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&make_arena), &info))
     text_base = reinterpret_cast<uintptr_t>(info.dli_fbase);
   return true;
+}
+
+void free_arena() {
+  for (Slot& slot : slots) {
+    if (slot.cells) munmap(slot.cells, slot.cell_bytes);
+    slot = {};
+  }
+  if (arena) munmap(reinterpret_cast<void*>(arena), kArena);
+  arena = 0;
 }
 
 Slot* make_slot(size_t bytes, unsigned item, bool shared) {

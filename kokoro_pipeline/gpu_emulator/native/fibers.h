@@ -116,18 +116,27 @@ void prepare(Fiber& fiber) {
   fiber.started = true;
 }
 
+// A stack takes two of the process's mappings, of which Linux allows 65530 (vm.max_map_count).
 bool make_fibers(unsigned count) {
   while (fibers.size() < count) {
     void* memory = mmap(nullptr, kStack, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return false;
-    mprotect(memory, 4096, PROT_NONE);
+    if (mprotect(memory, 4096, PROT_NONE)) {
+      munmap(memory, kStack);
+      return false;
+    }
     Fiber fiber = {};
     fiber.stack = static_cast<char*>(memory);
     fiber.number = static_cast<unsigned>(fibers.size());
     fibers.push_back(fiber);
   }
   return true;
+}
+
+void free_fibers() {
+  for (Fiber& fiber : fibers) munmap(fiber.stack, kStack);
+  fibers = {};
 }
 
 void wait(State state, int line) {

@@ -1,5 +1,6 @@
 // Runs the blocks of a launch one after the other: the threads of a block are fibers that meet at
 // barriers and in warps.
+#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
@@ -298,7 +299,9 @@ int emulator_launch(const Kernel* which, const Value* values, int count) {
   thread_count = unsigned(block[0] * block[1] * block[2]);
   block_extent = {unsigned(block[0]), unsigned(block[1]), unsigned(block[2])};
   bool fiberless = kernel->block && !config.check;
-  if (!fiberless && !make_fibers(thread_count)) return fail("gpu_emulator: no memory for stacks");
+  if (!fiberless && !make_fibers(thread_count))
+    return fail("gpu_emulator: no memory for the stacks of " + std::to_string(thread_count) +
+                " threads: " + strerror(errno) + " (sysctl vm.max_map_count, ulimit -v?)");
   warps.resize((thread_count + kWarp - 1) / kWarp);
 
   slot_count = 0;
@@ -368,6 +371,12 @@ int emulator_launch(const Kernel* which, const Value* values, int count) {
 EXPORT void emulator_configure(int check, int collect, int grid_is_limited, unsigned seed,
                                size_t max_threads, size_t max_shared) {
   config = {check != 0, collect != 0, grid_is_limited != 0, seed, max_threads, max_shared};
+}
+
+// Gives the stacks and the checker's memory back; a later launch makes new ones.
+EXPORT void emulator_release() {
+  free_fibers();
+  free_arena();
 }
 
 // The reports since the last call, a line each, fields separated by tabs.

@@ -68,7 +68,8 @@ def difference(name: str, a: np.ndarray, b: np.ndarray) -> float:
 def test_portable_modules_compute_the_same(modules, name, n, t):
     ours, theirs = modules
     arrays = inputs_of(name, n, t)
-    tolerance = 2e-3 if name == "source_forward" else 1e-5
+    # Both are float32, whose sums torch orders by the processor: 1.1e-5 was seen.
+    tolerance = 2e-3 if name == "source_forward" else 5e-5
     for a, b in zip(outputs_of(theirs[name], arrays), outputs_of(ours[name], arrays), strict=True):
         assert a.dtype == b.dtype
         assert difference(name, a, b) < tolerance
