@@ -1,7 +1,7 @@
 """Make the folder that takes the benchmark to a machine with a GPU and PyTorch.
 
-    python benchmarks/cuda/pack.py -o DIR [--python 3.12]      here; needs no GPU
-    python DIR/run.py                                          there
+    python benchmarks/cuda/pack.py -o DIR [--python 3.12] [--precision tf32]      here; needs no GPU
+    python DIR/run.py                                                             there
 
 `--target llvm --opt 1` makes one for this CPU, to try the same script.
 """
@@ -23,6 +23,12 @@ def main() -> int:
     parser.add_argument("--target", default="cuda", help="as `kokoro-pipeline build` takes it")
     parser.add_argument("--mcpu", help="of the host; for a GPU's by default x86-64-v3")
     parser.add_argument("--opt", type=int)
+    parser.add_argument(
+        "--precision",
+        default="float32",
+        help="of the decoder's products, as `kokoro-pipeline build` takes it: tf32, bfloat16, "
+        "float16; parity is then a signal-to-noise ratio",
+    )
     parser.add_argument("--python", help="the version there, such as 3.12; default this one")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
@@ -35,6 +41,7 @@ def main() -> int:
             target=args.target,
             mcpu=args.mcpu,
             opt=args.opt,
+            precision=args.precision,
             python=args.python,
             lengths=tuple(int(word) for word in args.lengths.split(",")),
             seed=args.seed,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..runtime.chunk import predict_timing, render_audio
+from ..runtime.resident import Resident
 from .case import Case
 from .samples import Sample
 
@@ -19,7 +20,8 @@ Functions = Mapping[str, Callable[..., Any]]
 
 
 class TimedFunctions(Mapping[str, Callable[..., Any]]):
-    """Functions that keep account of the seconds spent in each, in `seconds`."""
+    """Functions that keep account of the seconds spent in each, in `seconds`; what a device has
+    been asked for is waited for."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
@@ -31,6 +33,9 @@ class TimedFunctions(Mapping[str, Callable[..., Any]]):
         def timed(*arrays: Any) -> Any:
             start = time.perf_counter()
             result = function(*arrays)
+            for each in result if isinstance(result, tuple | list) else (result,):
+                if isinstance(each, Resident):
+                    each.wait()
             spent = time.perf_counter() - start
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
             return result
@@ -44,15 +49,20 @@ class TimedFunctions(Mapping[str, Callable[..., Any]]):
         return len(self._functions)
 
 
-def speak_case(functions: Functions, case: Case) -> tuple[NDArray[np.float32], Sample]:
-    """Audio [600 t] of a case, by the runtime's own statements, and the time that it took.
+def speak(functions: Functions, case: Case) -> NDArray[np.float32]:
+    """Audio [600 t] of a case, by the runtime's own statements. The durations are computed as ever,
+    then the case's are used."""
+    ids = tuple(int(token) for token in case.input_ids[0, 1:-1])
+    known: Any = functions
+    timing = replace(predict_timing(known, ids, case.style, 1.0), frames=case.frames)
+    audio: NDArray[np.float32] = render_audio(known, timing, case.style, case.noise)
+    return audio
 
-    The durations are computed as ever, then the case's are used.
-    """
+
+def speak_case(functions: Functions, case: Case) -> tuple[NDArray[np.float32], Sample]:
+    """What `speak` gives, and the time that it took."""
     timed: Any = TimedFunctions(functions)
     cpu, start = time.process_time(), time.perf_counter()
-    ids = tuple(int(token) for token in case.input_ids[0, 1:-1])
-    timing = replace(predict_timing(timed, ids, case.style, 1.0), frames=case.frames)
-    audio = render_audio(timed, timing, case.style, case.noise)
+    audio = speak(timed, case)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
     return audio, Sample(seconds, cpu_seconds, timed.seconds)

@@ -49,6 +49,8 @@ class OurRole:
     def __init__(self, role: str, threads: int, *, artifact: str, device: str = "auto") -> None:
         self._synthesizer = load(artifact, threads=threads, device=device)
         self._functions: Any = self._synthesizer.functions
+        # As synthesis calls them: on a device their results stay there.
+        self._chain: Any = self._synthesizer.chain
         self._voices = Path(artifact) / "voices"
         self._vocabulary = Vocabulary(load_config(Path(artifact) / "config.json").vocab)
         self._case: Case | None = None
@@ -88,7 +90,7 @@ class OurRole:
 
     def steps(self, phonemes: str, voice: str) -> Sample:
         """The same work in its steps, the six functions and the noise, summed over chunks."""
-        timed: Any = TimedFunctions(self._functions)
+        timed: Any = TimedFunctions(self._chain)
         drawing = 0.0
         cpu, start = time.process_time(), time.perf_counter()
         for index, (ids, style) in enumerate(self._chunks(phonemes, voice)):
@@ -112,7 +114,7 @@ class OurRole:
                 f"{len(phonemes)}: compare at a shorter length"
             )
         ids, style = chunks[0]
-        timing = predict_timing(self._functions, ids, style, SPEED)
+        timing = predict_timing(self._chain, ids, style, SPEED)
         noise = seeded_noise(SEED, 0, timing.total_frames)
         save_case(Path(path), Case(timing.input_ids, style, timing.frames, noise))
 
@@ -127,7 +129,7 @@ class OurRole:
     def run(self) -> Sample:
         """Speak the prepared case."""
         assert self._case is not None, "prepare comes first"
-        return speak_case(self._functions, self._case)[1]
+        return speak_case(self._chain, self._case)[1]
 
     def _seconds(self, phonemes: str, voice: str) -> float:
         frames = int(self._synthesizer.predict_durations(phonemes, voice, SPEED).sum())

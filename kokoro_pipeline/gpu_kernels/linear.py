@@ -1,11 +1,16 @@
 """Linear layers: Y[M, N] = X[M, K] W[N, K]^T + bias, a tile in shared memory.
 
-A block of threads makes `ROWS * WARPS` rows and `WARP * COLUMNS` features. It walks K in chunks:
-rows of X, turned so that a thread's rows lie together, and the weights' panel go to shared memory;
-then each thread adds up ROWS by COLUMNS sums in registers. Rows that do not exist are read as 0.
+A block of threads makes `BLOCK_ROWS` rows and `WARP * columns` features, few of both: rows are
+tokens or frames, and a GPU has more processors than a short text has tiles. Its warps form slices,
+each of which walks its own chunks of K: rows of X, turned so that a thread's rows lie together, and
+the weights' panel go to shared memory; then each thread adds up ROWS by `columns` sums in
+registers. The slices' sums meet in shared memory, always in the same order. Rows that do not exist
+are read as 0.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from tvm import tirx
@@ -13,6 +18,7 @@ from tvm import tirx
 from .threads import (
     WARP,
     Buffer,
+    Expr,
     Parameter,
     T,
     add_to,
@@ -20,35 +26,66 @@ from .threads import (
     build_kernel,
     ceil_div,
     const,
+    div,
     hold,
     i32,
     launch,
+    mod,
     registers,
     shared,
     store,
     synchronize,
 )
 
-ROWS, COLUMNS, WARPS = 8, 2, 4  # of a thread; of a block
+ROWS, WARPS = 8, 2  # of a thread; of a slice
 BLOCK_ROWS = ROWS * WARPS
-BLOCK_COLUMNS = WARP * COLUMNS
 CHUNK = WARP  # of K: a lane each
 TURNED = BLOCK_ROWS + 4  # words between the chunk's columns: fewer bank conflicts, 16-byte aligned
+WIDE = 2048
+"""Features from which on there are blocks enough for two columns a thread."""
 
 
-def packed_shape(in_features: int, out_features: int) -> tuple[int, int]:
-    """The shape of what `pack_linear` gives."""
-    chunks = -(-in_features // CHUNK)
-    return -(-out_features // BLOCK_COLUMNS), chunks * CHUNK * BLOCK_COLUMNS
+@dataclass(frozen=True)
+class LinearTile:
+    """How a product with `out_features` columns and sums of `in_features` is cut."""
+
+    in_features: int
+    out_features: int
+
+    @property
+    def columns(self) -> int:
+        """Of a thread."""
+        return 2 if self.out_features >= WIDE else 1
+
+    @property
+    def slices(self) -> int:
+        """Groups of warps, each with its own chunks of K."""
+        return 4 // self.columns
+
+    @property
+    def block_columns(self) -> int:
+        return WARP * self.columns
+
+    @property
+    def turns(self) -> int:
+        """Chunks of a slice."""
+        return -(-self.in_features // (CHUNK * self.slices))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the packed weight."""
+        padded = self.turns * self.slices * CHUNK
+        return -(-self.out_features // self.block_columns), padded * self.block_columns
 
 
 def pack_linear(weight: np.ndarray) -> np.ndarray:
     """PyTorch's weight [N, K] -> float32 [blocks of N, K then the block's N]; the rest is 0."""
     out_features, in_features = weight.shape
-    blocks, words = packed_shape(in_features, out_features)
-    padded = np.zeros((blocks * BLOCK_COLUMNS, words // BLOCK_COLUMNS), np.float32)
+    tile = LinearTile(in_features, out_features)
+    blocks, words = tile.shape
+    padded = np.zeros((blocks * tile.block_columns, words // tile.block_columns), np.float32)
     padded[:out_features, :in_features] = weight
-    split = padded.reshape(blocks, BLOCK_COLUMNS, -1).transpose(0, 2, 1)
+    split = padded.reshape(blocks, tile.block_columns, -1).transpose(0, 2, 1)
     return np.ascontiguousarray(split).reshape(blocks, words)
 
 
@@ -58,56 +95,79 @@ def linear(in_features: int, out_features: int, bias: bool = False) -> tirx.Prim
     All float32: x [M, K]; weight as `pack_linear` gives it; bias [N]; y [M, N]. M any from 1.
     """
     K, N = in_features, out_features
-    blocks, words = packed_shape(K, N)
+    tile = LinearTile(K, N)
+    blocks, words = tile.shape
+    columns, width = tile.columns, tile.block_columns
+    block_sums = BLOCK_ROWS * width
     rows_all = tirx.Var("M", "int64")
 
     def body(x: Buffer, w: Buffer, *rest: Buffer) -> None:
         *added, y = rest
         M = bind(i32(rows_all))
         grid = [blocks, ceil_div(M, BLOCK_ROWS)]
-        with launch(grid, [WARP, WARPS]) as ((column_block, row_block), (lane, warp)):
-            turned = shared(CHUNK * TURNED)
-            panel = shared(CHUNK * BLOCK_COLUMNS)
-            totals = registers(ROWS * COLUMNS)
+        with launch(grid, [WARP, WARPS * tile.slices]) as ((column_block, row_block), (lane, any_)):
+            part, warp = bind(div(any_, WARPS)), bind(mod(any_, WARPS))
+            turned = shared(tile.slices * CHUNK * TURNED)
+            panel = shared(tile.slices * CHUNK * width)
+            totals = registers(ROWS * columns)
             left = registers(ROWS)
-            right = registers(COLUMNS)
-            for i in range(ROWS * COLUMNS):
+            right = registers(columns)
+            rows_at = part * (CHUNK * TURNED) + warp * ROWS
+            panel_at = part * (CHUNK * width)
+            for i in range(ROWS * columns):
                 store(totals, i, const(0))
             first = bind(row_block * BLOCK_ROWS + warp * ROWS)
-            with T.serial(i32(0), i32(-(-K // CHUNK))) as chunk:
+            with T.serial(i32(0), i32(tile.turns)) as turn:
+                chunk = bind(turn * tile.slices + part)
                 synchronize()
                 k = bind(chunk * CHUNK + lane)
                 with T.serial(i32(0), i32(ROWS)) as i:
                     row = bind(first + i)
                     with T.If(tirx.And(row < M, k < K)):
                         with T.Then():
-                            store(turned, lane * TURNED + warp * ROWS + i, x[row * K + k])
+                            store(turned, rows_at + lane * TURNED + i, x[row * K + k])
                         with T.Else():
-                            store(turned, lane * TURNED + warp * ROWS + i, const(0))
+                            store(turned, rows_at + lane * TURNED + i, const(0))
                 threads = WARP * WARPS
-                start = bind(column_block * words + chunk * (CHUNK * BLOCK_COLUMNS))
-                with T.serial(i32(0), i32(CHUNK * BLOCK_COLUMNS // (4 * threads))) as j:
+                start = bind(column_block * words + chunk * (CHUNK * width))
+                with T.serial(i32(0), i32(CHUNK * width // (4 * threads))) as j:
                     offset = bind((j * threads + warp * WARP + lane) * 4)
                     with T.vectorized(i32(0), i32(4)) as v:
-                        store(panel, offset + v, w[start + offset + v])
+                        store(panel, panel_at + offset + v, w[start + offset + v])
                 synchronize()
                 with T.serial(i32(0), i32(CHUNK)) as c:
-                    for part in range(0, ROWS, 4):
+                    for row in range(0, ROWS, 4):
                         with T.vectorized(i32(0), i32(4)) as v:
-                            store(left, part + v, turned[c * TURNED + warp * ROWS + part + v])
-                    for j in range(COLUMNS):
-                        store(right, j, panel[c * BLOCK_COLUMNS + j * WARP + lane])
+                            store(left, row + v, turned[rows_at + c * TURNED + row + v])
+                    for j in range(columns):
+                        store(right, j, panel[panel_at + c * width + j * WARP + lane])
                     for i in range(ROWS):
-                        for j in range(COLUMNS):
-                            add_to(totals, i * COLUMNS + j, left[i32(i)] * right[i32(j)])
-            for j in range(COLUMNS):
-                column = bind(column_block * BLOCK_COLUMNS + j * WARP + lane)
-                with T.If(column < N), T.Then():
-                    start_value = hold(added[0][column]) if bias else const(0)
-                    for i in range(ROWS):
-                        with T.If(first + i < M), T.Then():
-                            total = totals[i32(i * COLUMNS + j)]
-                            store(y, (first + i) * N + column, total + start_value)
+                        for j in range(columns):
+                            add_to(totals, i * columns + j, left[i32(i)] * right[i32(j)])
+
+            def place(i: int, j: int) -> Expr:
+                """Of a sum in its block."""
+                return (warp * ROWS + i) * width + j * WARP + lane
+
+            sums = [(i, j) for i in range(ROWS) for j in range(columns)]
+            synchronize()
+            with T.If(part > 0), T.Then():
+                for i, j in sums:
+                    total = totals[i32(i * columns + j)]
+                    store(panel, (part - 1) * block_sums + place(i, j), total)
+            synchronize()
+            with T.If(part == 0), T.Then():
+                with T.serial(i32(0), i32(tile.slices - 1)) as other:
+                    for i, j in sums:
+                        add_to(totals, i * columns + j, panel[other * block_sums + place(i, j)])
+                for j in range(columns):
+                    column = bind(column_block * width + j * WARP + lane)
+                    with T.If(column < N), T.Then():
+                        start_value = hold(added[0][column]) if bias else const(0)
+                        for i in range(ROWS):
+                            with T.If(first + i < M), T.Then():
+                                total = totals[i32(i * columns + j)]
+                                store(y, (first + i) * N + column, total + start_value)
 
     return build_kernel(
         f"gpu_linear_{K}x{N}" + "_bias" * bias,

@@ -34,6 +34,9 @@ MAX_SHARED_BYTES = 32 << 10
 GROUP = 16  # threads whose values `block_sum` adds up first
 
 
+_RESIDENT = "tirx.launch_bounds_min_blocks_per_sm"
+
+
 def i32(value: Expr | int) -> Expr:
     """A number as int32."""
     if isinstance(value, int):
@@ -67,11 +70,13 @@ def bind(value: Expr) -> Expr:
 
 @contextmanager
 def launch(
-    grid: Sequence[Expr | int], threads: Sequence[int]
+    grid: Sequence[Expr | int], threads: Sequence[int], resident: int | None = None
 ) -> Iterator[tuple[list[Expr], list[Expr]]]:
     """Launch blocks of threads; gives the int32 block and thread indices, x first.
 
     A grid has at least one block: a kernel whose outputs may be empty has to say so itself.
+    `resident` blocks at a time are enough for a processor of CUDA's: without it, ptxas may spill
+    registers to make room for more.
     """
     count = 1
     for extent in threads:
@@ -85,6 +90,8 @@ def launch(
 
         blocks = [index(f"blockIdx.{axis}", e) for axis, e in zip("xyz", grid, strict=False)]
         lanes = [index(f"threadIdx.{axis}", e) for axis, e in zip("xyz", threads, strict=False)]
+        if resident is not None:
+            stack.enter_context(T.attr({_RESIDENT: i32(resident)}))
         yield blocks, lanes
 
 

@@ -7,6 +7,9 @@ channels in chunks: the chunk's window of X, zeros around the sequence and a pro
 applied, and its weights go to shared memory; then each thread adds up ROWS by `columns` sums in
 registers. A thread's columns are a warp apart, so that neighbouring threads read neighbouring words
 and no two the same bank; the weights it reads are those of its whole warp: one word, broadcast.
+
+Where there are many channels and few columns or rows, blocks are small, and `slices` groups of
+warps take the chunks in turns; their sums meet in shared memory, always in the same order.
 """
 
 from __future__ import annotations
@@ -39,6 +42,8 @@ from .threads import (
 
 ROWS = 8  # of one thread
 MAX_WARPS = 8
+DEEP = 512
+"""Input channels from which on a sequence is taken for a short one."""
 SHARED_BYTES = 24 << 10
 
 
@@ -55,8 +60,21 @@ class Tile:
     dtype: str = "float32"
 
     @property
+    def deep(self) -> bool:
+        """Whether there are many channels, which a model has where sequences are short: 32 by 32
+        sums a block then, or few of a GPU's processors would get one."""
+        return self.in_channels >= DEEP and self.rows < 4 * DEEP
+
+    @property
+    def slices(self) -> int:
+        """Groups of warps, each with its own chunks of the input channels."""
+        few = self.rows <= ROWS and self.in_channels >= 4 * WARP
+        return MAX_WARPS // self.warps if self.deep or few else 1
+
+    @property
     def warps(self) -> int:
-        return min(MAX_WARPS, -(-self.rows // ROWS))
+        """Of a slice: ROWS rows each."""
+        return min(MAX_WARPS // 2 if self.deep else MAX_WARPS, -(-self.rows // ROWS))
 
     @property
     def block_rows(self) -> int:
@@ -68,8 +86,10 @@ class Tile:
 
     @property
     def columns(self) -> int:
-        """Columns of a thread. Many channels mean a short sequence: more blocks keep a GPU busy."""
-        return 2 if self.rows >= 512 or self.stride > 2 else 4
+        """Columns of a thread."""
+        if self.slices > 1:
+            return 1
+        return 2 if self.rows > 128 or self.stride > 2 else 4
 
     @property
     def block_columns(self) -> int:
@@ -86,17 +106,23 @@ class Tile:
 
     @property
     def chunk(self) -> int:
-        """Input channels that are in shared memory at a time."""
-        channel = (self.window + self.taps * self.block_rows) * self.item_bytes
-        largest = max(1, min(32, SHARED_BYTES // channel))
+        """Input channels that a slice has in shared memory at a time."""
+        channel = (self.window + self.taps * self.block_rows) * self.item_bytes * self.slices
+        meeting = (self.slices - 1) * self.block_rows * self.block_columns * self.item_bytes
+        largest = max(1, min(32, (SHARED_BYTES - meeting) // channel))
         size = 1
         while 2 * size <= largest and size < self.in_channels:
             size *= 2
         return size
 
     @property
+    def turns(self) -> int:
+        """Chunks of a slice."""
+        return -(-self.in_channels // (self.chunk * self.slices))
+
+    @property
     def chunks(self) -> int:
-        return -(-self.in_channels // self.chunk)
+        return self.turns * self.slices
 
     @property
     def weight_shape(self) -> tuple[int, int]:
@@ -141,10 +167,20 @@ def emit_tile(
     vector = 4 if dtype == "float32" else 1
     threads = tile.warps * WARP
     chunk_words = tile.chunk * K * tile.block_rows
+    block_sums = tile.block_rows * tile.block_columns
+    meeting_words = (tile.slices - 1) * block_sums
     grid = [ceil_div(columns, tile.block_columns), tile.blocks, batch]
-    with launch(grid, [WARP, tile.warps]) as ((column_block, row_block, b), (lane, warp)):
-        window = shared(tile.chunk * tile.window, dtype)
-        panel = shared(chunk_words, dtype)
+    block = [WARP, tile.warps, *([tile.slices] if tile.slices > 1 else [])]
+    resident = 4 if tile.slices > 1 else None  # there are never many of these
+    with launch(grid, block, resident) as (
+        (column_block, row_block, b),
+        (lane, warp, *slice_index),
+    ):
+        part = slice_index[0] if slice_index else i32(0)
+        window = shared(tile.slices * tile.chunk * tile.window, dtype)
+        panel = shared(max(tile.slices * chunk_words, meeting_words), dtype)
+        window_start = part * (tile.chunk * tile.window)
+        part_panel = part * chunk_words
         totals = registers(ROWS * tile.columns, dtype)
         row_weights = registers(ROWS, dtype)
         samples = registers(tile.columns, dtype)
@@ -171,10 +207,10 @@ def emit_tile(
                             with T.If(inside):
                                 with T.Then():
                                     value = apply(x[row + position])
-                                    store(window, slot * tile.window + offset, value)
+                                    store(window, window_start + slot * tile.window + offset, value)
                                 with T.Else():
                                     zero = const(0, dtype)
-                                    store(window, slot * tile.window + offset, zero)
+                                    store(window, window_start + slot * tile.window + offset, zero)
 
         def load_panel(chunk: Expr) -> None:
             start = bind(panel_start + chunk * chunk_words)
@@ -183,29 +219,51 @@ def emit_tile(
                 offset = bind(j * stride + (warp * WARP + lane) * vector)
                 exists = offset < chunk_words
                 with T.If(exists), T.Then(), T.vectorized(i32(0), i32(vector)) as v:
-                    store(panel, offset + v, weights[start + offset + v])
+                    store(panel, part_panel + offset + v, weights[start + offset + v])
 
-        with T.serial(i32(0), i32(tile.chunks)) as chunk:
+        with T.serial(i32(0), i32(tile.turns)) as turn:
+            chunk = bind(turn * tile.slices + part)
             synchronize()
             load_window(chunk)
             load_panel(chunk)
             synchronize()
             with T.serial(i32(0), i32(tile.chunk)) as c, T.serial(i32(0), i32(K)) as k:
-                for part in range(0, ROWS, vector):
+                for row in range(0, ROWS, vector):
                     with T.vectorized(i32(0), i32(vector)) as v:
-                        at = (c * K + k) * tile.block_rows + warp * ROWS + part + v
-                        store(row_weights, part + v, panel[at])
+                        at = (c * K + k) * tile.block_rows + warp * ROWS + row + v
+                        store(row_weights, row + v, panel[part_panel + at])
                 for j in range(tile.columns):
                     at = c * tile.window + (lane + j * WARP) * tile.stride + k * tile.dilation
-                    store(samples, j, window[at])
+                    store(samples, j, window[window_start + at])
                 for i in range(ROWS):
                     for j in range(tile.columns):
                         product = row_weights[i32(i)] * samples[i32(j)]
                         add_to(totals, i * tile.columns + j, product)
 
-        for i in range(ROWS):
-            m = bind(row_block * tile.block_rows + warp * ROWS + i)
-            for j in range(tile.columns):
+        def place(i: int, j: int) -> Expr:
+            """Of a sum in its block."""
+            return (warp * ROWS + i) * tile.block_columns + j * WARP + lane
+
+        sums = [(i, j) for i in range(ROWS) for j in range(tile.columns)]
+
+        def write_all() -> None:
+            for i, j in sums:
+                m = bind(row_block * tile.block_rows + warp * ROWS + i)
                 column = bind(column_block * tile.block_columns + lane + j * WARP)
                 with T.If(tirx.And(m < tile.rows, column < columns)), T.Then():
                     write(b, m, column, hold(totals[i32(i * tile.columns + j)], dtype))
+
+        if tile.slices == 1:
+            write_all()
+            return
+        synchronize()
+        with T.If(part > 0), T.Then():
+            for i, j in sums:
+                total = totals[i32(i * tile.columns + j)]
+                store(panel, (part - 1) * block_sums + place(i, j), total)
+        synchronize()
+        with T.If(part == 0), T.Then():
+            with T.serial(i32(0), i32(tile.slices - 1)) as other:
+                for i, j in sums:
+                    add_to(totals, i * tile.columns + j, panel[other * block_sums + place(i, j)])
+            write_all()

@@ -110,12 +110,10 @@ def loaded_cuda_runtime(tvm_library: Path) -> str:
 def _load_cuda_runtime(tvm_library: Path) -> None:
     major = needed_version(tvm_library)
     name = loaded_cuda_runtime(tvm_library)
-    tried = [str(folder / name) for folder in nvidia_folders("lib")] + [name]
-    if os.environ.get("CUDA_HOME"):
-        tried.append(str(Path(os.environ["CUDA_HOME"], "lib64", name)))
-    tried.append(f"/usr/local/cuda/lib64/{name}")
-    loaded = _first_that_loads(tried)
-    if not loaded:
+    packages = [tvm_library.parent, *nvidia_folders("lib")]
+    tried = [str(folder / name) for folder in packages] + [name]
+    tried += [str(folder / name) for folder in _toolkit_folders()]
+    if not _is_loaded(name) and not _first_that_loads(tried):
         raise EnvironmentFault(
             f"{name} is not there: pip install 'nvidia-cuda-runtime>={major},<{major + 1}', or "
             f"install NVIDIA's CUDA toolkit {major}"
@@ -124,6 +122,17 @@ def _load_cuda_runtime(tvm_library: Path) -> None:
         ctypes.CDLL(str(tvm_library), ctypes.RTLD_GLOBAL)
     except OSError as error:
         raise EnvironmentFault(f"{tvm_library.name} fails to load: {error}") from error
+
+
+def installed_cuda_runtimes(name: str) -> Iterator[Path]:
+    """Where packages from the index and the toolkit have CUDA's runtime library `name`."""
+    folders = [*nvidia_folders("lib"), *_toolkit_folders()]
+    return (folder / name for folder in folders if (folder / name).is_file())
+
+
+def _toolkit_folders() -> list[Path]:
+    homes = filter(None, (os.environ.get("CUDA_HOME"), "/usr/local/cuda"))
+    return [Path(home, "lib64") for home in homes]
 
 
 def nvidia_folders(*parts: str) -> Iterator[Path]:
@@ -137,6 +146,15 @@ def nvidia_folders(*parts: str) -> Iterator[Path]:
             folder = package.joinpath(*parts)
             if folder.is_dir():
                 yield folder
+
+
+def _is_loaded(library: str) -> bool:
+    """Whether this process has a library of that name already: two would keep two states."""
+    try:
+        ctypes.CDLL(library, os.RTLD_NOLOAD | ctypes.RTLD_GLOBAL)
+    except OSError:
+        return False
+    return True
 
 
 def _first_that_loads(libraries: list[str]) -> bool:

@@ -105,7 +105,9 @@ def _cuda(index: int, target: TargetInfo, where: str, driver: CudaDriver) -> Dev
         release = _DRIVER_OF_CUDA.get(needed)
         raise EnvironmentFault(
             f"the NVIDIA driver is for CUDA {driver.version[0]}.{driver.version[1]}, the TVM "
-            f"runtime needs {needed}.0: install driver {release or 'of that version'} or newer"
+            f"runtime needs {needed}.0: install driver {release or 'of that version'} or newer; "
+            f"for a data center's GPU cuda-compat-{needed}-0 with its folder in $LD_LIBRARY_PATH "
+            "does too"
         )
     if index >= len(driver.devices):
         names = ", ".join(f"cuda:{i} ({found.name})" for i, found in enumerate(driver.devices))

@@ -21,6 +21,7 @@ from .cuda_driver import TVM_CUDA_LIBRARY, loaded_cuda_runtime
 from .cuda_graphs import CudaGraphs, DeviceMemory
 from .device import Device
 from .library import VirtualMachine, find_runtime_library, release_pool
+from .spare_tensors import SPARE, SpareTensors
 
 _SECONDS = {"t": SAMPLES_PER_FRAME / SAMPLE_RATE, "m": SAMPLES_PER_FRAME / SAMPLE_RATE / 2}
 """Seconds of audio in one of what a symbol counts."""
@@ -33,16 +34,28 @@ class Resident:
     artifact takes it as it is."""
 
     def __init__(
-        self, tensor: Any, fetch: Fetch, release: Callable[[Any], None] | None = None
+        self,
+        tensor: Any,
+        fetch: Fetch,
+        release: Callable[[Any], None] | None = None,
+        wait: Callable[[], None] | None = None,
     ) -> None:
         """`fetch(tensor, array)` copies to the host, on whichever thread that needs;
-        `release(tensor)` is told when nothing refers to this any more."""
+        `release(tensor)` is told when nothing refers to this any more; `wait()` returns when the
+        device has done what it was asked for."""
         self.tensor = tensor
+        self._wait = wait
         if release is not None:
             weakref.finalize(self, release, tensor).atexit = False
         self.shape: tuple[int, ...] = tuple(int(size) for size in tensor.shape)
         self.dtype = np.dtype(str(tensor.dtype))
         self._fetch = fetch
+
+    def wait(self) -> None:
+        """Return when the tensor has been computed. What it is for is measuring: functions and
+        copies wait by themselves."""
+        if self._wait is not None:
+            self._wait()
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """A copy on the host. Raises ValueError for `copy=False`, which a device cannot give."""
@@ -71,6 +84,9 @@ class DeviceExecutable:
         self._allocate = tvm_ffi.get_global_func("runtime.TVMTensorAllocWithScope")
         self._upload_bytes = tvm_ffi.get_global_func("runtime.TVMTensorCopyFromBytes")
         self._download_bytes = tvm_ffi.get_global_func("runtime.TVMTensorCopyToBytes")
+        self._synchronize = tvm_ffi.get_global_func("runtime.Device_StreamSync")
+        # CUDA copies to a tensor after the kernels that still read it; nothing says Metal does.
+        self._spare = SpareTensors(self._empty, SPARE if device.kind == "cuda" else 0)
         machine = VirtualMachine(artifact.library, tvm_ffi, device.code, device.index)
         self._functions = {name: machine.function(name) for name in self._specs}
         self._parameter_bytes = 0
@@ -93,9 +109,7 @@ class DeviceExecutable:
                 outputs = graphs.call(name, symbols, given, function)
                 if outputs is not None:
                     return outputs
-            return self._run(
-                name, [self._upload(g) if isinstance(g, np.ndarray) else g for g in given]
-            )
+            return self._run_on_arrays(name, given)
 
         try:
             return run(self._graphs)
@@ -106,6 +120,7 @@ class DeviceExecutable:
         # and try once more with what a single call takes.
         if self._graphs is not None:
             self._graphs.clear()
+        self._spare.clear()
         release_pool(self._tvm_ffi)
         try:
             return run(None)
@@ -119,10 +134,31 @@ class DeviceExecutable:
         if array.nbytes:
             self._download_bytes(tensor, array.ctypes.data_as(ctypes.c_void_p), array.nbytes)
 
+    def wait(self) -> None:
+        """Return when all that is under way is done."""
+        self._synchronize(self._place, 0)
+
     def release(self, tensor: Any) -> None:
         """Take notice that nobody reads an output any more; from any thread."""
         if self._graphs is not None:
             self._graphs.give_back(tensor)
+
+    def _run_on_arrays(self, name: str, inputs: Sequence[Any]) -> list[Any]:
+        """Call a function, arrays of the host copied to tensors that earlier calls have left: the
+        device does the copy after the work that still reads them."""
+        taken: list[Any] = []
+        tensors: list[Any] = []
+        for given in inputs:
+            if isinstance(given, np.ndarray):
+                taken.append(self._spare.take(given.shape, str(given.dtype)))
+                self._fill(given, taken[-1])
+                tensors.append(taken[-1])
+            else:
+                tensors.append(given)
+        outputs = self._run(name, tensors)
+        given_out = {output.data_ptr() for output in outputs}
+        self._spare.give(tensor for tensor in taken if tensor.data_ptr() not in given_out)
+        return outputs
 
     def _run(self, name: str, tensors: Sequence[Any]) -> list[Any]:
         result = self._functions[name](*tensors, *self._parameters[name])

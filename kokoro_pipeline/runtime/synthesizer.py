@@ -363,8 +363,11 @@ def _calls(dispatcher: Dispatcher, executable: Executable | DeviceExecutable) ->
     def fetch(tensor: Any, array: Array) -> None:
         dispatcher.run(lambda: executable.fetch(tensor, array))
 
+    def wait() -> None:
+        dispatcher.run(executable.wait)
+
     release = executable.release
-    return lambda *words: [Resident(tensor, fetch, release) for tensor in call(*words)]
+    return lambda *words: [Resident(tensor, fetch, release, wait) for tensor in call(*words)]
 
 
 def _check_speed(speed: Any) -> float:

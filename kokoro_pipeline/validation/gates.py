@@ -98,6 +98,14 @@ def judge_network(
     )
 
 
+def reduced_note(precision: str) -> str:
+    """What a report says of a decoder in reduced precision."""
+    return (
+        f"the decoder multiplies in {precision}: its audio is held to "
+        f"{DECODER_SNR[precision]:g} dB of signal to noise instead of float32's tolerances"
+    )
+
+
 def judge_signal(
     case: str, step: str, quantity: str, ours: Array, reference: Array, precision: str
 ) -> Measurement:

@@ -128,7 +128,7 @@ def compare_functions(
 ) -> ValidationReport:
     """Run the cases and gather the report; `store` None computes every reference anew."""
     from .compare import FUNCTION_NAMES, case_result, compare_case, whole_audio
-    from .gates import DECODER_SNR
+    from .gates import reduced_note
     from .references import References
     from .save import save_case
     from .store import package_versions
@@ -167,10 +167,7 @@ def compare_functions(
     if precision == "float32":
         whole = whole_audio(comparisons, sum(result.seconds for result in results))
     else:
-        notes.append(
-            f"the decoder multiplies in {precision}: its audio is held to "
-            f"{DECODER_SNR[precision]:g} dB of signal to noise instead of float32's tolerances"
-        )
+        notes.append(reduced_note(precision))
     return ValidationReport(
         artifact=artifact,
         weights={"source": weights.source, "sha256": weights.sha256},

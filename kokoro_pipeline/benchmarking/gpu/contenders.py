@@ -15,7 +15,7 @@ from ...errors import InputError
 from ...runtime.alignment import token_of_frame
 from ...runtime.synthesizer import Synthesizer
 from ..case import Case
-from ..chain import speak_case
+from ..chain import speak
 from .plain_model import PlainKokoro
 
 PEERS = {
@@ -44,7 +44,7 @@ class Ours:
 
     def speak(self) -> NDArray[np.float32]:
         """Audio [1, 600t]; the noise is copied to the device in every call."""
-        return speak_case(self._functions, self._case)[0][None]
+        return speak(self._functions, self._case)[None]
 
 
 class Plain:
@@ -73,6 +73,9 @@ class Plain:
         timing: Callable[..., Any] = model.timing
         render: Callable[..., Any] = model.render
         if name == "compile":
+            # Another length is another program: nothing counts towards the limit of recompilations,
+            # beyond which a function would run eager without a word.
+            torch.compiler.reset()
             timing = torch.compile(timing, dynamic=False)
             render = torch.compile(render, dynamic=False)
         self._timing, self._render = timing, render

@@ -19,7 +19,12 @@ from ...artifact.cache import cache_root
 from ...artifact.manifest import PARAMETERS_NAME
 from ...compiler.builder import build
 from ...errors import CheckFailed, EnvironmentFault, InputError
-from ...runtime.cuda_driver import TVM_CUDA_LIBRARY
+from ...runtime.cuda_driver import (
+    TVM_CUDA_LIBRARY,
+    installed_cuda_runtimes,
+    loaded_cuda_runtime,
+    needed_version,
+)
 from ...runtime.library import find_runtime_library
 from ...runtime.pair import FFI, TVM
 from ...validation.cases import Case, full_cases
@@ -36,14 +41,34 @@ MAX_BYTES = 60 << 20
 LENGTHS = (5, 24, 60)
 """Phonemes of the cases whose references are carried, of those that `validate` has."""
 SITE = "site"
+CUDA = "cuda"
 
 RUN = '''"""Run the benchmark of this folder: python run.py --help."""
 
+import importlib.util
+import os
 import sys
 from pathlib import Path
 
+PYTHON = "{python}"
+
 here = Path(__file__).resolve().parent
 sys.path.insert(0, str(here / "site"))
+found = f"{sys.version_info.major}.{sys.version_info.minor}"
+if found != PYTHON:
+    print(
+        f"error: this folder is for Python {PYTHON}, and this is {found}: run it with "
+        f"python{PYTHON}, or make it anew with --python {found}",
+        file=sys.stderr,
+    )
+    sys.exit(3)
+for needed in ("torch", "numpy"):
+    if importlib.util.find_spec(needed) is None:
+        print(f"error: {needed} is not installed here: pip install {needed}", file=sys.stderr)
+        sys.exit(3)
+
+# tvm_ffi would compile an extension for torch, which nothing here uses.
+os.environ["TVM_FFI_DISABLE_TORCH_C_DLPACK"] = "1"
 
 from kokoro_pipeline.benchmarking.gpu.run import main  # noqa: E402
 
@@ -62,6 +87,7 @@ def make_folder(
     target: str = "cuda",
     mcpu: str | None = None,
     opt: int | None = None,
+    precision: str = "float32",
     python: str | None = None,
     lengths: tuple[int, ...] = LENGTHS,
     seed: int = 0,
@@ -69,8 +95,9 @@ def make_folder(
 ) -> int:
     """Write the benchmark's folder for the synthetic weights of `seed`; returns its bytes.
 
-    `target`, `mcpu` and `opt` as `build` takes them; by default a GPU's library has host code for
-    any x86-64-v3. `python` is the version that will run it ("3.12"), by default this one.
+    `target`, `mcpu`, `opt` and `precision` as `build` takes them; by default a GPU's library has
+    host code for any x86-64-v3. `python` is the version that will run it ("3.12"), by default this
+    one.
 
     Raises InputError for a folder that is not empty, for parameters that cannot be made there and
     for unknown lengths, EnvironmentFault where a wheel cannot be had, CheckFailed where the folder
@@ -92,6 +119,7 @@ def make_folder(
         output / ARTIFACT,
         mcpu=host,
         opt=opt,
+        precision=precision,
         validate=False,
         progress=progress,
     )
@@ -102,8 +130,9 @@ def make_folder(
     (output / ARTIFACT / PARAMETERS_NAME).unlink()
     _write_references(output / REFERENCES, seed, cases, tell)
     tell("runtime libraries")
-    _write_site(output / SITE, python or _this_python())
-    (output / "run.py").write_text(RUN, "utf-8")
+    _write_site(output / SITE, python or _this_python(), report.manifest.target.device)
+    run = RUN.replace("{python}", python or _this_python())
+    (output / "run.py").write_text(run, "utf-8")
     return checked_size(output)
 
 
@@ -134,7 +163,7 @@ def _write_references(folder: Path, seed: int, cases: list[Case], tell: Progress
     save_references(folder, [references.get(case).reference for case in cases])
 
 
-def _write_site(site: Path, python: str) -> None:
+def _write_site(site: Path, python: str, target: str) -> None:
     package = Path(kokoro_pipeline.__file__).parent
     ignored = shutil.ignore_patterns("__pycache__", "native")
     shutil.copytree(package, site / package.name, ignore=ignored)
@@ -142,13 +171,30 @@ def _write_site(site: Path, python: str) -> None:
     libraries = site / "tvm" / "lib"
     libraries.mkdir(parents=True)
     runtime = find_runtime_library()
-    for name in (runtime.name, TVM_CUDA_LIBRARY):
-        if (runtime.with_name(name)).is_file():
-            shutil.copy(runtime.with_name(name), libraries)
+    shutil.copy(runtime, libraries)
+    if target == CUDA:
+        cuda = runtime.with_name(TVM_CUDA_LIBRARY)
+        shutil.copy(cuda, libraries)
+        shutil.copy(_cuda_runtime(cuda), libraries)
+    # PyTorch does not bring it.
+    _write_distribution(site, "packaging", _is_needed)
     if python == _this_python():
         _write_distribution(site, FFI, _is_needed)
     else:
         _write_wheel(site, python)
+
+
+def _cuda_runtime(tvm_library: Path) -> Path:
+    """CUDA's runtime library, which PyTorch may have in another version, if at all."""
+    name = loaded_cuda_runtime(tvm_library)
+    found = next(installed_cuda_runtimes(name), None)
+    if found is None:
+        major = needed_version(tvm_library)
+        raise EnvironmentFault(
+            f"{name}, which the folder has to carry, is not there: pip install "
+            f"'nvidia-cuda-runtime>={major},<{major + 1}'"
+        )
+    return found
 
 
 def _is_needed(path: PurePosixPath) -> bool:

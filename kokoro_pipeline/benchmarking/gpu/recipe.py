@@ -1,14 +1,16 @@
 """Find the recipe by which an artifact's parameters can be made elsewhere; see `regenerate.py`.
 
 Nothing is taken from names: a parameter's source is the tensor that has its very bytes, a layout is
-what a packing makes of an array of indices, and both are tried on the spot.
+what a packing makes of an array of indices, and both are tried on the spot. A packing that rounds
+is given the digits of the indices, which no precision rounds.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...compiler.parameters import ParameterTable, Transform
 from ...errors import InputError
+from ...gpu_kernels.precision import Precision
 from ...weights.constants import stored_constants
 from .regenerate import (
     FOLDED,
@@ -33,6 +36,7 @@ from .regenerate import (
     Step,
     SyntheticTensors,
     apply_layout,
+    apply_reduced,
     encode_layout,
 )
 
@@ -40,6 +44,9 @@ Array = NDArray[Any]
 
 LITERAL_BYTES = 16 << 10
 """What is no larger is stored where nothing makes it."""
+_DIGITS = 256
+"""Below it every precision has every integer."""
+_REDUCED = (Precision.TF32, Precision.BFLOAT16, Precision.FLOAT16)
 _ULPS = 4
 """How far torch's factor of a row may be from the exact one."""
 
@@ -58,7 +65,11 @@ def write_recipe(folder: Path, seed: int, parameters: Iterable[str], table: Para
         "seed": seed,
         "constants": stored_constants().digest,
         "parameters": {
-            name: [[[source.kind, source.name] for source in step.sources], step.layout]
+            name: [
+                [[source.kind, source.name] for source in step.sources],
+                step.layout,
+                step.precision.value,
+            ]
             for name, step in steps.items()
         },
     }
@@ -108,11 +119,12 @@ class _Finder:
             return Step((self._source(name, array),))
         if array.nbytes > LITERAL_BYTES:
             sources = [self._table[source] for source in derivation.sources]
-            layout = _probe(derivation.transform, sources, array)
-            if layout is not None:
+            found = _find_layout(derivation.transform, sources, array)
+            if found is not None:
+                layout, precision = found
                 named = zip(derivation.sources, sources, strict=True)
                 made = tuple(self._source(*pair) for pair in named)
-                return Step(made, self._layout(layout))
+                return Step(made, self._layout(layout), precision)
         return Step((self._literal(name, array),))
 
     def find_folded(self) -> None:
@@ -153,22 +165,65 @@ class _Finder:
         return self._layout_names[digest]
 
 
-def _probe(transform: Transform, sources: Sequence[Array], packed: Array) -> Array | None:
-    """The encoded layout by which a transform rearranges; None where it does anything else."""
+def _find_layout(
+    transform: Transform, sources: Sequence[Array], packed: Array
+) -> tuple[Array, Precision] | None:
+    """The encoded layout by which a transform rearranges, and to what it rounds; None where it does
+    anything else."""
     total = sum(source.size for source in sources)
-    if total >= 1 << 24 or len({source.dtype for source in sources}) > 1:
-        return None  # float32 would not hold the indices
-    indices, start = [], 1
+    if total >= _DIGITS**3 or len({source.dtype for source in sources}) > 1:
+        return None  # more than three digits, or than float32 would hold
+    if packed.dtype != np.uint32:
+        indices = _moved(transform, sources, lambda index: index)
+        layout = _checked(indices, total)
+        fits = layout is not None and _same(apply_layout(sources, layout), packed)
+        return (layout, Precision.FLOAT32) if layout is not None and fits else None
+    for precision in _REDUCED:
+        words = [
+            _moved(transform, sources, functools.partial(_digit, place=place))
+            for place in (1, _DIGITS, _DIGITS**2)
+        ]
+        low, middle, high = (_values(np.asarray(word, np.uint32), precision) for word in words)
+        layout = _checked(low + _DIGITS * middle + _DIGITS**2 * high, total)
+        if layout is not None and _same(apply_reduced(sources, layout, precision), packed):
+            return layout, precision
+    return None
+
+
+def _digit(index: Array, place: int) -> Array:
+    return index // place % _DIGITS
+
+
+def _moved(
+    transform: Transform, sources: Sequence[Array], of_index: Callable[[Array], Array]
+) -> Array:
+    """What a transform makes of a function of each value's place among all, from 1."""
+    given, start = [], 1
     for source in sources:
-        count = np.arange(start, start + source.size, dtype=source.dtype)
-        indices.append(count.reshape(source.shape))
+        index = np.arange(start, start + source.size)
+        given.append(of_index(index).astype(source.dtype).reshape(source.shape))
         start += source.size
-    moved = np.asarray(transform(*indices), np.float64)
-    index = np.rint(moved).astype(np.int64)
+    return np.asarray(transform(*given))
+
+
+def _checked(moved: Array, total: int) -> Array | None:
+    """The encoded layout of indices; None where they are none."""
+    if not np.isfinite(moved).all():
+        return None
+    index = np.rint(np.asarray(moved, np.float64)).astype(np.int64)
     if not np.array_equal(index, moved) or index.min() < 0 or index.max() > total:
         return None
-    layout = encode_layout(index)
-    return layout if _same(apply_layout(sources, layout), packed) else None
+    return encode_layout(index)
+
+
+def _values(words: Array, precision: Precision) -> Array:
+    """float64 [values of a word, *the words' shape]: the numbers that tensor cores see."""
+    if precision is Precision.TF32:
+        return words.view(np.float32).astype(np.float64)[None]
+    halves = np.stack([words & np.uint32(0xFFFF), words >> np.uint32(16)])
+    if precision is Precision.FLOAT16:
+        return halves.astype(np.uint16).view(np.float16).astype(np.float64)
+    return (halves << np.uint32(16)).view(np.float32).astype(np.float64)
 
 
 def _row_factors(weight: Array, norm: Array, direction: Array) -> Array | None:

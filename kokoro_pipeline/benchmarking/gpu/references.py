@@ -21,6 +21,7 @@ from ...validation.compare import (
     compare_case,
     whole_audio,
 )
+from ...validation.gates import reduced_note
 from ...validation.report import ValidationReport
 
 Array = NDArray[Any]
@@ -66,13 +67,17 @@ def compare(
     *,
     artifact: str,
     opt_level: int,
+    precision: str,
     weights: Mapping[str, Any],
     versions: dict[str, str],
 ) -> ValidationReport:
-    """The functions against the references, by the gates of `validate`."""
+    """The functions against the references, by the gates of `validate`. `precision` is that of the
+    decoder's products: a reduced one is held to a signal-to-noise ratio, and the whole audio, which
+    it leaves, is not judged."""
+    reduced = precision != "float32"
     results, comparisons = [], []
     for reference in references:
-        comparison = compare_case(functions, reference).without_outputs()
+        comparison = compare_case(functions, reference, precision).without_outputs()
         results.append(case_result(reference, comparison, "carried", 0.0))
         comparisons.append(comparison)
     return ValidationReport(
@@ -82,6 +87,9 @@ def compare(
         versions=versions,
         cases=tuple(results),
         measurements=tuple(m for c in comparisons for m in c.measurements),
-        whole=whole_audio(comparisons, sum(result.seconds for result in results)),
+        whole=None
+        if reduced
+        else whole_audio(comparisons, sum(result.seconds for result in results)),
         skipped=tuple(name for name in FUNCTION_NAMES if name not in functions),
+        notes=(reduced_note(precision),) if reduced else (),
     )

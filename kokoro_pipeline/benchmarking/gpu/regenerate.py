@@ -1,8 +1,9 @@
 """An artifact's parameters from the synthetic weights, by a recipe: numpy, no compiler, no torch.
 
 A parameter is a tensor of the weights, or one with its weight norm folded, or an LSTM's tensors of
-both directions together, and that in another order with zeros between: a layout. What is none of
-these is small and stored as it is. Every step is exact, so the file's hash is the artifact's.
+both directions together, and that in another order with zeros between: a layout. For tensor cores
+it is then rounded, one or two values to a word. What is none of these is small and stored as it is.
+Every step is exact, so the file's hash is the artifact's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ...artifact.manifest import Manifest
 from ...artifact.parameters import write_parameters
 from ...artifact.reader import file_sha256
 from ...errors import ArtifactError
+from ...gpu_kernels.precision import Precision, to_words
 from ...weights.constants import stored_constants
 from ...weights.draws import draw_tensor
 
@@ -44,10 +46,12 @@ class Source:
 @dataclass(frozen=True)
 class Step:
     """How one parameter is made: the values of its sources, one array after another, in a layout;
-    None: its only source as it is."""
+    None: its only source as it is. Of a reduced precision the layout's first axis are the values of
+    a word."""
 
     sources: tuple[Source, ...]
     layout: str | None = None
+    precision: Precision = Precision.FLOAT32
 
 
 class SyntheticTensors:
@@ -110,6 +114,12 @@ def apply_layout(sources: Sequence[Array], layout: Array) -> Array:
     return extended[index].reshape(layout.shape)
 
 
+def apply_reduced(sources: Sequence[Array], layout: Array, precision: Precision) -> Array:
+    """`apply_layout`, and its values rounded: uint32 of the layout's shape without its first axis,
+    which are the values of a word, the lower half first."""
+    return np.ascontiguousarray(to_words(apply_layout(sources, layout), precision)[0])
+
+
 class Recipe:
     """What `recipe.write_recipe` wrote into a folder. Raises ArtifactError where it is damaged."""
 
@@ -117,8 +127,10 @@ class Recipe:
         try:
             content = json.loads((folder / RECIPE).read_text("utf-8"))
             self.steps = {
-                name: Step(tuple(Source(*source) for source in sources), layout)
-                for name, (sources, layout) in content["parameters"].items()
+                name: Step(
+                    tuple(Source(*source) for source in sources), layout, Precision(precision)
+                )
+                for name, (sources, layout, precision) in content["parameters"].items()
             }
             stored = {name: _arrays(folder / name) for name in (SCALES, LITERALS, LAYOUTS)}
             constants = str(content["constants"])
@@ -135,7 +147,10 @@ class Recipe:
         arrays = [self._array(source) for source in step.sources]
         if step.layout is None:
             return arrays[0]
-        return apply_layout(arrays, self._layouts[step.layout])
+        layout = self._layouts[step.layout]
+        if step.precision is Precision.FLOAT32:
+            return apply_layout(arrays, layout)
+        return apply_reduced(arrays, layout, step.precision)
 
     def _array(self, source: Source) -> Array:
         if source.kind == LITERAL:

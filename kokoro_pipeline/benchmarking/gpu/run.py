@@ -67,6 +67,17 @@ class Speed:
         return self.time.median / self.audio_seconds
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """A contender that is not timed, and why."""
+
+    contender: str
+    tokens: int
+    """Of the case; 0 for all."""
+    batch: int
+    reason: str
+
+
 def main(folder: Path, arguments: Sequence[str] | None = None) -> int:
     """Run the folder's benchmark; the exit code."""
     parser = argparse.ArgumentParser(prog="run.py", description=__doc__.splitlines()[0])
@@ -99,10 +110,17 @@ def _run(folder: Path, options: argparse.Namespace) -> str:
     with contextlib.ExitStack() as stack:
         tts = stack.enter_context(load(artifact, device=options.device))
         ours = {"ours": tts}
+        reports = {"ours": _parity(tts, references)}
+        refused: list[Refusal] = []
         if place.type == "cuda":
-            graphs = load(artifact, device=options.device, graphs=True)
-            ours["ours-graphs"] = stack.enter_context(graphs)
-        reports = {name: _parity(each, references) for name, each in ours.items()}
+            try:
+                graphs = stack.enter_context(load(artifact, device=options.device, graphs=True))
+                reports["ours-graphs"] = _parity(graphs, references)
+            except EnvironmentFault as error:
+                refused.append(Refusal("ours-graphs", 0, 1, str(error)))
+            else:
+                if reports["ours-graphs"].passed:
+                    ours["ours-graphs"] = graphs
         passed = all(report.passed for report in reports.values())
         about = _about(tts, place)
         parts = [_machine(about), *(f"{name}:\n{report}" for name, report in reports.items())]
@@ -110,24 +128,28 @@ def _run(folder: Path, options: argparse.Namespace) -> str:
             "machine": about,
             "parity": {name: report.to_json() for name, report in reports.items()},
         }
-        if passed and not options.parity_only:
+        if reports["ours"].passed and not options.parity_only:
             model = _plain(folder, place)
-            error = check_plain(model, references)
-            parts.append(f"plain PyTorch: within {error:.1e} of the peak in every step")
+            worst = check_plain(model, references)
+            parts.append(f"plain PyTorch: within {worst:.1e} of the peak in every step")
             cases = [_case(tts, seconds) for seconds in lengths]
-            speeds = measure(ours, model, cases, peers, options.repeats)
-            through = throughput(ours, model, cases[-1], peers, batches, options.repeats)
+            speeds = measure(ours, model, cases, peers, options.repeats, refused)
+            through = throughput(ours, model, cases[-1], peers, batches, options.repeats, refused)
             found |= {
-                "plain_error": error,
+                "plain_error": worst,
                 "speeds": [asdict(speed) | {"rtf": speed.rtf} for speed in speeds],
                 "throughput": [asdict(speed) | {"rtf": speed.rtf} for speed in through],
             }
             parts += [speed_table(speeds), throughput_table(through)]
+        if refused:
+            found["refused"] = [asdict(refusal) for refusal in refused]
+            parts.append(refusal_list(refused))
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1), "utf-8")
     text = "\n\n".join(parts)
     if not passed:
-        raise CheckFailed(f"a tolerance is missed, and nothing was timed:\n{text}")
+        missing = ", ".join(name for name, report in reports.items() if not report.passed)
+        raise CheckFailed(f"a tolerance is missed by {missing}, which was not timed:\n{text}")
     return text
 
 
@@ -198,6 +220,7 @@ def _parity(tts: Synthesizer, references: list[CaseReference]) -> ValidationRepo
             references,
             artifact=str(tts.path),
             opt_level=tts.manifest.opt_level,
+            precision=tts.manifest.target.precision,
             weights={"source": weights.source, "sha256": weights.sha256},
             versions=_versions(),
         )
@@ -274,14 +297,13 @@ def measure(
     cases: list[Case],
     peers: list[str],
     repeats: int,
+    refused: list[Refusal],
 ) -> list[Speed]:
-    """Every contender on every case, one row, in turns."""
+    """Every contender on every case, one row, in turns; `refused` gets those that cannot run."""
     speeds = []
     for case in cases:
         contenders: dict[str, Contender] = {name: Ours(tts, case) for name, tts in ours.items()}
-        for name in peers:
-            say(f"{case.seconds:.1f} s of audio: preparing {name}")
-            contenders[name] = Plain(name, model, case)
+        contenders |= _prepared(peers, model, case, 1, refused)
         speeds += _timed(contenders, case, 1, repeats)
     return speeds
 
@@ -293,32 +315,60 @@ def throughput(
     peers: list[str],
     batches: list[int],
     repeats: int,
+    refused: list[Refusal],
 ) -> list[Speed]:
     """Ours, one after another, beside the peers on batches. `compile` stays at one row."""
     speeds = _timed({name: Ours(tts, case) for name, tts in ours.items()}, case, 1, repeats)
+    names = [name for name in peers if name != "compile"]
     for batch in batches:
-        contenders: dict[str, Contender] = {}
-        for name in peers:
-            if name != "compile":
-                say(f"{batch} rows: preparing {name}")
-                contenders[name] = Plain(name, model, case, batch)
-        speeds += _timed(contenders, case, batch, repeats)
+        speeds += _timed(_prepared(names, model, case, batch, refused), case, batch, repeats)
     return speeds
 
 
+def _prepared(
+    names: list[str], model: PlainKokoro, case: Case, batch: int, refused: list[Refusal]
+) -> dict[str, Contender]:
+    """The peers that speak a case; `refused` gets the others."""
+    found: dict[str, Contender] = {}
+    for name in names:
+        say(f"{case.seconds:.1f} s of audio, {batch} rows: preparing {name}")
+        try:
+            contender = Plain(name, model, case, batch)
+            check_audio(name, contender.speak(), case, batch)
+        except Exception as error:  # noqa: BLE001 -- it is told, and the others are measured
+            reason = f"{type(error).__name__}: {_first_line(error)}"
+            refused.append(Refusal(name, case.input_ids.shape[1], batch, reason))
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+        else:
+            found[name] = contender
+    return found
+
+
+def check_audio(name: str, audio: NDArray[np.float32], case: Case, batch: int) -> None:
+    """Raise CheckFailed where a contender gives no audio of a case."""
+    if audio.shape != (batch, 600 * case.total_frames) or not np.isfinite(audio).all():
+        raise CheckFailed(f"{name} gave no audio of {batch} rows")
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), "no message")
+
+
 def _timed(contenders: dict[str, Contender], case: Case, batch: int, repeats: int) -> list[Speed]:
-    def timed(contender: Contender) -> Callable[[], float]:
+    def timed(name: str, contender: Contender) -> Callable[[], float]:
         def call() -> float:
             start = time.perf_counter()
             audio = contender.speak()
             spent = time.perf_counter() - start
-            if audio.shape != (batch, 600 * case.total_frames) or not np.isfinite(audio).all():
-                raise CheckFailed(f"{type(contender).__name__} gave no audio of {batch} rows")
+            check_audio(name, audio, case, batch)
             return spent
 
         return call
 
-    calls = {name: timed(contender) for name, contender in contenders.items()}
+    if not contenders:
+        return []
+    calls = {name: timed(name, contender) for name, contender in contenders.items()}
     found = interleave(calls, repeats, warm_up=2)
     seconds, tokens = case.seconds * batch, case.input_ids.shape[1]
     return [
@@ -352,6 +402,15 @@ def throughput_table(speeds: list[Speed]) -> str:
         ours = speed.contender.startswith("ours")
         rows = "one after another" if ours else str(speed.batch)
         lines.append(f"| {speed.contender} | {rows} | {1 / speed.rtf:.1f} |")
+    return "\n".join(lines)
+
+
+def refusal_list(refused: list[Refusal]) -> str:
+    """Markdown: who is not timed, and why."""
+    lines = ["Not timed:", ""]
+    for each in refused:
+        where = f" at {each.tokens} tokens, {each.batch} rows" if each.tokens else ""
+        lines.append(f"- {each.contender}{where}: {each.reason}")
     return "\n".join(lines)
 
 

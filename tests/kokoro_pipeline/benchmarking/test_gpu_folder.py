@@ -28,6 +28,7 @@ from kokoro_pipeline.benchmarking.gpu.recipe import LITERAL_BYTES, write_recipe 
 from kokoro_pipeline.benchmarking.gpu.regenerate import (  # noqa: E402
     LAYOUTS,
     Recipe,
+    SyntheticTensors,
     apply_layout,
     encode_layout,
     regenerate,
@@ -40,6 +41,8 @@ from kokoro_pipeline.errors import (  # noqa: E402
     EnvironmentFault,
     InputError,
 )
+from kokoro_pipeline.gpu_kernels.conv1d import Conv1d, pack_conv1d  # noqa: E402
+from kokoro_pipeline.gpu_kernels.precision import Precision, to_words  # noqa: E402
 from kokoro_pipeline.validation import short_cases  # noqa: E402
 from kokoro_pipeline.validation.case_reference import case_inputs, compute_reference  # noqa: E402
 from kokoro_pipeline.validation.reference import ReferenceModel  # noqa: E402
@@ -106,6 +109,32 @@ def test_a_packing_that_computes_is_refused_by_name(tmp_path):
     table = ParameterTable()
     table.add("f/w", np.arange(2 * LITERAL_BYTES, dtype=np.float32))
     name = table.derive(("f/w",), "halved", lambda w: w / 2)
+    with pytest.raises(InputError, match=r"f/w@halved .* is no rearrangement of the weights"):
+        write_recipe(tmp_path, 0, [name], table)
+
+
+@pytest.mark.parametrize("precision", [Precision.TF32, Precision.BFLOAT16, Precision.FLOAT16])
+def test_weights_of_tensor_cores_are_made_again_bit_for_bit(precision, tmp_path):
+    """A packing that rounds, pads and pairs."""
+    name = "predictor.F0_proj.weight"
+    conv = Conv1d(256, 1, 1)
+    tensor = SyntheticTensors(0, {}).tensor(name)
+    table = ParameterTable()
+    table.add("f/w", tensor)
+    packed = table.derive(("f/w",), "packed", lambda w: pack_conv1d(conv, w, precision=precision))
+    write_recipe(tmp_path, 0, [packed], table)
+    assert Recipe(tmp_path).steps[packed].precision is precision
+    made = Recipe(tmp_path).parameter(packed)
+    assert made.dtype == np.uint32
+    np.testing.assert_array_equal(made, table[packed])
+
+
+def test_a_packing_that_rounds_and_computes_is_refused(tmp_path):
+    table = ParameterTable()
+    table.add("f/w", np.linspace(0, 1, 2 * LITERAL_BYTES, dtype=np.float32).reshape(2, -1))
+    name = table.derive(
+        ("f/w",), "halved", lambda w: np.tile(to_words(w / 2, Precision.BFLOAT16), (2, 1))
+    )
     with pytest.raises(InputError, match=r"f/w@halved .* is no rearrangement of the weights"):
         write_recipe(tmp_path, 0, [name], table)
 
@@ -206,6 +235,32 @@ def test_a_contender_speaks_rows_of_a_case(plain, reference):
         Plain("graphs", plain, case)
 
 
+def test_a_peer_that_fails_is_told_and_the_others_are_timed(plain, reference, monkeypatch):
+    from kokoro_pipeline.benchmarking.case import Case
+
+    class Failing(Plain):
+        def __init__(self, name, *words):
+            if name == "compile":
+                raise RuntimeError("no compiler\nand more")
+            super().__init__(name, *words)
+
+    monkeypatch.setattr(run, "Plain", Failing)
+    _, answer = reference
+    inputs = answer.inputs
+    case = Case(inputs.input_ids, inputs.style, answer.arrays.durations, answer.noise)
+    refused: list[run.Refusal] = []
+    speeds = run.measure({}, plain, [case], ["compile", "eager", "graphs"], 2, refused)
+    assert [speed.contender for speed in speeds] == ["eager"]
+    tokens = inputs.input_ids.shape[1]
+    assert refused[0] == run.Refusal("compile", tokens, 1, "RuntimeError: no compiler")
+    assert refused[1].contender == "graphs"
+    assert "needs a CUDA device" in refused[1].reason
+    through = run.throughput({}, plain, case, ["compile", "eager"], [2], 2, refused)
+    assert [(speed.contender, speed.batch) for speed in through] == [("eager", 2)]
+    text = run.refusal_list(refused)
+    assert f"- compile at {tokens} tokens, 1 rows: RuntimeError: no compiler" in text
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -251,6 +306,7 @@ def test_the_folder_runs_alone(made, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "passed" in done.stdout
+    assert "TVM_FFI_DISABLE_TORCH_C_DLPACK" in (made / "run.py").read_text()
     parity = json.loads(found.read_text())["parity"]["ours"]
     assert parity["passed"]
     assert {m["step"] for m in parity["measurements"]} == set(SOME)
@@ -271,6 +327,44 @@ def test_what_cannot_run_there_is_said(made, words, said, capsys):
     assert run.main(made, words) == 3
     assert said in capsys.readouterr().err
     assert not (made / "artifact" / PARAMETERS_NAME).exists()
+
+
+def test_a_folder_for_cuda_carries_the_runtime_library(tmp_path, monkeypatch):
+    """PyTorch there may have another version of it, or link it statically."""
+    library = making.find_runtime_library().with_name(making.TVM_CUDA_LIBRARY)
+    if not library.is_file():
+        pytest.skip("this TVM has no CUDA runtime")
+    carried = tmp_path / making.loaded_cuda_runtime(library)
+    carried.write_bytes(b"runtime")
+    monkeypatch.setattr(making, "installed_cuda_runtimes", lambda name: iter([carried]))
+    making._write_site(tmp_path / "site", making._this_python(), "cuda")
+    names = {file.name for file in (tmp_path / "site" / "tvm" / "lib").iterdir()}
+    assert names == {"libtvm_runtime.so", library.name, carried.name}
+    monkeypatch.setattr(making, "installed_cuda_runtimes", lambda name: iter([]))
+    with pytest.raises(EnvironmentFault, match="pip install 'nvidia-cuda-runtime>=13,<14'"):
+        making._write_site(tmp_path / "other", making._this_python(), "cuda")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('PYTHON = "', 'PYTHON = "9.'), "this folder is for Python 9."),
+        (('("torch", "numpy")', '("torch", "numpyy")'), "pip install numpyy"),
+    ],
+)
+def test_another_python_and_a_missing_package_are_said_at_once(made, change, said):
+    other = made / "other.py"
+    other.write_text((made / "run.py").read_text().replace(*change))
+    done = subprocess.run(
+        [sys.executable, str(other), "--help"], capture_output=True, text=True, check=False
+    )
+    other.unlink()
+    assert (done.returncode, done.stdout) == (3, "")
+    assert said in done.stderr
+
+
+def test_the_folder_brings_what_pytorch_does_not(made):
+    assert (made / "site" / "packaging" / "version.py").is_file()
 
 
 def test_a_machine_without_a_gpu_is_told_so(monkeypatch):

@@ -29,6 +29,8 @@ CONVOLUTIONS = {
     "one row": (Conv1d(10, 1, 3, 1, 1, 1, 1), LEAKY, True, False),
     "strided": (Conv1d(22, 70, 12, 6, 1, 3, 3), NOTHING, False, False),
     "pointwise, wide": (Conv1d(9, 512, 1), Producer(adain=True), True, False),
+    "deep, in slices": (Conv1d(520, 40, 3, 1, 1, 1, 1), LEAKY, True, True),
+    "deep, one row": (Conv1d(140, 1, 1), NOTHING, True, False),
 }
 LENGTHS = (1, 20, 131, 300)
 TRANSPOSED = {
@@ -171,16 +173,32 @@ def test_adain(kernels):
         assert np.abs(y - expected).max() <= 2e-6 * np.abs(expected).max()
 
 
-def test_a_missing_barrier_is_noticed(compile_kernels):
-    """What the runs above prove rests on the checker seeing the faults of this very kernel."""
-    conv = Conv1d(24, 40, 7, 1, 3, 9, 9)
+def without_barrier(number):
+    """Generated text without its barrier of this number."""
+
+    def edit(text):
+        before, *after = text.split("__syncthreads();")
+        assert number < len(after)
+        barriers = ["" if at == number else "__syncthreads();" for at in range(len(after))]
+        return before + "".join(map("".join, zip(barriers, after, strict=True)))
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("conv", "barrier"),
+    [
+        (Conv1d(24, 40, 7, 1, 3, 9, 9), 0),
+        (Conv1d(24, 40, 7, 1, 3, 9, 9), 1),
+        *((Conv1d(520, 16, 3, 1, 1, 1, 1), number) for number in range(4)),
+    ],
+    ids=lambda value: f"{value.in_channels} channels" if isinstance(value, Conv1d) else str(value),
+)
+def test_a_missing_barrier_is_noticed(compile_kernels, conv, barrier):
+    """What the runs above prove rests on the checker seeing the faults of these very kernels."""
     rng = np.random.default_rng(0)
     arguments, expected = convolution(rng, conv, NOTHING, False, False, 40)
-    broken = compile_kernels(
-        "cuda",
-        {"conv": conv1d(conv)},
-        edit_source=lambda text: text.replace("__syncthreads();", ""),
-    )
+    broken = compile_kernels("cuda", {"conv": conv1d(conv)}, edit_source=without_barrier(barrier))
     with pytest.raises(EmulationFault):
         broken("conv", arguments, expected.shape)
 
@@ -193,9 +211,10 @@ def test_a_missing_barrier_is_noticed(compile_kernels):
 def test_a_tile_fits_the_smallest_device(rows, channels, taps, stride, dilation):
     """32 KiB of shared memory and 1024 threads are what Metal guarantees."""
     tile = Tile(rows, channels, taps, stride, dilation)
-    words = tile.chunk * (tile.window + tile.taps * tile.block_rows)
+    words = tile.slices * tile.chunk * (tile.window + tile.taps * tile.block_rows)
+    words += (tile.slices - 1) * tile.block_rows * tile.block_columns
     assert words * 4 <= 32 << 10
-    assert tile.warps * 32 <= 1024
+    assert tile.slices * tile.warps * 32 <= 256
     assert tile.chunks * tile.chunk >= channels
 
 

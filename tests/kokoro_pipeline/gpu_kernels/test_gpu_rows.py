@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from kokoro_pipeline.errors import InputError
+from kokoro_pipeline.gpu_emulator import EmulationFault
 from kokoro_pipeline.gpu_kernels.attention import attention
 from kokoro_pipeline.gpu_kernels.layer_norm import layer_norm
 from kokoro_pipeline.gpu_kernels.linear import linear, pack_linear
@@ -20,7 +21,12 @@ from kokoro_pipeline.gpu_kernels.statistics import row_statistics
 from kokoro_pipeline.model.operators import lstm_recurrence as torch_lstm
 from kokoro_pipeline.model.operators import masked_attention
 
-LINEAR = {"narrow": (128, 50, True), "ragged": (40, 130, False), "single": (1, 1, True)}
+LINEAR = {
+    "narrow": (128, 50, True),
+    "ragged": (40, 130, False),
+    "single": (1, 1, True),
+    "wide": (70, 2050, True),
+}
 HIDDEN = 16
 
 
@@ -81,6 +87,20 @@ def test_linear(kernels, name):
         arguments = [x, pack_linear(weight), *([bias] if biased else [])]
         y = kernels(name, arguments, (rows, outputs))
         np.testing.assert_allclose(y, expected, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("barrier", range(4))
+def test_a_missing_barrier_of_a_linear_layer_is_noticed(compile_kernels, barrier):
+    def edit(text):
+        before, *after = text.split("__syncthreads();")
+        barriers = ["" if at == barrier else "__syncthreads();" for at in range(len(after))]
+        assert len(after) == 4
+        return before + "".join(map("".join, zip(barriers, after, strict=True)))
+
+    broken = compile_kernels("cuda", {"linear": linear(260, 40)}, edit_source=edit)
+    rng = np.random.default_rng(0)
+    with pytest.raises(EmulationFault):
+        broken("linear", [normal(rng, 5, 260), pack_linear(normal(rng, 40, 260))], (5, 40))
 
 
 def test_running_sum(kernels):

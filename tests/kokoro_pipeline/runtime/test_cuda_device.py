@@ -202,6 +202,69 @@ def test_only_durations_and_audio_come_back(machine, symbols, tmp_path):
     assert up == 2 * once
 
 
+def test_a_length_that_comes_again_asks_for_no_memory(machine, symbols, tmp_path):
+    log = tmp_path / "log"
+    program = f"""
+import pathlib
+log = pathlib.Path({str(log)!r})
+tts = kokoro_pipeline.load(dir, threads=1)
+answer = []
+for _ in range(3):
+    before = len(log.read_text().splitlines())
+    speech = tts.synthesize({symbols[:12]!r}, "af_heart")
+    answer.append([log.read_text().splitlines()[before:], speech.audio.tolist()])
+"""
+    (first, a), (_, b), (third, c) = machine.run(program, log=log)
+    assert any(line.startswith("malloc") for line in first)
+    assert not any(line.startswith(("malloc", "free")) for line in third)
+    assert a == b == c
+
+
+def test_what_is_benchmarked_stays_on_the_device(machine, symbols, tmp_path):
+    """Features that went to the host and back would be timed as the kernels' work."""
+    log = tmp_path / "log"
+    program = f"""
+import pathlib
+from kokoro_pipeline.benchmarking.ours import OurRole
+log = pathlib.Path({str(log)!r})
+role = OurRole("ours", 1, artifact=dir)
+role.write_case({symbols[:12]!r}, "af_heart", {str(tmp_path / "case.npz")!r})
+role.prepare({str(tmp_path / "case.npz")!r})
+answer = []
+for work in (role.run, lambda: role.steps({symbols[:12]!r}, "af_heart")):
+    before = len(log.read_text().splitlines())
+    sample = work()
+    answer.append([log.read_text().splitlines()[before:], sorted(sample.steps)])
+"""
+    for lines, steps in machine.run(program, log=log):
+        assert sum(line.startswith("down ") for line in lines) == 2
+        assert len(steps) >= 7
+
+
+def test_the_cuda_runtime_beside_tvm_serves(machine, tmp_path, monkeypatch):
+    """A folder that is carried to another machine brings its own."""
+    from kokoro_pipeline.runtime.library import find_runtime_library
+
+    runtime = find_runtime_library()
+    beside, driver = tmp_path / "tvm", tmp_path / "driver"
+    for folder in (beside, driver):
+        folder.mkdir()
+    for name in (runtime.name, "libtvm_runtime_cuda.so"):
+        (beside / name).symlink_to(runtime.with_name(name))
+    (beside / "libcudart.so.13").symlink_to(machine.libraries / "libcudart.so.13")
+    for name in ("libcuda.so.1", "kernels.so"):
+        (driver / name).symlink_to(machine.libraries / name)
+    monkeypatch.setenv("TVM_LIBRARY_PATH", str(beside))
+    program = """
+tts = kokoro_pipeline.load(dir, threads=1)
+maps = open("/proc/self/maps").read().split()
+answer = [str(tts.device), sorted({path for path in maps if "libcudart" in path})]
+"""
+    device, loaded = Machine(driver, machine.artifact).run(program)
+    assert device == "cuda:0 (Fake GPU 0)"
+    assert loaded == [str((machine.libraries / "libcudart.so.13").resolve())]
+
+
 def test_functions_take_and_give_numpy_arrays(machine, toy_reference):
     program = """
 tts = kokoro_pipeline.load(dir, threads=1)
@@ -232,7 +295,12 @@ BAD: list[tuple[str, dict[str, int], str, tuple[str, ...]]] = [
     ("cuda", {"init": 34}, "EnvironmentFault", ("stub", "LD_LIBRARY_PATH")),
     ("cuda", {"init": 803}, "EnvironmentFault", ("different versions", "DRIVER_MISMATCH")),
     ("cuda", {"init": 999}, "EnvironmentFault", ("cuInit", "nvidia-smi")),
-    ("auto", {"version": 12040}, "EnvironmentFault", ("CUDA 12.4", "needs 13.0", "580")),
+    (
+        "auto",
+        {"version": 12040},
+        "EnvironmentFault",
+        ("CUDA 12.4", "needs 13.0", "580", "cuda-compat-13-0"),
+    ),
     ("cuda", {"arch": 75}, "ArtifactError", ("sm_80, sm_90", "is sm_75", '"arch": "sm_75"')),
     ("cuda", {"memory": 3000}, "EnvironmentFault", ("no room for the parameters", "--device")),
 ]

@@ -1,0 +1,146 @@
+"""What the estimate of GPU kernels rests on: counts of operations, bytes, barriers and loads."""
+
+from __future__ import annotations
+
+import pytest
+from tvm import relax, te, tirx
+
+from kokoro_pipeline.benchmarking.kernel_work import KernelWork, count_work
+from kokoro_pipeline.benchmarking.roofline import GPUS, estimate, launches
+from kokoro_pipeline.errors import InputError
+from kokoro_pipeline.gpu_kernels.linear import LinearTile, linear
+from kokoro_pipeline.gpu_kernels.lstm import lstm_recurrence
+from kokoro_pipeline.gpu_kernels.statistics import row_statistics
+from kokoro_pipeline.passes.bind_threads import bind_function
+
+A100 = GPUS["A100"]
+
+
+def bound(make):
+    """The function of `make(n, x)`, x float32 [n, 64], an element or a row a thread."""
+    n = tirx.Var("n", "int64")
+    x = te.placeholder((n, 64), "float32", "x")
+    return bind_function(te.create_prim_func([x, make(n, x)]))
+
+
+def every_element(n, x):
+    return te.compute((n, 64), lambda i, j: x[i, j] * 2.0 + 1.0)
+
+
+def turned(n, x):
+    return te.compute((64, n), lambda i, j: x[j, i])
+
+
+def sum_of_row(n, x):
+    k = te.reduce_axis((0, 64))
+    return te.compute((n,), lambda i: te.sum(x[i, k], axis=k))
+
+
+def test_an_element_a_thread():
+    (work,) = count_work(bound(every_element), [(64, 64), (64, 64)])
+    assert (work.blocks, work.threads, work.kind) == (16, 256, "element")
+    assert work.flops == 2 * 64 * 64
+    assert work.requested == work.unique == 2 * 4 * 64 * 64
+    assert work.barriers == work.trips == 0
+
+
+def test_strides_cost_whole_sectors():
+    """A warp's lanes read 32 rows: 32 bytes each for the 4 that they take."""
+    (work,) = count_work(bound(turned), [(256, 64), (64, 256)])
+    assert work.requested == (32 + 4) * 64 * 256
+    assert work.unique == 2 * 4 * 64 * 256
+
+
+def test_a_sum_within_a_thread_is_told_from_an_element():
+    (work,) = count_work(bound(sum_of_row), [(512, 64), (512,)])
+    assert (work.kind, work.trips) == ("thread sum", 64)
+    assert work.flops == 512 * 64
+    assert work.waits >= 64 / 4
+
+
+def test_threads_beyond_the_tail_do_nothing():
+    (work,) = count_work(bound(sum_of_row), [(32, 64), (32,)])
+    assert (work.blocks, work.threads) == (1, 256)
+    assert work.flops < 256 * 64
+
+
+@pytest.mark.parametrize(("rows", "blocks"), [(1, 1), (16, 1), (17, 2)])
+def test_a_linear_layer(rows, blocks):
+    """Rows and features that do not exist are multiplied too: that is what a GPU would do."""
+    tile = LinearTile(256, 96)
+    shapes = [(rows, 256), tile.shape, (rows, 96)]
+    (work,) = count_work(linear(256, 96), shapes)
+    assert (work.blocks, work.threads, work.kind) == (3 * blocks, 256, "block")
+    products = work.blocks * 16 * 32 * 256
+    assert 2 * products <= work.flops <= 2.05 * products
+    assert work.barriers == 2 * tile.turns + 2
+    assert work.shared_bytes == 4 * 4 * 32 * (20 + 32)
+
+
+def test_a_recurrence_waits_for_every_step():
+    """Twice the steps, twice the barriers; the weights are read again in every step."""
+    kernel = lstm_recurrence(64, 2)
+
+    def counted(steps):
+        shapes = [(1, steps, 512), (2, 64, 64, 4), (1,), (1, steps, 128)]
+        return count_work(kernel, shapes)[0]
+
+    short, long = counted(10), counted(20)
+    assert (short.barriers, long.barriers) == (20, 40)
+    assert long.waits == pytest.approx(2 * short.waits, rel=0.1)
+    assert long.requested > 20 * 2 * 64 * 64 * 4 * 4
+    assert long.unique < 3 * 64 * 64 * 4 * 4
+    assert estimate(long, A100).seconds > 1.8 * estimate(short, A100).seconds
+
+
+def test_statistics_are_sums_of_a_block():
+    (work,) = count_work(row_statistics(3, 1e-5), [(1, 3, 5120), (1, 3), (1, 3)])
+    assert (work.blocks, work.kind) == (3, "block")
+    assert work.requested >= 2 * 4 * 3 * 5120
+
+
+@pytest.mark.parametrize(
+    ("work", "bound_by"),
+    [
+        (KernelWork(blocks=1, threads=32, instructions=10, serial=10), "launch"),
+        (KernelWork(1000, 256, requested=1e9, unique=1e9), "memory"),
+        (KernelWork(1000, 256, instructions=1e6, serial=1e4), "instructions"),
+        (KernelWork(1, 256, instructions=1e5, requested=1e8, unique=1e5), "cache"),
+        (KernelWork(1, 256, waits=1e5), "latency"),
+        (KernelWork(1000, 256, instructions=1e5, shared=1e6), "shared"),
+    ],
+)
+def test_an_estimate_names_what_bounds(work, bound_by):
+    found = estimate(work, A100)
+    assert found.bound == bound_by
+    assert found.seconds == found.parts[bound_by] == max(found.parts.values())
+
+
+def test_few_blocks_leave_processors_idle():
+    work = KernelWork(A100.processors, 256, instructions=1e6)
+    more = KernelWork(A100.processors + 1, 256, instructions=1e6)
+    assert estimate(more, A100).seconds == 2 * estimate(work, A100).seconds
+
+
+def test_launches_of_a_function_at_its_sizes():
+    builder = relax.BlockBuilder()
+    n = tirx.Var("n", "int64")
+    x = relax.Var("x", relax.TensorType([n, 64], "float32"))
+    kernel = builder.add_func(bound(every_element), "every_element")
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            once = builder.emit(relax.call_tir(kernel, [x], relax.TensorType([n, 64], "float32")))
+            twice = relax.call_tir(kernel, [once], relax.TensorType([n, 64], "float32"))
+            result = builder.emit_output(builder.emit(twice))
+        builder.emit_func_output(result)
+    (launch,) = launches(builder.get(), {"main": [(128, 64)]})
+    assert (launch.kernel, launch.function, launch.count) == ("every_element", "main", 2)
+    assert launch.work.flops == 2 * 128 * 64
+    with pytest.raises(InputError, match="does not follow from the inputs' sizes"):
+        launches(builder.get(), {"main": []})
+
+
+def test_what_cannot_be_counted_is_refused():
+    body = tirx.While(tirx.const(True), tirx.Evaluate(0))
+    with pytest.raises(InputError, match="a kernel with While cannot be counted"):
+        count_work(tirx.PrimFunc([], body), [])
