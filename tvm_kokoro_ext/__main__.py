@@ -7,17 +7,14 @@ import dataclasses
 import json
 import sys
 
+import tvm_kokoro_ext
+
 
 def main(argv: list[str] | None = None) -> int:
     """Print the table to stdout; the exit code is 1 when a fix has failed."""
     parser = argparse.ArgumentParser(prog="python -m tvm_kokoro_ext", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     arguments = parser.parse_args(argv)
-    try:
-        import tvm_kokoro_ext
-    except ImportError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 3
     rows = tvm_kokoro_ext.status()
     if arguments.json:
         print(json.dumps([dataclasses.asdict(row) for row in rows], indent=2))

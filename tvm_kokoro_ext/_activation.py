@@ -23,7 +23,9 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from tvm_kokoro_ext import _compat
+from packaging.version import Version
+
+from tvm_kokoro_ext import _agreement, _compat
 from tvm_kokoro_ext._errors import LateImportWarning, UnsupportedOperatorError, explained
 from tvm_kokoro_ext._fix import Converter, FixRecord, FixStatus, State
 
@@ -176,12 +178,29 @@ def _decide(record: FixRecord) -> tuple[State, str]:
     if fix.probe is None:
         if known:
             return State.APPLIED, f"apache-tvm {version} is affected"
-        return State.UNKNOWN_VERSION, f"apache-tvm {version} is unknown and no probe can decide"
+        newest = Version(_compat.PAIRS[-1].tested[0])
+        known_to_be = "has the defect" if fix.affects(newest) else "is right"
+        return State.UNKNOWN_VERSION, (
+            f"apache-tvm {version} is unknown and no probe can decide; "
+            f"the newest known, {newest}, {known_to_be}"
+        )
     still_wrong = _probed(record)
     prefix = "" if known else f"apache-tvm {version} is unknown; "
     if still_wrong:
         return State.APPLIED, prefix + "the probe finds the defect here"
     return State.NOT_NEEDED, prefix + "the probe finds it right here"
+
+
+def _from_first_change(wanted: Mapping[str, tuple[State, str]]) -> tuple[FixRecord, ...]:
+    """The records from the first on whose effect comes or goes.
+
+    Effects may lie over one another, and each can only be taken back from the top.
+    """
+    for position, record in enumerate(_records):
+        comes_or_stays = wanted[record.id][0] is State.APPLIED and record.fix.install is not None
+        if comes_or_stays != (record.id in _undos):
+            return _records[position:]
+    return ()
 
 
 _probe_results: dict[str, bool] = {}
@@ -205,8 +224,8 @@ def _settle() -> None:
             )
         except Exception as error:  # noqa: BLE001 - one fix's probe must not stop the others
             wanted[record.id] = (State.FAILED, f"probe: {type(error).__name__}: {error}")
-    for record in reversed(_records):
-        if record.id in _undos and wanted[record.id][0] is not State.APPLIED:
+    for record in reversed(_from_first_change(wanted)):
+        if record.id in _undos:
             _undos.pop(record.id)()
     for record in _records:
         state, why = wanted[record.id]
@@ -236,9 +255,14 @@ def stock_importer() -> Any:
     return importer
 
 
+def stock_method(cls: Any, name: str) -> Any:
+    """TVM's own method of the importer's class, whether it is wrapped now or not."""
+    method = getattr(cls, name)
+    return getattr(method, _ORIGINAL, method)
+
+
 def _stock_table(importer: Any) -> dict[str, Any]:
-    method = type(importer).create_convert_map
-    return dict(getattr(method, _ORIGINAL, method)(importer))
+    return dict(stock_method(type(importer), "create_convert_map")(importer))
 
 
 def _layered(
@@ -251,16 +275,20 @@ def _layered(
             below = layered.get(name)
             if below is not None or not getattr(converter, "needs_previous", False):
                 layered[name] = _bind(converter, importer, below)
-    return {name: _explaining(converter) for name, converter in layered.items()}
+    return {name: _checked(converter, importer) for name, converter in layered.items()}
 
 
-def _explaining(converter: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The converter, whose failure names the operator and a way around."""
+def _checked(converter: Callable[[Any], Any], importer: Any) -> Callable[[Any], Any]:
+    """The converter, whose result agrees with torch's record and whose failure names the operator
+    and a way around."""
 
     @functools.wraps(converter)
     def convert(node: Any) -> Any:
         try:
-            return converter(node)
+            empty = _agreement.without_elements(importer, node)
+            if empty is not None:
+                return empty
+            return _agreement.agreeing(importer, node, converter(node))
         except UnsupportedOperatorError:
             raise
         except Exception as error:
@@ -334,7 +362,7 @@ def _with_fixes(original: Callable[[Any], dict[str, Any]]) -> Callable[[Any], di
 def _prepared(original: Callable[..., Any]) -> Callable[..., Any]:
     def from_exported_program(self: Any, exported_program: Any, *args: Any, **kwargs: Any) -> Any:
         custom = kwargs.get("custom_convert_map") or (args[3] if len(args) > 3 else None) or {}
-        names = {*self.convert_map, *custom}
+        names = dict.fromkeys(self.convert_map, False) | dict.fromkeys(custom, True)
         for record in _applied():
             if record.fix.prepare is not None:
                 exported_program = record.fix.prepare(exported_program, names)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext import _compat, _symbolic
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
 
@@ -81,6 +81,28 @@ def scalar(importer: Any, value: Any, dtype: str) -> Any:
         return te.compute((), lambda: tirx.Cast(dtype, number), name="symbolic_scalar")
 
     return emit_te(importer, compute, value, hint="symbolic_scalar")
+
+
+def filled(importer: Any, recorded: Any, number: float) -> Any:
+    """A tensor of one number, in the shape and dtype that torch has recorded of a result.
+
+    None where a size cannot be expressed.
+    """
+    known = _symbolic.known_symbols(importer)
+    shape = [_symbolic.to_prim(importer, size, known) for size in recorded.shape]
+    if any(size is None for size in shape):
+        return None
+    dtype = torch_dtype(importer, recorded.dtype)
+    sizes = relax.ShapeExpr([int64(size) for size in shape])
+    return emit(importer, relax.op.full(sizes, relax.const(number, dtype), dtype))
+
+
+def dimension(importer: Any, size: Any, name: str) -> Any:
+    """A size that the data decide, [1] int64, as a variable of the shape language."""
+    shape = emit(importer, relax.op.tensor_to_shape(size))
+    variable = _compat.tir_var(name)
+    importer.block_builder.match_cast(shape, _compat.shape_type([variable]))
+    return variable
 
 
 def tensor_or_scalar(importer: Any, value: Any, dtype: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -54,8 +54,8 @@ class Fix:
     converters
         Frontend converters by the name the importer looks up, such as "clamp.default".
     prepare
-        Rewrites the exported program before it is translated: (program, names of all converters,
-        those of the caller's own map included) -> program.
+        Rewrites the exported program before it is translated: (program, names of all converters
+        with whether it is one of the caller's own map) -> program.
     install
         Effect other than a converter; returns the function that takes it back.
     probe
@@ -70,7 +70,7 @@ class Fix:
     affected: str
     upstream: str = "open"
     converters: Mapping[str, Converter] = field(default_factory=dict)
-    prepare: Callable[[Any, Collection[str]], Any] | None = None
+    prepare: Callable[[Any, Mapping[str, bool]], Any] | None = None
     install: Callable[[], Callable[[], None]] | None = None
     probe: Callable[[], bool] | None = None
     needs_torch: bool = True

@@ -10,7 +10,8 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +102,9 @@ def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -
     with importer.block_builder.function("probe", parameters):
         result: Any = relax.Tuple([])
         try:
-            value = importer.convert_map[name](node)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                value = importer.convert_map[name](node)
             if isinstance(value, relax.Expr) and not _compat.is_prim(value):
                 result = value
         except Exception as error:  # noqa: BLE001 - whatever stock raises is the probe's finding
@@ -112,12 +115,42 @@ def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -
     built = importer.block_builder.get()["probe"]
     tensor = _compat.is_tensor(value)
     return Converted(
-        ops=_op_names(built),
+        ops=operators_of(built),
         dtype=_compat.dtype_of(value) if tensor else None,
         shape=tuple(_compat.shape_of(value)) if tensor and _compat.type_of(value).shape else None,
         value=value,
         function=built,
     )
+
+
+def variables(inputs: Sequence[Input]) -> list[Any]:
+    """A Relax variable for each input; their dimensions of one name are one variable."""
+    symbols: dict[str, Any] = {}
+    made = []
+    for number, given in enumerate(inputs):
+        shape = [
+            symbols.setdefault(d, _compat.tir_var(d)) if isinstance(d, str) else d
+            for d in given.shape
+        ]
+        made.append(relax.Var(f"x{number}", _compat.tensor_type(shape, given.dtype)))
+    return made
+
+
+def legalized(apply: Callable[..., Any], *inputs: Input) -> Any:
+    """The module of a function `main` of `apply(*inputs)` after TVM has legalized it.
+
+    Raises ProbeError where it cannot.
+    """
+    parameters = variables(inputs)
+    builder = relax.BlockBuilder()
+    with builder.function("main", parameters):
+        builder.emit_func_output(builder.emit(apply(*parameters)))
+    with native_stderr_dropped():
+        try:
+            return relax.transform.LegalizeOps()(builder.get())
+        except Exception as error:  # noqa: BLE001 - whatever TVM raises is the probe's finding
+            found = f"{type(error).__name__}: {error}"
+    raise ProbeError(found)
 
 
 def wrong(question: Callable[[], bool]) -> Callable[[], bool]:
@@ -149,16 +182,20 @@ def native_stderr_dropped() -> Iterator[None]:
         os.close(kept)
 
 
-def always() -> bool:
-    """For what cannot be asked cheaply and no version does better: the fix is wanted."""
-    return True
-
-
-def lacks(name: str) -> Callable[[], bool]:
-    """A probe: does stock lack a converter of this name?"""
+def lacks(*names: str) -> Callable[[], bool]:
+    """A probe: does stock lack a converter of any of these names?"""
 
     def probe() -> bool:
-        return name not in _activation.stock_importer().convert_map
+        return not set(names) <= _activation.stock_importer().convert_map.keys()
+
+    return probe
+
+
+def any_of(*probes: Callable[[], bool]) -> Callable[[], bool]:
+    """A probe for a fix of several parts: it is wanted while one of them is wrong in stock."""
+
+    def probe() -> bool:
+        return any(part() for part in probes)
 
     return probe
 
@@ -178,7 +215,8 @@ def _target(name: str) -> Any:
     raise ValueError(f"no operator is called {name}")
 
 
-def _op_names(function: Any) -> tuple[str, ...]:
+def operators_of(function: Any) -> tuple[str, ...]:
+    """The names of the operators that a Relax function calls, in order."""
     names: list[str] = []
 
     def visit(expression: Any) -> None:

@@ -47,6 +47,11 @@ def _solve(expression: Any, dim: Any, known: dict[str, Any]) -> None:
         known[str(symbol)] = tirx.floordiv(dim - int(offset), int(factor))
 
 
+def is_number(size: Any) -> bool:
+    """Whether a torch size (int or SymInt) is known, so also one that torch has specialized."""
+    return isinstance(size, int) or bool(size.node.expr.is_Integer)
+
+
 def to_prim(importer: Any, size: Any, known: dict[str, Any] | None = None) -> Any:
     """A torch size (int or SymInt) in TVM's terms; None where it cannot be expressed."""
     if isinstance(size, int):

@@ -6,6 +6,7 @@ in shape, the case also runs with those axes symbolic, at both sizes, from one c
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch._export.utils
 import tvm
 from packaging.specifiers import SpecifierSet
 from tvm import relax
@@ -22,6 +24,13 @@ import tvm_kokoro_ext
 from tvm_kokoro_ext import State, _compat
 
 SIZES = (6, 9)
+
+# Torch asks its dispatcher for all operators, once a namespace, at every decomposition: a fifth of
+# the time of a test. No test registers any.
+if hasattr(torch._export.utils, "_materialize_cpp_cia_ops"):
+    torch._export.utils._materialize_cpp_cia_ops = functools.cache(
+        torch._export.utils._materialize_cpp_cia_ops
+    )
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,8 @@ def import_program(program: torch.export.ExportedProgram, decomposed: bool, **op
 
 def compile_module(module: Any) -> Callable[..., list[np.ndarray]]:
     """A function of numpy arrays that runs the module's `main`."""
-    executable = tvm.compile(module, tvm.target.Target({"kind": "llvm"}))
+    # Optimizing takes LLVM longer than all the rest of a test.
+    executable = tvm.compile(module, tvm.target.Target({"kind": "llvm", "opt-level": 0}))
     machine = relax.VirtualMachine(executable, tvm.cpu())
 
     def run(*arrays: np.ndarray) -> list[np.ndarray]:

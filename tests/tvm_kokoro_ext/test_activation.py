@@ -1,5 +1,6 @@
 """Activation leaves TVM as it should be: the registered objects themselves are compared."""
 
+import dataclasses
 import importlib
 import json
 import os
@@ -9,21 +10,13 @@ import textwrap
 import warnings
 
 import pytest
-from tvm import relax
-from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
+import tvm
+from packaging.specifiers import SpecifierSet
 
 import tvm_kokoro_ext
 from tvm_kokoro_ext import State, _compat
 
-LEGALIZED = (
-    "relax.add",
-    "relax.maximum",
-    "relax.minimum",
-    "relax.multiply",
-    "relax.nn.group_norm",
-    "relax.nn.instance_norm",
-    "relax.slice_scatter",
-)
+ATTRIBUTES = ("FLegalize", "metal.FLowerIntrinsic")
 
 
 @pytest.fixture(autouse=True)
@@ -33,18 +26,43 @@ def _active_afterwards():
 
 
 def registered():
-    """Everything of TVM that this package replaces."""
-    names = ("create_convert_map", "update_convert_map", "from_exported_program")
-    table = {name: getattr(ExportedProgramImporter, name) for name in names}
-    table |= {"build": relax.build, "add_func": relax.BlockBuilder.add_func}
-    table["import"] = sys.modules[_compat.IMPORTER_MODULE].from_exported_program
-    return table, {op: _compat.get_legalization(op) for op in LEGALIZED}
+    """Every function and method of TVM's modules, and what its operators are lowered by."""
+    table = {}
+    for key, module in list(sys.modules.items()):
+        if module is not None and (key == "tvm" or key.startswith("tvm.")):
+            for name, value in list(vars(module).items()):
+                table[key, name] = value
+                if isinstance(value, type) and value.__module__ == key:
+                    table |= {(key, name, member): v for member, v in vars(value).items()}
+    table = {key: value for key, value in table.items() if callable(value)}
+    operators = {
+        (name, attribute): tvm.ir.Op.get(name).get_attr(attribute)
+        for name in map(str, tvm.ir.Op.list_op_names())
+        for attribute in ATTRIBUTES
+    }
+    return table, operators
 
 
 def same(first, second):
-    return first[0] == second[0] and all(
-        _compat.same_object(first[1][op], second[1][op]) for op in LEGALIZED
-    )
+    return not changed(first, second)
+
+
+def changed(first, second):
+    """What is not the very same object; TVM's modules may get to know more as they run."""
+    python = [key for key in first[0].keys() & second[0] if first[0][key] is not second[0][key]]
+    operators = [key for key in first[1] if not _compat.same_object(first[1][key], second[1][key])]
+    return sorted(map(str, python + operators))
+
+
+def _ours(state):
+    """The functions of TVM that come from this package."""
+    return [key for key, value in state[0].items() if "tvm_kokoro_ext" in _origin(value)]
+
+
+def _origin(value):
+    """Where a function says it comes from, or what it wraps."""
+    own = str(getattr(value, "__module__", "")) + getattr(value, "__qualname__", "")
+    return own + str(getattr(value, "__code__", "")) + str(getattr(value, "__wrapped__", ""))
 
 
 def python(program, **environment):
@@ -64,14 +82,16 @@ def test_deactivating_restores_the_very_objects_and_activating_brings_ours_back(
     active = registered()
     tvm_kokoro_ext.deactivate()
     stock = registered()
-    assert not same(active, stock)
-    assert not hasattr(stock[0]["create_convert_map"], "__tvm_kokoro_ext_original__")
-    assert stock[0]["create_convert_map"].__module__ == _compat.IMPORTER_MODULE
+    replaced = " ".join(changed(active, stock))
+    for name in ("create_convert_map", "add_func", "relax.slice_scatter", "relax.nn.relu"):
+        assert name in replaced
+    assert _ours(active)
+    assert _ours(stock) == []
     tvm_kokoro_ext.deactivate()
-    assert same(registered(), stock)
+    assert changed(registered(), stock) == []
     tvm_kokoro_ext.activate()
     tvm_kokoro_ext.deactivate()
-    assert same(registered(), stock)
+    assert changed(registered(), stock) == []
     assert {row.state for row in tvm_kokoro_ext.status()} == {State.DISABLED}
 
 
@@ -117,6 +137,16 @@ def test_every_state_is_explained_and_none_failed():
     assert len({row.id for row in tvm_kokoro_ext.status()}) == len(tvm_kokoro_ext.fixes)
 
 
+def test_the_fixes_are_a_tuple_of_records_with_guards_and_the_names_of_operators():
+    assert isinstance(tvm_kokoro_ext.fixes, tuple)
+    for record in tvm_kokoro_ext.fixes:
+        assert record.affected == str(record.fix.affected)
+        SpecifierSet(record.affected)
+    ids = {record.id for record in tvm_kokoro_ext.fixes}
+    assert ids >= {"expand", "atan2", "clamp", "index_put", "floordiv", "sym_float"}
+    assert ids >= {"slice_scatter", "scalar_tensor", "leaky_relu", "cat"}
+
+
 def test_disabled_is_a_block_and_knows_its_ids():
     def state(fix_id):
         return next(f.state for f in tvm_kokoro_ext.fixes if f.id == fix_id)
@@ -133,6 +163,26 @@ def test_disabled_is_a_block_and_knows_its_ids():
         tvm_kokoro_ext.disabled("nonsense"),
     ):
         pass
+
+
+@pytest.mark.parametrize("ids", [("keep",), ("randn", "function_name"), ("keep", "randn")])
+def test_effects_over_one_another_come_and_go_in_any_order(ids):
+    """randn, keep and function_name each wrap the same function."""
+    from tvm.relax.frontend import torch as frontend
+
+    def depth():
+        function, found = frontend.from_exported_program, 0
+        while hasattr(function, "__wrapped__"):
+            function, found = function.__wrapped__, found + 1
+        return found
+
+    whole = depth()
+    for _ in range(2):
+        with tvm_kokoro_ext.disabled(*ids):
+            assert depth() == whole - len(ids)
+        assert depth() == whole
+    with tvm_kokoro_ext.disabled("all"):
+        assert depth() == 0
 
 
 def test_all_disabled_is_stock():
@@ -154,6 +204,18 @@ def test_environment_disables():
     assert set(everything.values()) == {"disabled"}
 
 
+def test_an_unknown_id_in_the_environment_is_warned_of(monkeypatch):
+    """The others that it names are off: a typing error must not turn them on."""
+    tvm_kokoro_ext.deactivate()
+    monkeypatch.setenv("TVM_KOKORO_EXT_DISABLE", "clmap,alpha")
+    with pytest.warns(UserWarning, match="TVM_KOKORO_EXT_DISABLE: no fix is called clmap; see"):
+        tvm_kokoro_ext.activate()
+    states = {record.id: record.state for record in tvm_kokoro_ext.fixes}
+    assert (states["alpha"], states["clamp"]) == (State.DISABLED, State.APPLIED)
+    monkeypatch.undo()
+    tvm_kokoro_ext.deactivate()
+
+
 def test_the_table_is_printed_and_is_json_on_request(capsys):
     from tvm_kokoro_ext.__main__ import main
 
@@ -164,6 +226,17 @@ def test_the_table_is_printed_and_is_json_on_request(capsys):
     assert main(["--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {"id", "what", "state", "why", "upstream"} <= set(rows[0])
+    assert len(rows) == len(tvm_kokoro_ext.fixes)
+    assert set(rows[0]["state"]) <= set("abcdefghijklmnopqrstuvwxyz_")
+
+
+def test_the_exit_code_tells_a_failed_fix(capsys, monkeypatch):
+    from tvm_kokoro_ext.__main__ import main
+
+    record = tvm_kokoro_ext.fixes[0]
+    monkeypatch.setattr(record, "state", State.FAILED)
+    assert main([]) == 1
+    assert "failed" in capsys.readouterr().out
 
 
 def test_the_converters_wait_where_torch_is_missing():
@@ -216,6 +289,7 @@ SEE_WARNING = """
 """
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="CPython 3.10 keeps no trace of use")
 def test_a_late_import_warns():
     assert "LateImportWarning" in python(IMPORT_ONE + "    use()\n" + SEE_WARNING)
 
@@ -239,6 +313,22 @@ def test_convert_map_has_the_converters_without_global_effect():
     run = compile_module(module)
     assert (run(*[t.numpy() for t in case.inputs(6)])[0] == eager(case, 6)[0]).all()
     assert same(registered(), stock)
+
+
+def test_convert_map_has_every_converter_that_is_needed_and_none_that_is_off():
+    """The names for `custom_convert_map` are those of the fixes that this TVM needs."""
+    importer = tvm_kokoro_ext._activation.stock_importer()
+    with tvm_kokoro_ext.disabled("lstm", "upsample"):
+        names = set(tvm_kokoro_ext.convert_map())
+    wanted = {
+        name
+        for record in tvm_kokoro_ext.fixes
+        if record.state is State.APPLIED and record.id not in ("lstm", "upsample")
+        for name, converter in record.fix.converters.items()
+        if name in importer.convert_map or not getattr(converter, "needs_previous", False)
+    }
+    assert "upsample_nearest1d.vec" not in names
+    assert names == wanted
 
 
 @pytest.mark.parametrize(
@@ -290,17 +380,28 @@ def test_a_tvm_that_does_not_load_is_one_clear_error(tmp_path):
 
 
 def test_guards_on_an_unknown_version(monkeypatch):
-    """Newer than any known TVM: probes decide, and the state says so."""
+    """Newer than any known TVM: probes decide, and the state says so.
+
+    What no probe can decide stays off, and is told apart by whether the newest known TVM has it.
+    """
     from packaging.version import Version
 
+    known = {row.id: row.state for row in tvm_kokoro_ext.status()}
     tvm_kokoro_ext.deactivate()
     monkeypatch.setattr(_compat, "tvm_version", lambda: Version("9.9"))
+    clamp = next(f for f in tvm_kokoro_ext.fixes if f.id == "clamp")
+    unsure = next(f for f in tvm_kokoro_ext.fixes if f.id == "alpha")
+    monkeypatch.setattr(unsure, "fix", dataclasses.replace(unsure.fix, probe=None))
     tvm_kokoro_ext.activate()
-    rows = {row.id: row for row in tvm_kokoro_ext.status()}
-    assert "apache-tvm 9.9 is unknown; the probe finds" in rows["clamp"].why
+    assert clamp.why == "apache-tvm 9.9 is unknown; the probe finds the defect here"
+    assert unsure.why.startswith("apache-tvm 9.9 is unknown and no probe can decide; the newest")
+    assert unsure.why.endswith("has the defect")
     for fix in tvm_kokoro_ext.fixes:
-        expected = {State.APPLIED, State.NOT_NEEDED} if fix.fix.probe else {State.UNKNOWN_VERSION}
-        assert fix.state in expected
+        if fix.fix.probe is not None:
+            assert fix.state is known[fix.id], fix
+        else:
+            assert fix.state is State.UNKNOWN_VERSION, fix
+            assert fix is unsure or fix.why.endswith("is right")
     monkeypatch.undo()
     tvm_kokoro_ext.deactivate()
     tvm_kokoro_ext.activate()
@@ -313,8 +414,6 @@ def test_a_fix_that_cannot_be_applied_is_failed_and_the_others_go_on(monkeypatch
         raise RuntimeError("no such operator")
 
     tvm_kokoro_ext.deactivate()
-    import dataclasses
-
     monkeypatch.setattr(record, "fix", dataclasses.replace(record.fix, install=broken))
     tvm_kokoro_ext.activate()
     assert record.state is State.FAILED

@@ -175,6 +175,11 @@ MISSING = [
         lambda n: (torch.randn(3, 6), torch.tensor([1, 2, 3, 0, 4, 2])),
     ),
     Case(
+        "repeat_interleave_as_the_data_say",
+        lambda x, r: (x.repeat_interleave(r, 0) + 1, torch.repeat_interleave(r)),
+        lambda n: (torch.randn(n, 3), torch.randint(0, 4, (n,))),
+    ),
+    Case(
         "searchsorted", lambda x: torch.searchsorted(torch.tensor([-1.0, 0.0, 1.0]), x), rows, **EP
     ),
     Case("copysign", lambda x: torch.copysign(x, x.flip(1)), rows, **EP, **STATIC),

@@ -1,5 +1,7 @@
 """Whole programs: in-place operators, decomposition, cond branches, names, targets, symbols."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -75,6 +77,21 @@ DECOMPOSE = [
         attention,
         lambda n: (torch.randn(1, 2, n, 4), torch.ones(1, 1, n, n).tril().bool()),
         **RAW,
+    ),
+    Case(
+        "unique",
+        lambda x: (torch.unique(x), *torch.unique(x, return_inverse=True, return_counts=True)),
+        lambda n: (torch.randint(0, 4, (n, 3)),),
+    ),
+    Case(
+        "unique_nan",
+        lambda x: torch.unique(x, return_counts=True),
+        lambda n: (torch.tensor([math.nan, 1, math.nan, 0, -0.0]),),
+    ),
+    Case(
+        "unique_consecutive",
+        lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True),
+        lambda n: (torch.randint(0, 2, (2, n)),),
     ),
 ]
 test_decompose, test_decompose_stock = fix_tests("decompose", DECOMPOSE)
@@ -241,14 +258,3 @@ AVERAGE = [
     )
 ]
 test_average, test_average_stock = fix_tests("pool_indices", AVERAGE)
-
-
-def test_bernoulli_is_refused_and_dropout_is_the_identity():
-    """Both reach the importer as the same operator where torch decomposes a dropout."""
-    draw = Case("draw", lambda x: torch.bernoulli(x, 0.5), rows)
-    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="bernoulli"):
-        import_program(export(draw, symbolic=False), decomposed=True)
-    dropout = Case("dropout", lambda x: torch.dropout(x, 0.5, train=True), rows)
-    run = compile_module(import_program(export(dropout, symbolic=False), decomposed=True))
-    x = dropout.inputs(6)[0].numpy()
-    np.testing.assert_array_equal(run(x)[0], x)

@@ -57,3 +57,39 @@ RESHAPE = [
     Case("constant", lambda x: x.reshape(-1, 1), rows, wrong=None),
 ]
 test_reshape, test_reshape_stock = fix_tests("reshape", RESHAPE)
+
+
+def padded(x):
+    n, pad = x.shape[1], torch.nn.functional.pad
+    return (
+        pad(x, (0, n)),
+        pad(x, (n // 2, 12 - n), value=2.5),
+        pad(x > 0, (1, n, n, 0)),
+        pad(x, (n, -2)),
+    )
+
+
+PADDED = [Case("amounts", padded, rows, symbolic=(True,))]
+test_pad, test_pad_stock = fix_tests("pad", PADDED)
+
+
+def counted(x):
+    n = x.shape[1]
+    return x[:, :1].repeat(1, n), x[:, :2].repeat(n // 2, 2, 1), x.repeat(2, 1)
+
+
+def halves(x):
+    return *x.chunk(2, 1), *x.split([2, x.shape[1] - 4, 2], 1)
+
+
+def downwards(x):
+    n = x.shape[1]
+    return x * torch.arange(n, 0, -1), torch.arange(2 * n, 3, -3) + 1, torch.arange(7, -4, -2)
+
+
+SYMBOLIC = [
+    Case("repeat", counted, rows, symbolic=(True,)),
+    Case("split", halves, lambda n: (torch.randn(2, 2 * n),), symbolic=(True,)),
+    Case("arange", downwards, rows),
+]
+test_symbolic, test_symbolic_stock = fix_tests("symbolic_shapes", SYMBOLIC)

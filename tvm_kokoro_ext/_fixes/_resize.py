@@ -1,8 +1,9 @@
-"""One-dimensional resizing, by torch's rule for source positions, on lengths of any kind."""
+"""Nearest and linear resizing, an axis at a time, by torch's rule for source positions."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,19 @@ from tvm_kokoro_ext import _compat, _emit, _symbolic
 from tvm_kokoro_ext._compat import relax, te, tirx
 
 
-def output_length(importer: Any, node: Any, length: Any, size: Any, scale: float | None) -> Any:
-    """How long the result is: torch's proof where it can be expressed, else its formula."""
+def output_sizes(
+    importer: Any, node: Any, sizes: Sequence[Any], given: Any, scales: Sequence[float | None]
+) -> list[Any]:
+    """What is resized to: torch's proof where it can be expressed, else its formula."""
     proved = _symbolic.proved_shape(importer, node)
     if proved is not None:
-        return proved[-1]
-    if size is not None:
-        return _compat.prim(size)
+        return proved[-len(sizes) :]
+    if given is not None:
+        return [_compat.prim(size) for size in given]
+    return [_scaled(size, scale) for size, scale in zip(sizes, scales, strict=True)]
+
+
+def _scaled(length: Any, scale: float | None) -> Any:
     assert scale is not None
     if isinstance(length, int):
         return math.floor(length * scale)
@@ -30,10 +37,18 @@ def output_length(importer: Any, node: Any, length: Any, size: Any, scale: float
 
 
 def ratio(
-    importer: Any, length: Any, out: Any, scale: float | None, align_corners: bool = False
+    importer: Any,
+    length: Any,
+    out: Any,
+    scale: float | None,
+    align_corners: bool = False,
+    *,
+    dtype: str = "float32",
+    unscaled: Sequence[int] = (),
 ) -> Any:
-    """Input steps per output step as a 0-d float32 tensor, as torch computes it.
+    """Input steps per output step as a 0-d tensor, as torch computes it.
 
+    `unscaled`: multiples of the length that the result may have without the scale being read.
     A kernel of its own: TVM's integer analysis rejects a float quotient of two symbolic sizes
     that is bound to a variable, as common subexpressions are.
     """
@@ -41,58 +56,81 @@ def ratio(
         steps = _emit.int64(out) - 1
         length, out = _emit.int64(length) - 1, tirx.max(steps, tirx.const(1, "int64"))
     elif scale is not None and scale > 0:
-        return relax.const(1.0 / scale, "float32")
+        if not unscaled:
+            return relax.const(1.0 / scale, dtype)
+        step: Any = tirx.const(1.0 / scale, dtype)
+        for multiple in unscaled:
+            same = tirx.EQ(_emit.int64(out), _emit.int64(length) * multiple)
+            step = tirx.Select(same, tirx.const(1.0 / multiple, dtype), step)
+        return _emit.scalar(importer, step, dtype)
     if _compat.as_int(length) is not None and _compat.as_int(out) is not None:
-        quotient = np.float32(_compat.as_int(length)) / np.float32(_compat.as_int(out))
-        return relax.const(quotient, "float32")
-    return _emit.scalar(importer, tirx.div(_float32(length), _float32(out)), "float32")
+        number = np.dtype(dtype).type
+        return relax.const(number(_compat.as_int(length)) / number(_compat.as_int(out)), dtype)
+    return _emit.scalar(importer, tirx.div(_float(length, dtype), _float(out, dtype)), dtype)
 
 
-def _float32(value: Any) -> Any:
-    return tirx.Cast("float32", value) if _compat.is_prim(value) else tirx.const(value, "float32")
+def _float(value: Any, dtype: str) -> Any:
+    return tirx.Cast(dtype, value) if _compat.is_prim(value) else tirx.const(value, dtype)
 
 
-def nearest(importer: Any, x: Any, out: Any, scale: float | None, exact: bool) -> Any:
-    """upsample_nearest1d (exact=False) and _upsample_nearest_exact1d."""
-    length = _compat.shape_of(x)[-1]
-    if _same_length(length, out):
+def nearest(importer: Any, x: Any, axis: int, out: Any, scale: float | None, exact: bool) -> Any:
+    """One axis of upsample_nearest (exact=False) and _upsample_nearest_exact."""
+    length = _compat.shape_of(x)[axis]
+    # In two dimensions torch does not read the scale where a length stays or doubles.
+    unscaled = (1, 2) if _compat.rank_of(x) == 4 and not exact else ()
+    if _same_length(length, out) and (scale is None or 1 in unscaled):
         return x
-    step = ratio(importer, length, out, scale)
+    step = ratio(importer, length, out, scale, unscaled=unscaled)
 
     def compute(data: Any, size: Any, step: Any) -> Any:
         offset = tirx.const(0.5 if exact else 0.0, "float32")
 
-        def read(b: Any, c: Any, i: Any) -> Any:
-            position = tirx.floor((tirx.Cast("float32", i) + offset) * step())
-            return data[b, c, tirx.min(tirx.Cast("int64", position), data.shape[2] - 1)]
+        def read(*at: Any) -> Any:
+            position = tirx.floor((tirx.Cast("float32", at[axis]) + offset) * step())
+            source = tirx.min(tirx.Cast("int64", position), data.shape[axis] - 1)
+            return data(*at[:axis], source, *at[axis + 1 :])
 
-        return te.compute((*data.shape[:2], size), read, name="resize_nearest")
+        return te.compute(_resized(data.shape, axis, size), read, name="resize_nearest")
 
     return _emit.emit_te(importer, compute, x, _emit.int64(out), step, hint="resize_nearest")
 
 
-def linear(importer: Any, x: Any, out: Any, scale: float | None, align_corners: bool) -> Any:
-    """upsample_linear1d, half-pixel or with aligned corners."""
+def linear(
+    importer: Any, x: Any, axis: int, out: Any, scale: float | None, align_corners: bool
+) -> Any:
+    """One axis of upsample_linear, half-pixel or with aligned corners.
+
+    Torch does not read the scale where the length stays. x is float32 or float64.
+    """
+    length = _compat.shape_of(x)[axis]
+    if _same_length(length, out):
+        return x
     dtype = _compat.dtype_of(x)
-    step = ratio(importer, _compat.shape_of(x)[-1], out, scale, align_corners)
+    step = ratio(importer, length, out, scale, align_corners, dtype=dtype, unscaled=(1,))
 
     def compute(data: Any, size: Any, step: Any) -> Any:
-        last = data.shape[2] - 1
-        zero, half = tirx.const(0.0, "float32"), tirx.const(0.5, "float32")
-        one = tirx.const(1.0, dtype)
+        last = data.shape[axis] - 1
+        zero, half, one = (tirx.const(number, dtype) for number in (0.0, 0.5, 1.0))
 
-        def read(b: Any, c: Any, i: Any) -> Any:
-            at = tirx.Cast("float32", i)
-            position = at * step() if align_corners else (at + half) * step() - half
+        def read(*at: Any) -> Any:
+            to = tirx.Cast(dtype, at[axis])
+            position = to * step() if align_corners else (to + half) * step() - half
             position = tirx.max(position, zero)
             left = tirx.min(tirx.Cast("int64", tirx.floor(position)), last)
-            weight = tirx.Cast(dtype, position - tirx.Cast("float32", left))
-            right = tirx.min(left + 1, last)
-            return data[b, c, left] * (one - weight) + data[b, c, right] * weight
+            weight = position - tirx.Cast(dtype, left)
+            near, far = (
+                data(*at[:axis], source, *at[axis + 1 :])
+                for source in (left, tirx.min(left + 1, last))
+            )
+            return near * (one - weight) + far * weight
 
-        return te.compute((*data.shape[:2], size), read, name="resize_linear")
+        return te.compute(_resized(data.shape, axis, size), read, name="resize_linear")
 
     return _emit.emit_te(importer, compute, x, _emit.int64(out), step, hint="resize_linear")
+
+
+def _resized(shape: Sequence[Any], axis: int, size: Any) -> tuple[Any, ...]:
+    return (*shape[:axis], size, *shape[axis + 1 :])
 
 
 def _same_length(length: Any, out: Any) -> bool:

@@ -91,13 +91,20 @@ def _converters(converter: Converter) -> dict[str, Converter]:
     }
 
 
+@_probe.wrong
+def _still_wrong() -> bool:
+    x, size = _probe.Input((1, 1, "n", 6)), [_probe.Symbol("n"), 3]
+    made = _probe.convert("adaptive_avg_pool2d.default", x, size, out=((1, 1, "n", 3), "float32"))
+    return made.shape is None
+
+
 FIX = Fix(
     id="adaptive_average",
     what="adaptive average pooling of symbolic sizes: sums too little (<0.27), or fails",
     op="aten.adaptive_avg_pool1d, aten.adaptive_avg_pool2d, aten.adaptive_avg_pool3d",
     affected="",
     converters=_converters(pool),
-    probe=_probe.always,
+    probe=_still_wrong,
 )
 CONSTANT = Fix(
     id="adaptive_average_constant",
@@ -105,5 +112,5 @@ CONSTANT = Fix(
     op="aten.adaptive_avg_pool1d, aten.adaptive_avg_pool2d, aten.adaptive_avg_pool3d",
     affected="<0.27",
     converters=_converters(pool_constant),
-    probe=_probe.always,
+    probe=None,  # what it reads outside shows only in memory that is not the tensor's
 )

@@ -32,8 +32,9 @@ def with_alpha(importer: Any, node: Any, previous: Any) -> Any:
 def _still_wrong() -> bool:
     x = _probe.Input((4,))
     out = ((4,), "float32")
-    total = _probe.convert("add.Tensor", x, x, out=out, alpha=3)
-    return "relax.multiply" not in total.ops
+    names = ("add.Tensor", "sub.Tensor", "rsub.Scalar")
+    made = [_probe.convert(name, x, x, out=out, alpha=3) for name in names]
+    return not all("relax.multiply" in each.ops for each in made)
 
 
 _NAMES = (

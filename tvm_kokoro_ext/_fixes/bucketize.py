@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _emit, _probe
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes import missing
 
@@ -15,11 +16,20 @@ def bucketize(importer: Any, node: Any, previous: Any) -> Any:
     return missing.searchsorted(importer, _emit.view(node, boundaries, values, **node.kwargs), None)
 
 
+@_probe.wrong
+def _still_wrong() -> bool:
+    """Is the kernel's result, the places, of the values' dtype?"""
+    inputs = _probe.Input((4,), "int32"), _probe.Input((3,), "int32")
+    module = _probe.legalized(relax.op.bucketize, *inputs)
+    (called,) = (b.value for block in module["main"].body.blocks for b in block.bindings)
+    return _compat.dtype_of(called) != "int64"
+
+
 FIX = Fix(
     id="bucketize",
     what="bucketize of floats does not build, of int32 gives int32",
     op="aten.bucketize",
     affected="<0.26",
     converters={"bucketize.Tensor": bucketize},
-    probe=_probe.always,
+    probe=_still_wrong,
 )

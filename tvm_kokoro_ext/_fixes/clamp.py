@@ -62,8 +62,16 @@ def _stock_is_right(importer: Any, node: Any, x: Any, lower: Any, upper: Any) ->
         and _emit.result_dtype(importer, node) in (None, dtype)
         and not any(_compat.is_prim(bound) for bound in bounds)
         and all(_compat.dtype_of(bound) == dtype for bound in tensors)
-        and all(_compat.rank_of(bound) <= _compat.rank_of(x) for bound in tensors)
+        and all(_fits(_compat.shape_of(bound), _compat.shape_of(x)) for bound in tensors)
     )
+
+
+def _fits(bound: list[Any], shape: list[Any]) -> bool:
+    """Whether the bound is broadcast to the tensor, and the tensor never to the bound."""
+    if len(bound) > len(shape):
+        return False
+    pairs = zip(reversed(bound), reversed(shape), strict=False)
+    return all(_compat.prim_equal(_emit.int64(b), _emit.int64(s)) or b == 1 for b, s in pairs)
 
 
 @_probe.wrong
@@ -91,5 +99,8 @@ FIX = Fix(
         "clamp_max.default": clamp_max,
         "clamp_max.Tensor": clamp_max,
     },
-    probe=_still_wrong,
+    probe=_probe.any_of(
+        _still_wrong,
+        _probe.lacks("clip.default", "clip.Tensor", "clamp_min.Tensor", "clamp_max.Tensor"),
+    ),
 )

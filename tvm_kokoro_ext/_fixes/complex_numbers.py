@@ -85,7 +85,16 @@ def to_copy(importer: Any, node: Any, previous: Any) -> Any:
     """A real tensor becomes complex, a complex one stays as it is."""
     if not _is_complex(node):
         return previous(node)
-    return _complex.of(importer, importer.retrieve_args(node)[0])
+    x = _complex.of(importer, importer.retrieve_args(node)[0])
+    dtype = _PARTS[str(node.meta["val"].dtype)]
+    return Complex(*(_emit.astype(importer, part, dtype) for part in (x.real, x.imag)))
+
+
+_PARTS = {
+    "torch.complex32": "float16",
+    "torch.complex64": "float32",
+    "torch.complex128": "float64",
+}
 
 
 def angle(importer: Any, node: Any, previous: Any) -> Any:
@@ -127,6 +136,14 @@ def _each_part(importer: Any, node: Any, previous: Any) -> Any:
     return Complex(*parts)
 
 
+@needs_previous
+def pad(importer: Any, node: Any, previous: Any) -> Any:
+    x = importer.retrieve_args(node)[0]
+    if isinstance(x, Complex) and any(a for a in node.args[2:] if not isinstance(a, str)):
+        raise _emit.refuse(node, "complex tensors are padded with zeros only", "Use torch.cat")
+    return _each_part(importer, node, previous)
+
+
 def _reduction(reduce: Callable[..., Any]) -> Converter:
     @needs_previous
     def convert(importer: Any, node: Any, previous: Any) -> Any:
@@ -149,6 +166,8 @@ _REARRANGEMENTS = (
 
 CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(_REARRANGEMENTS.split(), _each_part),
+    "constant_pad_nd.default": pad,
+    "pad.default": pad,
     "_to_copy.default": to_copy,
     "to.dtype": to_copy,
     "complex.default": make,

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _probe
+from tvm_kokoro_ext import _activation, _probe, _program_probe
 from tvm_kokoro_ext._fix import Fix
 
 
@@ -42,11 +42,33 @@ def _either(importer: Any, converter: Callable[[Any, Any], Any]) -> Callable[...
     return convert
 
 
+@_probe.wrong
+def _still_wrong() -> bool:
+    """Does a converter that wants the importer fail in a branch?"""
+    import torch
+
+    def convert(node: Any, importer: Any) -> Any:
+        return importer.env[node.args[0]]
+
+    def apply(graph: Any, x: Any) -> list[Any]:
+        return [graph.call_function(torch.ops.aten.relu.default, (x,))]
+
+    def choose(graph: Any, chosen: Any, x: Any) -> list[Any]:
+        branches = [graph.get_attr(name) for name in ("first", "second")]
+        return [graph.call_function(torch.ops.higher_order.cond, (chosen, *branches, (x,)))]
+
+    x = _probe.Input((4,))
+    parts = {name: _program_probe.graph_module(apply, [x]) for name in ("first", "second")}
+    program = _program_probe.graph_module(choose, [_probe.Input((), "bool"), x], parts)
+    _program_probe.imported(program, {"relu.default": convert})
+    return False
+
+
 FIX = Fix(
     id="cond",
     what="a custom converter inside a torch.cond branch is called without the importer",
     op="torch.cond",
     affected="",
     install=install,
-    probe=_probe.always,
+    probe=_still_wrong,
 )

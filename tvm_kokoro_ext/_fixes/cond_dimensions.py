@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat, _probe
+from tvm_kokoro_ext import _activation, _compat, _probe, _program_probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
 
@@ -104,11 +104,25 @@ def _unify(importer: Any, inputs: list[Any], operands: list[Any]) -> None:
             importer.env[node] = importer.block_builder.match_cast(parameter, kind)
 
 
+@_probe.wrong
+def _still_wrong() -> bool:
+    """Is the shape of a sum unknown, because the branch does not know that both are [3, n]?"""
+    import torch
+
+    def add(graph: Any, x: Any, y: Any) -> list[Any]:
+        return [graph.call_function(torch.ops.aten.add.Tensor, (x, y))]
+
+    operands = [_probe.Input((3, "n")), _probe.Input((3, "n"))]
+    made = _program_probe.branch(_program_probe.graph_module(add, operands), operands)
+    total = next(b.value for block in made.body.blocks for b in block.bindings)
+    return _compat.type_of(total).shape is None
+
+
 FIX = Fix(
     id="cond_dimensions",
     what="operands of torch.cond with a common symbolic dimension do not compile",
     op="torch.cond",
     affected="",
     install=install,
-    probe=_probe.always,
+    probe=_still_wrong,
 )

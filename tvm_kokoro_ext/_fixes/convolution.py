@@ -29,8 +29,27 @@ def _emit_convolution(
     return _emit.emit(importer, relax.op.add(result, column))
 
 
+def _is_float32(importer: Any, node: Any) -> bool:
+    """Whether stock's converter has the right dtype.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        When the channels of a group are not known, which none of TVM's kernels can do.
+    """
+    x, weight, *_ = importer.retrieve_args(node)
+    names = [argument.name for argument in node.target._schema.arguments]
+    groups = dict(zip(names, node.args, strict=False)).get("groups", node.kwargs.get("groups", 1))
+    channels = (_compat.shape_of(x)[1], *_compat.shape_of(weight)[:2])
+    if groups != 1 and not all(isinstance(size, int) for size in channels):
+        raise _emit.refuse(
+            node, "groups of a symbolic number of channels", "Export constant channels"
+        )
+    return _compat.dtype_of(x) == "float32"
+
+
 def convolution(importer: Any, node: Any, previous: Any) -> Any:
-    if _compat.dtype_of(importer.retrieve_args(node)[0]) == "float32":
+    if _is_float32(importer, node):
         return previous(node)
     x, weight, bias, strides, padding, dilation, transposed, extra, groups = _emit.arguments(
         importer,
@@ -54,7 +73,7 @@ def convolution(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def forward(importer: Any, node: Any, previous: Any) -> Any:
-    if _compat.dtype_of(importer.retrieve_args(node)[0]) == "float32":
+    if _is_float32(importer, node):
         return previous(node)
     x, weight, bias, strides, padding, dilation, groups = _emit.arguments(
         importer,
@@ -80,7 +99,7 @@ def forward(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def transposed(importer: Any, node: Any, previous: Any) -> Any:
-    if _compat.dtype_of(importer.retrieve_args(node)[0]) == "float32":
+    if _is_float32(importer, node):
         return previous(node)
     x, weight, bias, strides, padding, extra, groups, dilation = _emit.arguments(
         importer,
@@ -110,8 +129,13 @@ def transposed(importer: Any, node: Any, previous: Any) -> Any:
 @_probe.wrong
 def _still_wrong() -> bool:
     x, weight = _probe.Input((1, 1, 4), "float64"), _probe.Input((1, 1, 2), "float64")
-    result = _probe.convert("conv1d.default", x, weight, out=((1, 1, 3), "float64"))
-    return result.dtype != "float64"
+    general = (None, [1], [0], [1], True, [0], 1)
+    made = [
+        _probe.convert("conv1d.default", x, weight),
+        _probe.convert("conv_transpose1d.default", x, weight),
+        _probe.convert("convolution.default", x, weight, *general),
+    ]
+    return any(each.dtype != "float64" for each in made)
 
 
 FIX = Fix(

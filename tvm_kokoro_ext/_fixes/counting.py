@@ -17,9 +17,7 @@ def bincount(importer: Any, node: Any, previous: Any) -> Any:
     most = _emit.emit(importer, relax.op.max(x, axis=[0], keepdims=True))
     size = _emit.emit(importer, relax.op.add(most, relax.const(1, "int64")))
     size = _emit.emit(importer, relax.op.maximum(size, relax.const(int(least), "int64")))
-    shape = _emit.emit(importer, relax.op.tensor_to_shape(size))
-    length = _compat.tir_var(f"{node.name}_length")
-    importer.block_builder.match_cast(shape, _compat.shape_type([length]))
+    length = _emit.dimension(importer, size, f"{node.name}_length")
     dtype = "int64" if weights is None else "float64"
     if weights is not None and _compat.dtype_of(weights) == "float32":
         dtype = "float32"

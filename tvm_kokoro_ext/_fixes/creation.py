@@ -20,6 +20,15 @@ def made_as(importer: Any, node: Any, previous: Any) -> Any:
 
 
 @needs_previous
+def to_dtype(importer: Any, node: Any, previous: Any) -> Any:
+    """Stock takes the dtype for something else where a memory format follows it."""
+    dtype = _emit.result_dtype(importer, node)
+    x = importer.retrieve_args(node)[0]
+    known = dtype is not None and "complex" not in dtype and _compat.is_tensor(x)
+    return _emit.astype(importer, x, str(dtype)) if known else previous(node)
+
+
+@needs_previous
 def full_like(importer: Any, node: Any, previous: Any) -> Any:
     """Filled in the result's dtype: a value made in another could lose its fraction."""
     x, value = importer.retrieve_args(node)[:2]
@@ -58,8 +67,20 @@ def _still_wrong() -> bool:
     import torch
 
     x = _probe.Input((4,))
-    made = _probe.convert("zeros_like.default", x, out=((4,), "int64"), dtype=torch.int64)
-    return made.dtype != "int64"
+    out = ((4,), "int64")
+    made = [
+        _probe.convert("zeros_like.default", x, out=out, dtype=torch.int64),
+        _probe.convert("new_ones.default", x, [4], out=out, dtype=torch.int64),
+        _probe.convert("full_like.default", x, 3, out=out, dtype=torch.int64),
+        _probe.convert("full.default", [4], 3, out=out),
+    ]
+    return any(each.dtype != "int64" for each in made)
+
+
+@_probe.wrong
+def _empty_is_constant() -> bool:
+    made = _probe.convert("empty.memory_format", [_probe.Symbol("n")], out=(("n",), "float32"))
+    return made.shape is None
 
 
 FIX = Fix(
@@ -73,9 +94,11 @@ FIX = Fix(
         "empty_like.default": made_as,
         "new_zeros.default": made_as,
         "new_ones.default": made_as,
+        "to.dtype": to_dtype,
         "full_like.default": full_like,
         "full.default": full,
         "empty.memory_format": empty,
+        "empty_permuted.default": empty,
     },
-    probe=_still_wrong,
+    probe=_probe.any_of(_still_wrong, _empty_is_constant),
 )

@@ -147,6 +147,14 @@ def _still_wrong() -> bool:
     return made.dtype != "float32"
 
 
+@_probe.wrong
+def _quotient_is_rounded() -> bool:
+    """Is the floor taken of a / b as it is, with nothing that makes up for its rounding?"""
+    module = _probe.legalized(relax.op.floor_divide, _probe.Input((4,)), _probe.Input((4,)))
+    kernels = [str(f) for name, f in module.functions_items() if name.name_hint != "main"]
+    return not any("truncmod" in text or "fmod" in text for text in kernels)
+
+
 FIX = Fix(
     id="division",
     what="floor_divide and remainder of floats near ties; div modes, pow and shifts of integers",
@@ -172,5 +180,12 @@ FIX = Fix(
         "bitwise_right_shift.Tensor": _RIGHT,
         "bitwise_right_shift.Tensor_Scalar": _RIGHT,
     },
-    probe=_still_wrong,
+    probe=_probe.any_of(
+        _still_wrong,
+        _quotient_is_rounded,
+        _probe.lacks("div.Scalar_mode", "floor_divide.Scalar", "remainder.Scalar_Tensor"),
+        _probe.lacks("__lshift__.Scalar", "__lshift__.Tensor", "bitwise_left_shift.Tensor"),
+        _probe.lacks("__rshift__.Scalar", "__rshift__.Tensor", "bitwise_right_shift.Tensor"),
+        _probe.lacks("bitwise_left_shift.Tensor_Scalar", "bitwise_right_shift.Tensor_Scalar"),
+    ),
 )

@@ -40,7 +40,9 @@ def _still_wrong() -> bool:
     x = _probe.Input((4,), "int64")
     scaled = _probe.convert("mul.Tensor", x, 0.5, out=((4,), "float32"))
     quotient = _probe.convert("div.Tensor", x, x, out=((4,), "float32"))
-    return scaled.dtype != "float32" or quotient.dtype != "float32"
+    small, count = _probe.Input((4,), "int32"), _probe.Input((), "int64")
+    total = _probe.convert("add.Tensor", small, count, out=((4,), "int32"))
+    return (scaled.dtype, quotient.dtype, total.dtype) != ("float32", "float32", "int32")
 
 
 FIX = Fix(

@@ -6,6 +6,7 @@ be broadcast to the indices.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,10 @@ def _put(
     previous: Any,
 ) -> Any:
     masks = [a for a, index in enumerate(indices) if _is_mask(index)]
+    if accumulate and _compat.dtype_of(x) == "bool":  # TVM knows no sum of bools
+        counts, values = (_emit.astype(importer, part, "int32") for part in (x, values))
+        result = _put(importer, node, counts, indices, values, accumulate, None)
+        return _emit.astype(importer, result, "bool")
     values = _emit.astype(importer, values, _compat.dtype_of(x))
     if masks:
         given = [a for a, index in enumerate(indices) if index is not None]
@@ -52,7 +57,7 @@ def _put(
     if all(index is None for index in indices):
         whole = _emit.emit(importer, relax.op.broadcast_to(values, _compat.shape_of(x)))
         return _emit.emit(importer, relax.op.add(x, whole)) if accumulate else whole
-    if _stock_is_right(x, indices, values):
+    if previous is not None and _stock_is_right(x, indices, values):
         return previous(node)
     positions, grid = _indexing.flat_positions(importer, x, indices)
     values = _emit.emit(importer, relax.op.broadcast_to(values, grid))
@@ -137,9 +142,36 @@ def _still_wrong() -> bool:
     x, mask = _probe.Input((3, 4)), _probe.Input((3,), "bool")
     value = _probe.Input((1,))
     masked = _probe.convert("index_put.default", x, [mask], value, out=((3, 4), "float32"))
-    rows = _probe.Input((2,), "int64")
-    broadcast = _probe.convert("index_put.default", x, [rows], value, out=((3, 4), "float32"))
-    return masked.ops == ("relax.index_put",) or broadcast.ops == ("relax.index_put",)
+    return masked.ops == ("relax.index_put",)
+
+
+@_probe.wrong
+def _values_are_read_outside() -> bool:
+    """Of one value for two places, is any but the first read?"""
+    x, rows, value = _probe.Input((4, 5)), _probe.Input((2,), "int64"), _probe.Input((1,))
+    module = _probe.legalized(_put_at, x, rows, value)
+    (kernel,) = (f for name, f in module.functions_items() if name.name_hint != "main")
+    places = re.findall(r"\bx2\[([^]]*)\]", kernel.script())
+    return any(place not in ("0", "T.int64(0)") for place in places)
+
+
+@_probe.wrong
+def _symbolic_places_fail() -> bool:
+    x, rows, values = _probe.Input((4, 5)), _probe.Input(("n",), "int64"), _probe.Input(("n",))
+    _probe.legalized(_put_at, x, rows, values)
+    return False
+
+
+@_probe.wrong
+def _rows_fail() -> bool:
+    """Are whole rows refused, which fewer index tensors than axes stand for?"""
+    x, rows, values = _probe.Input((3, 4)), _probe.Input((2,), "int64"), _probe.Input((2, 4))
+    _probe.convert("index_put.default", x, [rows], values, out=((3, 4), "float32"))
+    return False
+
+
+def _put_at(x: Any, rows: Any, values: Any) -> Any:
+    return relax.op.index_put(x, relax.Tuple([rows, rows]), values)
 
 
 FIX = Fix(
@@ -151,5 +183,5 @@ FIX = Fix(
         "index_put.default": index_put,
         "index_put_.default": index_put,
     },
-    probe=_still_wrong,
+    probe=_probe.any_of(_still_wrong, _values_are_read_outside, _symbolic_places_fail, _rows_fail),
 )

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from tvm_kokoro_ext import _probe
+from tvm_kokoro_ext import _probe, _program_probe
+from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
 
 
@@ -52,11 +53,27 @@ def _is_view(node: Any) -> bool:
     return schema is None or any(r.alias_info is not None for r in schema.returns)
 
 
+@_probe.wrong
+def _still_wrong() -> bool:
+    """y = relu(x); y.view(2, 2).mul_(2); return y: is the product left out of the result?"""
+    import torch
+
+    def double(graph: Any, x: Any) -> list[Any]:
+        y = graph.call_function(torch.ops.aten.relu.default, (x,))
+        view = graph.call_function(torch.ops.aten.view.default, (y, [2, 2]))
+        graph.call_function(torch.ops.aten.mul_.Tensor, (view, 2.0))
+        return [y]
+
+    made = _program_probe.imported(_program_probe.graph_module(double, [_probe.Input((4,))]))
+    needed = relax.transform.DeadCodeElimination()(made)
+    return "relax.multiply" not in _probe.operators_of(needed["main"])
+
+
 FIX = Fix(
     id="inplace",
     what="an in-place operator is not seen through views, bases and earlier names",
     op="aten in-place operators, without decomposition",
     affected="",
-    probe=_probe.always,
+    probe=_still_wrong,
     prepare=functionalize,
 )

@@ -9,12 +9,16 @@ from typing import Any
 
 from tvm_kokoro_ext import _activation, _compat, _probe
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes import _replace, adaptive_maximum
+from tvm_kokoro_ext._fixes import _replace, adaptive_maximum, upsample
 
 # By name: whether this node is kept.
 _KEPT: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(adaptive_maximum.NAMES, adaptive_maximum.is_symbolic),
+    # Torch's decomposition reads the factor where its kernel does not.
+    **dict.fromkeys(("upsample_linear1d.vec", "upsample_trilinear3d.vec"), upsample.reads_factor),
+    "upsample_bicubic2d.vec": lambda node: not node.args[0].meta["val"].is_floating_point(),
     "linalg_inv.default": lambda node: True,  # becomes a check with an effect token
+    "take.default": lambda node: True,  # asks for the index's value where that has no dimension
 }
 
 
@@ -51,11 +55,17 @@ def _operators(program: Any) -> set[Any]:
     return kept
 
 
+# What stays whole is for converters that this package brings, and that stock would have to have.
+_STOCK_LACKS = _probe.lacks(
+    "adaptive_max_pool2d.default", "linalg_inv.default", "upsample_trilinear3d.vec"
+)
+
+
 FIX = Fix(
     id="keep",
-    what="adaptive_max_pool decomposes for the example's size, inv into unknown parts",
+    what="adaptive_max_pool decomposes for the example's size, resizing by another rule",
     op="aten.adaptive_max_pool2d, aten.linalg_inv, …",
     affected="",
     install=install,
-    probe=_probe.always,
+    probe=_STOCK_LACKS,
 )

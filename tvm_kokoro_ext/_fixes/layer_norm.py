@@ -80,7 +80,22 @@ def instance_norm(importer: Any, node: Any, previous: Any) -> Any:
 def _still_wrong() -> bool:
     x = _probe.Input((2, 3))
     normalized = _probe.convert("layer_norm.default", x, [3], None, None, 1e-5)
-    return normalized.ops == ()
+    grouped = _probe.convert("group_norm.default", _probe.Input((2, 4, 3)), 2, None, None, 1e-5)
+    return normalized.ops == () or grouped.ops == ()
+
+
+@_probe.wrong
+def _epsilon_is_ignored() -> bool:
+    x = _probe.Input((2, 4, 3))
+    options = (None, None, None, None, True, 0.1, 0.25, False)
+    return "0.25" not in str(_probe.convert("instance_norm.default", x, *options).function)
+
+
+@_probe.wrong
+def _running_statistics_are_ignored() -> bool:
+    x, each = _probe.Input((2, 4, 3)), _probe.Input((4,))
+    options = (each, each, each, each, False, 0.1, 1e-5, False)
+    return "relax.nn.instance_norm" in _probe.convert("instance_norm.default", x, *options).ops
 
 
 FIX = Fix(
@@ -94,5 +109,5 @@ FIX = Fix(
         "native_group_norm.default": group_norm,
         "instance_norm.default": instance_norm,
     },
-    probe=_still_wrong,
+    probe=_probe.any_of(_still_wrong, _epsilon_is_ignored, _running_statistics_are_ignored),
 )

@@ -77,11 +77,26 @@ def _direction(
     return outputs, h, c
 
 
+@_probe.wrong
+def _still_wrong() -> bool:
+    """Two layers: does the program grow with the length, or is it refused?"""
+
+    def operators(length: int) -> int:
+        x, state = _probe.Input((length, 1, 3)), _probe.Input((2, 1, 4))
+        first = [_probe.Input(shape) for shape in ((16, 3), (16, 4), (16,), (16,))]
+        second = [_probe.Input(shape) for shape in ((16, 4), (16, 4), (16,), (16,))]
+        options = (True, 2, 0.0, False, False, False)
+        made = _probe.convert("lstm.input", x, [state, state], [*first, *second], *options)
+        return len(made.ops) if _compat.is_tuple(made.value) else 0
+
+    return not 0 < operators(2) == operators(3)
+
+
 FIX = Fix(
     id="lstm",
     what="LSTM unrolled over time, without h and c, one layer only",
     op="aten.lstm",
     affected="",
     converters={"lstm.input": lstm},
-    probe=_probe.always,
+    probe=_still_wrong,
 )

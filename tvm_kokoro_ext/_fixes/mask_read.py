@@ -41,8 +41,10 @@ def places(importer: Any, node: Any, mask: Any) -> Any:
 
 def nonzero(importer: Any, node: Any, previous: Any) -> Any:
     x = importer.retrieve_args(node)[0]
-    found = _emit.emit(importer, relax.op.nonzero(x))
     rows = _compat.rank_of(x)
+    if rows == 0:
+        raise _emit.refuse(node, "a tensor without dimensions", "Reshape it to [1] first")
+    found = _emit.emit(importer, relax.op.nonzero(x))
     count = _compat.tir_var(f"{node.name}_count")
     found = importer.block_builder.match_cast(found, _compat.tensor_type([rows, count], "int64"))
     return _emit.emit(importer, relax.op.permute_dims(found, [1, 0]))

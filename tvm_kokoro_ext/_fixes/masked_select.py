@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _emit, _probe
+from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
-from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes import _elementwise, _indexing, mask_read
 
 
@@ -17,6 +17,27 @@ def masked_select(importer: Any, node: Any, previous: Any) -> Any:
     x, mask = (_emit.emit(importer, relax.op.broadcast_to(t, shape)) for t in (x, mask))
     places = mask_read.places(importer, node, mask)
     return _emit.emit(importer, relax.op.take(_indexing.flatten(importer, x), places, axis=0))
+
+
+@needs_previous
+def broadcast(importer: Any, node: Any, previous: Any) -> Any:
+    """Tensor and mask in their common shape: stock takes the tensor's."""
+    x, mask = importer.retrieve_args(node)[:2]
+    shape = _elementwise.broadcast(x, mask)
+    if len(shape) == _compat.rank_of(x) and all(
+        map(_compat.prim_equal, shape, _compat.shape_of(x))
+    ):
+        return previous(node)
+    wide = _emit.emit(importer, relax.op.broadcast_to(x, shape))
+    with _emit.standing_in(importer, node.args[0], wide):
+        return previous(node)
+
+
+@_probe.wrong
+def _still_narrow() -> bool:
+    x, mask = _probe.Input((1, 4)), _probe.Input((4, 4), "bool")
+    _probe.convert("masked_select.default", x, mask, out=((4,), "float32"))
+    return False
 
 
 @_probe.wrong
@@ -33,4 +54,12 @@ FIX = Fix(
     affected="<0.26",
     converters={"masked_select.default": masked_select},
     probe=_still_wrong,
+)
+BROADCAST = Fix(
+    id="masked_select_broadcast",
+    what="masked_select with a mask larger than the tensor fails",
+    op="aten.masked_select",
+    affected="",
+    converters={"masked_select.default": broadcast},
+    probe=_still_narrow,
 )

@@ -19,8 +19,10 @@ def matmul(importer: Any, node: Any, previous: Any) -> Any:
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    x = _probe.Input((2, 2), "float64")
-    return _probe.convert("mm.default", x, x, out=((2, 2), "float64")).dtype != "float64"
+    x, batch = _probe.Input((2, 2), "float64"), _probe.Input((1, 2, 2), "float64")
+    operands = {"mm.default": x, "matmul.default": x, "bmm.default": batch}
+    products = [_probe.convert(name, y, y, out=(y.shape, y.dtype)) for name, y in operands.items()]
+    return any(product.dtype != "float64" for product in products)
 
 
 FIX = Fix(

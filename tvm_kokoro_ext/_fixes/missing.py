@@ -16,8 +16,10 @@ def _elementwise_of(function: Callable[..., Any], hint: str) -> Converter:
         operands = importer.retrieve_args(node)[:2]
         dtype = _emit.result_dtype(importer, node)
         dtype = dtype or _promotion.common_dtype(importer, "div.Tensor", *operands)
-        cast = [_emit.tensor_or_scalar(importer, value, dtype) for value in operands]
-        return _elementwise.emit(importer, function, *cast, hint=hint)
+        width = "int8" if dtype == "bool" else dtype
+        cast = [_emit.tensor_or_scalar(importer, value, width) for value in operands]
+        made = _elementwise.emit(importer, function, *cast, hint=hint)
+        return _emit.astype(importer, made, dtype)
 
     return convert
 
@@ -84,15 +86,14 @@ def scatter_add(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def repeat_interleave(importer: Any, node: Any, previous: Any) -> Any:
-    """Index i as often as repeats[i] says; the length must be known at import."""
-    repeats = importer.retrieve_args(node)[0]
-    length = node.kwargs.get("output_size")
-    if length is None:
-        raise _emit.refuse(
-            node, "its length depends on the data", "Pass output_size to repeat_interleave"
-        )
-    length = _compat.prim(importer._retrieve_args(length))
-    repeats = _emit.astype(importer, repeats, "int64")
+    """Index i as often as repeats[i] says; without output_size the data decide how many."""
+    repeats = _emit.astype(importer, importer.retrieve_args(node)[0], "int64")
+    given = node.kwargs.get("output_size")
+    if given is not None:
+        length = _compat.prim(importer._retrieve_args(given))
+    else:
+        total = _emit.emit(importer, relax.op.sum(repeats, axis=[0], keepdims=True))
+        length = _emit.dimension(importer, total, f"{node.name}_length")
     ends = _emit.emit(importer, relax.op.cumsum(repeats, axis=0))
 
     def compute(data: Any, size: Any) -> Any:
@@ -111,10 +112,8 @@ def searchsorted(importer: Any, node: Any, previous: Any) -> Any:
     boundaries, values = importer.retrieve_args(node)[:2]
     side = node.kwargs.get("side")
     right = node.kwargs.get("right", False) or side == "right"
-    if _compat.rank_of(boundaries) != 1 or node.kwargs.get("sorter") is not None:
-        raise _emit.refuse(
-            node, "boundaries of several rows, or a sorter", "Call it once for each row"
-        )
+    if node.kwargs.get("sorter") is not None:
+        raise _emit.refuse(node, "a sorter", "Sort the boundaries before the call")
     dtype = "int32" if node.kwargs.get("out_int32") else "int64"
     wide = _promotion.common_dtype(importer, "add.Tensor", boundaries, values)
     boundaries, values = (
@@ -122,10 +121,11 @@ def searchsorted(importer: Any, node: Any, previous: Any) -> Any:
     )
 
     def compute(edges: Any, data: Any) -> Any:
-        k = te.reduce_axis((0, edges.shape[0]), name="k")
+        k = te.reduce_axis((0, edges.shape[-1]), name="k")
 
         def count(*at: Any) -> Any:
-            before = edges[k] <= data(*at) if right else edges[k] < data(*at)
+            edge = edges(*at[: len(edges.shape) - 1], k)
+            before = edge <= data(*at) if right else edge < data(*at)
             return te.sum(tirx.Cast(dtype, before), axis=k)
 
         return te.compute(data.shape, count, name="searchsorted")

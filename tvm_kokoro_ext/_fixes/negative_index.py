@@ -68,7 +68,49 @@ def _stock_is_right(node: Any, indices: list[Any]) -> bool:
 def _still_wrong() -> bool:
     x, rows = _probe.Input((5, 4)), _probe.Input((2,), "int64")
     read = _probe.convert("index.Tensor", x, [None, rows], out=((5, 2), "float32"))
-    return read.ops == ("relax.take",)
+    selected = _probe.convert("select.int", _probe.Input(("n", 4)), 0, -1, out=((4,), "float32"))
+    return any(_takes_as_given(made.function) for made in (read, selected))
+
+
+def _takes_as_given(function: Any) -> bool:
+    """Whether a take is in the function that does not count negative indices from the end."""
+    found = []
+
+    def visit(expression: Any) -> None:
+        if isinstance(expression, relax.Call) and str(expression.op) == "Op(relax.take)":
+            found.append(str(expression.attrs.mode) != "wrap")
+
+    relax.analysis.post_order_visit(function, visit)
+    return any(found)
+
+
+@_probe.wrong
+def _outer_product() -> bool:
+    x, places = _probe.Input((5, 4, 3)), _probe.Input((2,), "int64")
+    wanted = {(None, places, places): (5, 2), (places, None, places): (2, 4)}
+    return any(
+        _probe.convert("index.Tensor", x, list(where), out=(shape, "float32")).shape != shape
+        for where, shape in wanted.items()
+    )
+
+
+@_probe.wrong
+def _reads_before_the_tensor() -> bool:
+    """Is an index compared with nothing before it is read at?"""
+    x, rows = _probe.Input((5, 4)), _probe.Input((2,), "int64")
+    module = _probe.legalized(_read_at, x, rows, rows)
+    kernels = [str(f) for name, f in module.functions_items() if name.name_hint != "main"]
+    return not any("< T.int64(0)" in text for text in kernels)
+
+
+@_probe.wrong
+def _symbolic_place_fails() -> bool:
+    x, place = _probe.Input(("n", 4)), _probe.Symbol("n", 2)
+    return _probe.convert("select.int", x, 0, place, out=((4,), "float32")).shape is None
+
+
+def _read_at(x: Any, rows: Any, columns: Any) -> Any:
+    return relax.op.index_tensor(x, [rows, columns])
 
 
 FIX = Fix(
@@ -77,5 +119,7 @@ FIX = Fix(
     op="aten.index, aten.select",
     affected="",
     converters={"select.int": select, "index.Tensor": index},
-    probe=_still_wrong,
+    probe=_probe.any_of(
+        _still_wrong, _outer_product, _reads_before_the_tensor, _symbolic_place_fails
+    ),
 )

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Collection
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _probe
+from tvm_kokoro_ext import _compat, _probe, _program_probe
 from tvm_kokoro_ext._compat import tirx
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
@@ -63,12 +63,19 @@ def convert_constant(importer: Any, node: Any, previous: Any) -> Any:
     return _compat.prim_value(tirx.IntImm("bool" if isinstance(value, bool) else "int64", value))
 
 
+@_probe.wrong
+def _still_wrong() -> bool:
+    program = _program_probe.graph_module(lambda graph, x: [x, 3], [_probe.Input((4,))])
+    _program_probe.imported(program)
+    return False
+
+
 FIX = Fix(
     id="outputs",
     what="a constant number among the outputs raises",
     op="from_exported_program",
     affected="",
-    probe=_probe.always,
+    probe=_still_wrong,
     converters={"constant_output": convert_constant},
     prepare=bind_constants,
 )

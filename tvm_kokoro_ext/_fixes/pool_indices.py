@@ -1,4 +1,4 @@
-"""max_pool with indices, which stock gives as zeros, and avg_pool's own divisor."""
+"""max_pool with indices, which stock gives as zeros, or an empty stride; avg_pool's own divisor."""
 
 from __future__ import annotations
 
@@ -15,8 +15,21 @@ from tvm_kokoro_ext._fixes import _loops
 def max_pool(importer: Any, node: Any, previous: Any) -> Any:
     reads = [u for u in node.users if u.target is not operator.getitem or u.args[1] != 0]
     if previous is not None and not any(user.users or user.op == "output" for user in reads):
-        return previous(node)
+        return previous(_strided(node))
     return _with_indices(importer, node)
+
+
+@needs_previous
+def max_pool_values(importer: Any, node: Any, previous: Any) -> Any:
+    return previous(_strided(node))
+
+
+def _strided(node: Any) -> Any:
+    """The node with its window for a stride that is given as an empty list."""
+    if len(node.args) < 3 or node.args[2]:
+        return node
+    x, window, _, *others = node.args
+    return _emit.view(node, x, window, window, *others, **node.kwargs)
 
 
 def _with_indices(importer: Any, node: Any) -> Any:
@@ -88,6 +101,8 @@ def avg_pool(importer: Any, node: Any, previous: Any) -> Any:
         raise _emit.refuse(
             node, "divisor_override with ceil_mode", "Pad the input and leave ceil_mode out"
         )
+    if "float" not in _compat.dtype_of(x):
+        raise _emit.refuse(node, "divisor_override of integers", "Convert to float32 first")
     planar = node.target.__name__.startswith("avg_pool2d")
     axes, pool = (2, relax.op.nn.avg_pool2d) if planar else (3, relax.op.nn.avg_pool3d)
     sizes, steps = _each(window, axes), _each(stride or window, axes)
@@ -95,6 +110,24 @@ def avg_pool(importer: Any, node: Any, previous: Any) -> Any:
     with_mean = _emit.emit(importer, means)
     scale = relax.const(math.prod(sizes) / divisor, _compat.dtype_of(x))
     return _emit.emit(importer, relax.op.multiply(with_mean, scale))
+
+
+@_probe.wrong
+def _divisor_dropped() -> bool:
+    out = ((1, 1, 2, 2), "float32")
+    window = ([2, 2], [2, 2], [0, 0], False, True)
+    made = [
+        _probe.convert("avg_pool2d.default", _probe.Input((1, 1, 4, 4)), *window, divisor, out=out)
+        for divisor in (4, 1)
+    ]
+    return made[0].ops == made[1].ops
+
+
+@_probe.wrong
+def _indices_are_zeros() -> bool:
+    x = _probe.Input((1, 1, 4, 4))
+    made = _probe.convert("max_pool2d_with_indices.default", x, [2, 2])
+    return bool({"relax.zeros", "relax.zeros_like"} & set(made.ops))
 
 
 FIX = Fix(
@@ -106,8 +139,11 @@ FIX = Fix(
         "max_pool1d_with_indices.default": max_pool,
         "max_pool2d_with_indices.default": max_pool,
         "max_pool3d_with_indices.default": max_pool,
+        "max_pool1d.default": max_pool_values,
+        "max_pool2d.default": max_pool_values,
+        "max_pool3d.default": max_pool_values,
         "avg_pool2d.default": avg_pool,
         "avg_pool3d.default": avg_pool,
     },
-    probe=_probe.always,
+    probe=_probe.any_of(_divisor_dropped, _indices_are_zeros),
 )

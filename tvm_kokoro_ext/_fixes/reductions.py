@@ -77,6 +77,12 @@ def _still_wrong() -> bool:
     return _probe.convert("any.dim", x, 1, out=((3,), "bool")).dtype != "bool"
 
 
+@_probe.wrong
+def _product_overflows() -> bool:
+    x = _probe.Input((4,), "int32")
+    return _probe.convert("prod.default", x, out=((), "int64")).dtype != "int64"
+
+
 _ANY, _ALL = _quantifier(relax.op.max), _quantifier(relax.op.min)
 
 FIX = Fix(
@@ -98,5 +104,10 @@ FIX = Fix(
         "prod.default": prod,
         "prod.dim_int": prod,
     },
-    probe=_still_wrong,
+    probe=_probe.any_of(
+        _still_wrong,
+        _product_overflows,
+        _probe.lacks("amax.default", "amin.default", "any.default", "all.default", "all.dim"),
+        _probe.lacks("all.dims", "min.dim", "prod.dim_int"),
+    ),
 )

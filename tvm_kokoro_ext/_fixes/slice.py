@@ -19,7 +19,9 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
         importer, node, "self", "dim", "start", "end", "step", dim=0, step=1
     )
     shape = _compat.shape_of(x)
-    axis = _emit.normalize_axis(axis, len(shape))
+    if axis < 0:  # TVM's kernel for symbolic shapes takes it for an axis in front of the first
+        axis = _emit.normalize_axis(axis, len(shape))
+        node = _emit.view(node, node.args[0], axis, start, end, step)
     given = [_compat.as_int(bound) for bound in (start, end) if bound is not None]
     bounds = [bound for bound in given if bound is not None]
     if isinstance(shape[axis], int) and len(bounds) == len(given):  # everything is constant here
@@ -56,12 +58,13 @@ def _counted(bound: Any, size: int) -> int | None:
 
 
 def slice_scatter(importer: Any, node: Any, previous: Any) -> Any:
-    """The bounds that are None are the ends of the axis; stock does not read None."""
+    """The bounds that are None are the ends of the axis, which stock does not know."""
     x, source, axis, start, end, step = _emit.arguments(
         importer, node, "self", "src", "dim", "start", "end", "step", dim=0, step=1
     )
-    if start is not None and end is not None:
+    if start is not None and end is not None and axis >= 0:
         return previous(node)
+    axis = _emit.normalize_axis(axis, _compat.rank_of(x))
     start = 0 if start is None else start
     end = sys.maxsize if end is None else end
     return previous(_emit.view(node, x, source, axis, start, end, step))

@@ -85,6 +85,13 @@ def _still_wrong() -> bool:
     return made.shape is None
 
 
+@_probe.wrong
+def _correction_is_dropped() -> bool:
+    x, out = _probe.Input((3, 4)), ((3,), "float32")
+    made = [_probe.convert("std.correction", x, [1], out=out, correction=c) for c in (0, 1)]
+    return made[0].ops == made[1].ops
+
+
 _OVERLOADS = ("correction", "dim", "default")
 
 FIX = Fix(
@@ -102,5 +109,10 @@ FIX = Fix(
         )
         for overload in _OVERLOADS
     },
-    probe=_still_wrong,
+    probe=_probe.any_of(
+        _still_wrong,
+        _correction_is_dropped,
+        _probe.lacks(*(f"{name}.default" for name in ("std", "var", "var_mean", "std_mean"))),
+        _probe.lacks(*(f"{name}.dim" for name in ("std", "var", "var_mean", "std_mean"))),
+    ),
 )

@@ -95,11 +95,14 @@ _FUNCTIONS: dict[str, Converter] = {
     "_sym_sqrt": _scalar(math.sqrt, lambda value: tirx.sqrt(_float64(value))),
 }
 
+# Names of methods that torch.export has not been seen to write.
+_NOT_EXPORTED = ("int_truediv", "sym_sqrt")
+
 FIX = Fix(
     id="sym_float",
     what="sym_float, truediv, trunc, floor, ceil, pow, sym_max and sym_min of symbolic sizes",
     op="torch.sym_float, operator.truediv, math.trunc, …",
     affected="",
     converters=_FUNCTIONS,
-    probe=_probe.lacks("sym_float"),
+    probe=_probe.lacks(*(name for name in _FUNCTIONS if name not in _NOT_EXPORTED)),
 )

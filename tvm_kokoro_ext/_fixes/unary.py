@@ -37,9 +37,9 @@ def not_finite(importer: Any, node: Any, previous: Any) -> Any:
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    x = _probe.Input((4,), "int64")
-    made = _probe.convert("reciprocal.default", x, out=((4,), "float32"))
-    return made.dtype != "float32"
+    x, out = _probe.Input((4,), "int64"), ((4,), "float32")
+    names = ("reciprocal.default", "exp.default", "sigmoid.default", "rsqrt.default")
+    return any(_probe.convert(name, x, out=out).dtype != "float32" for name in names)
 
 
 FIX = Fix(

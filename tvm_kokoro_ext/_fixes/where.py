@@ -37,6 +37,12 @@ def _still_wrong() -> bool:
     return made.dtype != "float32"
 
 
+@_probe.wrong
+def _cat_fails() -> bool:
+    parts = [_probe.Input((2,), "int64"), _probe.Input((2,))]
+    return _probe.convert("cat.default", parts, 0, out=((4,), "float32")).dtype != "float32"
+
+
 FIX = Fix(
     id="where",
     what="where and cat with operands of different dtypes",
@@ -50,5 +56,9 @@ FIX = Fix(
         "cat.default": cat,
         "concat.default": cat,
     },
-    probe=_still_wrong,
+    probe=_probe.any_of(
+        _still_wrong,
+        _cat_fails,
+        _probe.lacks("where.ScalarSelf", "where.ScalarOther", "where.Scalar"),
+    ),
 )

@@ -1,4 +1,4 @@
-"""upsample_nearest1d and upsample_linear1d kept whole, on constant and symbolic lengths."""
+"""Nearest and linear resizing kept whole, on constant and symbolic sizes."""
 
 import pytest
 import torch
@@ -28,7 +28,39 @@ CASES = [
     Case("linear_size", kept("linear", size=11), signal, **RAW),
     Case("linear_corners", kept("linear", scale_factor=2, align_corners=True), signal, **RAW),
 ]
-test_equals_torch, test_stock_is_wrong = fix_tests("upsample1d", CASES)
+
+
+def volume(rank):
+    """Only the last size varies: 7 stays beside it where a factor keeps it."""
+    return lambda n: (torch.randn(1, 2, *(7,) * (rank - 1), n),)
+
+
+# 1.1 keeps 6, 7 and 9; 2.05 doubles them: there torch reads the factor in some modes only.
+CASES += [
+    Case(f"{mode}{rank}d_{factor}", kept(mode, scale_factor=factor), volume(rank), wrong=None)
+    for mode, rank, factor in (
+        ("nearest", 1, 1.1),
+        ("nearest", 2, 1.1),
+        ("nearest", 2, 2.05),
+        ("linear", 1, 1.1),
+        ("bilinear", 2, 1.1),
+        ("bicubic", 2, 1.1),
+        ("trilinear", 3, 1.1),
+    )
+]
+CASES += [
+    Case(
+        "float64", kept("bilinear", scale_factor=1.1), lambda n: (torch.randn(1, 2, 7, n).double(),)
+    ),
+    Case(
+        "float16",
+        kept("bilinear", scale_factor=1.3),
+        lambda n: (torch.randn(1, 2, 7, n).half(),),
+        tolerance=2e-3,
+    ),
+    Case("one_factor_each", kept("bilinear", scale_factor=(1.1, 2.3)), volume(2)),
+]
+test_equals_torch, test_stock_is_wrong = fix_tests("upsample", CASES)
 
 DECOMPOSED = [
     pytest.param(Case("nearest_x2", kept("nearest", scale_factor=2), signal)),

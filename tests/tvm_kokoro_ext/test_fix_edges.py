@@ -1,0 +1,220 @@
+"""No elements, factors of zero, and dimensions that torch has specialized."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from frontend_cases import (
+    Case,
+    check,
+    compare,
+    compile_module,
+    eager,
+    export,
+    fix_tests,
+    import_program,
+    module_of,
+)
+from torch.nn import functional
+
+from tvm_kokoro_ext import UnsupportedOperatorError, _compat
+
+
+def special(*shape):
+    """NaN, both infinities and zero among numbers."""
+    x = torch.randn(*shape)
+    x.view(-1)[:4] = torch.tensor([math.nan, math.inf, -math.inf, 0.0])
+    return x
+
+
+def numbers(n):
+    return (special(2, n),)
+
+
+ZEROS = [
+    Case("times_zero", lambda x: x * 0, numbers),
+    Case("zero_times", lambda x: 0.0 * x, numbers),
+    Case("zero_over", lambda x: 0.0 / x, numbers),
+    Case("over_zero", lambda x: (x / 0.0, x / -0.0), numbers),
+    Case("alpha", lambda x: torch.add(torch.ones(1), x, alpha=0), numbers),
+    Case("value", lambda x: torch.addcmul(x.abs(), x, x, value=0), numbers),
+    Case("float64", lambda x: x.double() * 0, numbers),
+    Case("float16", lambda x: x.half() * 0, numbers),
+    Case("integers", lambda x: x * 0, lambda n: (torch.arange(n),), wrong=None),
+    Case("others", lambda x: (x * 2, x / 2, 2 / x), numbers, wrong=None),
+]
+test_zero_factor, test_zero_factor_stock = fix_tests("zero_factor", ZEROS)
+
+
+def nothing(n):
+    return torch.randn(0, n), torch.randn(n, 0)
+
+
+EMPTY = [
+    Case("mean", lambda x, y: (x.mean(0), y.mean(1, keepdim=True), x.mean()), nothing),
+    Case("deviation", lambda x, y: (x.var(0), x.std(), *torch.var_mean(y, 1)), nothing),
+    Case("any", lambda x, y: ((x > 0).any(0), (y > 0).any(1), (x > 0).any()), nothing),
+    Case("all", lambda x, y: ((x > 0).all(0), (y > 0).all(1), (x > 0).all()), nothing),
+    Case("median", lambda x, y: x.median(), nothing),
+    Case("sum", lambda x, y: (x.sum(0), y.prod(1)), nothing, wrong=None),
+]
+test_empty, test_empty_stock = fix_tests("empty", EMPTY)
+
+NO_ELEMENTS = [
+    Case(
+        "gather",
+        lambda x, i: x.gather(0, i),
+        lambda n: (torch.randn(3, n), torch.zeros(0, n, dtype=torch.int64)),
+    ),
+    Case("unbind", lambda x: [y + 1 for y in x.unbind(0)], lambda n: (torch.randn(3, 0, n),)),
+    Case(
+        "circular",
+        lambda x: functional.pad(x, (1, 1), mode="circular"),
+        lambda n: (torch.randn(0, 2, n),),
+    ),
+    Case("triu_indices", lambda x: x + torch.triu_indices(0, 0).sum(), lambda n: (torch.randn(n),)),
+    Case("pdist", torch.pdist, lambda n: (torch.randn(1, n),)),
+    Case("split", lambda x: x.split([0, 3, 0]), lambda n: (torch.randn(3, n),)),
+]
+
+
+def variants(cases):
+    return [
+        pytest.param(
+            case, s, d, id=f"{case.name}-{'symbolic' if s else 'static'}-{'ep' if d else 'raw'}"
+        )
+        for case in cases
+        for s, d in case.variants()
+    ]
+
+
+@pytest.mark.parametrize(("case", "symbolic", "decomposed"), variants(NO_ELEMENTS))
+def test_results_without_elements(case, symbolic, decomposed):
+    """Whatever the operator is: such a result needs no kernel, and many kernels do not build."""
+    check(case, symbolic, decomposed)
+
+
+def bools(n):
+    index = torch.tensor([0, 2, 0])
+    return torch.arange(n) % 2 == 0, index, torch.tensor([True, False, True])
+
+
+def square(*shape):
+    """A tensor that begins with NaN."""
+    x = torch.randn(*shape)
+    x.view(-1)[0] = math.nan
+    return x
+
+
+FACTORS = [(0, 0), (0, 2.0), (0.5, 0)]
+OTHERS = [
+    Case(
+        "product_over_nothing",
+        lambda x, y: (x @ y, torch.addmm(torch.ones(3, 1), x, y), torch.bmm(x[None], y[None])),
+        lambda n: (torch.randn(3, 0), torch.randn(0, n)),
+    ),
+    Case(
+        "bool_filled_with_a_number",
+        lambda x, m: x.masked_fill(m, 10),
+        lambda n: (torch.arange(n) % 2 == 0, torch.arange(n) % 3 == 0),
+    ),
+    Case(
+        "last_dimension_cut_beside_a_symbolic_one",
+        lambda x: torch.ops.aten.slice.Tensor(x, -1, 1),
+        lambda n: (torch.randn(n, 3),),
+    ),
+    Case(
+        "cumulative_trapezoid",
+        lambda x: torch.cumulative_trapezoid(x, dx=3.0),
+        lambda n: (torch.randn(n, 3),),
+    ),
+    Case("index_add", lambda x, i, v: x.index_add(0, i, v), bools),
+    Case("put", lambda x, i, v: x.put(i, v, accumulate=True), bools),
+    Case(
+        "clamp_broadcasts_the_tensor",
+        lambda x, low: torch.clamp_min(x, low),
+        lambda n: (torch.randn(4, 1, n), torch.randn(3, n)),
+    ),
+    *(
+        Case(
+            f"{name}_{beta}_{alpha}",
+            lambda x, y, f=f, beta=beta, alpha=alpha: f(x, y, y, beta=beta, alpha=alpha),
+            lambda n, shape=shape: (square(*shape), torch.randn(shape)),
+        )
+        for name, f, shape in (
+            ("addmm", torch.addmm, (3, 3)),
+            ("baddbmm", torch.baddbmm, (2, 3, 3)),
+        )
+        for beta, alpha in FACTORS
+    ),
+    Case(
+        "addbmm",
+        lambda x, y: torch.addbmm(x, y, y, beta=0),
+        lambda n: (square(3, 3), torch.randn(2, 3, 3)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "symbolic", "decomposed"), variants(OTHERS))
+def test_operands(case, symbolic, decomposed):
+    check(case, symbolic, decomposed)
+
+
+def test_a_specialized_dimension_is_a_number():
+    """Dim.AUTO asks for a symbol; the view fixes it to 4, and torch records a size named 4."""
+    case = Case(
+        "view",
+        lambda x, y: x.view(-1, 4) * y,
+        lambda n: (torch.randn(n, 4), torch.randn(n, 4)),
+    )
+    marks = {0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO}
+    program = torch.export.export(module_of(case), case.inputs(6), dynamic_shapes=((marks, marks),))
+    module = import_program(program, True)
+    for parameter in module["main"].params:
+        assert _compat.shape_of(parameter)[1] == 4
+    run = compile_module(module)
+    for n in (6, 9):
+        compare(case, run(*[t.numpy() for t in case.inputs(n)]), eager(case, n))
+
+
+REFUSED = [
+    Case("a tensor without dimensions", torch.nonzero, lambda n: (torch.tensor(1.0),)),
+    Case(
+        "it cannot be proved that the symbolic sizes",
+        lambda x, y: torch.ops.aten._chunk_cat.default([x, y], -1, 5),
+        lambda n: (torch.randn(1, n, n // 3), torch.randn(1, n, n // 2)),
+        symbolic=(True,),
+    ),
+    Case(
+        "pixels",
+        lambda x: functional.interpolate(x, scale_factor=1.5, mode="bilinear"),
+        lambda n: (torch.zeros(1, 1, 4, n).to(torch.uint8),),
+    ),
+    Case(
+        "cubic_pixels",
+        lambda x: functional.interpolate(x, scale_factor=1.5, mode="bicubic"),
+        lambda n: (torch.zeros(1, 1, 4, n).to(torch.uint8),),
+    ),
+    Case(
+        "momentum",
+        lambda x: functional.batch_norm(
+            x, torch.zeros(4), torch.ones(4), momentum=-1.0, training=True
+        ),
+        lambda n: (torch.randn(2, 4, n),),
+    ),
+    Case(
+        "groups of a symbolic number of channels",
+        lambda x, w: functional.conv1d(x, w, groups=3),
+        lambda n: (torch.randn(1, n, 8), torch.randn(n, n // 3, 3)),
+        symbolic=(True,),
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "symbolic", "decomposed"), variants(REFUSED))
+def test_what_cannot_be_right_is_refused(case, symbolic, decomposed):
+    program = export(case, symbolic)
+    with pytest.raises(UnsupportedOperatorError, match=case.name.rpartition("_")[2]):
+        import_program(program, decomposed)

@@ -1,0 +1,256 @@
+"""Operands of unusual kinds: bool, without dimensions or elements, infinite, of another dtype."""
+
+import pytest
+import torch
+from frontend_cases import Case, check, export, fix_tests, import_program
+from torch.nn import functional
+
+import tvm_kokoro_ext
+
+RAW = {"symbolic": (True,), "decomposed": (False,)}
+EP = {"symbolic": (True,), "decomposed": (True,)}
+STATIC = {"symbolic": (False,), "decomposed": (False,)}
+INF, NAN = float("inf"), float("nan")
+
+
+def rows(n):
+    return (torch.randn(3, n),)
+
+
+def refusal(function, make, decomposed=False):
+    program = export(Case("refused", function, make), symbolic=False)
+    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError) as error:
+        import_program(program, decomposed)
+    return error.value
+
+
+# --- bool --------------------------------------------------------------------------------
+
+
+def masks(n):
+    return torch.randn(3, n) > 0, torch.randn(3, n) > 0
+
+
+def extrema(x, y):
+    reductions = x.amax(1), x.amin(0), x.max(), x.min(), x.max(1).values, x.cummax(0).values
+    return *reductions, torch.fmax(x, y), torch.fmin(x, y), torch.maximum(x, y), x.sign()
+
+
+def ordered(x, y):
+    places = torch.zeros(1, 4, dtype=torch.long)
+    return x.sort(1).values, x.msort(), x.scatter_add(0, places, y[:1]), x[0, 0] == y[0, 0]
+
+
+BOOLS = [Case("extrema", extrema, masks, **RAW), Case("ordered", ordered, masks, **EP)]
+test_bools, test_bools_stock = fix_tests("bool_operands", BOOLS)
+
+# --- no dimension ------------------------------------------------------------------------
+
+
+def number(n):
+    return torch.tensor(1.5), torch.randn(3, n)
+
+
+def along(x, y):
+    sums = x.softmax(0), x.log_softmax(0), x.cumsum(0), x.sum(0), x.mean(0), x.logsumexp(0)
+    orders = *x.sort(0), *x.topk(1), *x.max(0), x.argmax(0), x.amax(0), x.norm(2, 0), x.squeeze(0)
+    index = torch.tensor(0)
+    return *sums, *orders, x.gather(0, index), x.scatter(0, index, 2.0), x.transpose(0, 0)
+
+
+def mixed(x, y):
+    return torch.meshgrid(x, y[0], indexing="ij"), x.take(torch.tensor(0)), x.flip(0)
+
+
+NUMBERS = [Case("raw", along, number, **STATIC), Case("mixed", mixed, number, **EP)]
+test_numbers, test_numbers_stock = fix_tests("zero_dimensions", NUMBERS)
+
+# --- infinite ----------------------------------------------------------------------------
+
+
+def filled(x):
+    mask = torch.full((x.shape[1], x.shape[1]), -INF).triu(1)
+    return mask, torch.full((2,), NAN), torch.full_like(x, INF), x.new_full((2,), 3.0)
+
+
+test_full, test_full_stock = fix_tests(
+    "full", [Case("raw", filled, rows, **RAW), Case("ep", filled, rows, **EP)]
+)
+
+# --- masks that are larger ---------------------------------------------------------------
+
+
+def selected(x, mask):
+    return x.masked_select(mask), x.masked_select(mask[0])
+
+
+MASKED = [Case("raw", selected, lambda n: (torch.randn(1, n), torch.randn(3, n) > 0), **STATIC)]
+test_masked, test_masked_stock = fix_tests("masked_select_broadcast", MASKED)
+
+# --- torch's decompositions, and our own -------------------------------------------------
+
+
+def scores(n):
+    return torch.randn(n, 4), torch.arange(n) % 4, torch.rand(4)
+
+
+def entropies(x, names, weights):
+    loss = functional.cross_entropy
+    sums = [loss(x, names, weights, reduction=kind) for kind in ("none", "sum", "mean")]
+    return *sums, loss(x, names, ignore_index=1), loss(x, x.softmax(1)), loss(x[0], names[0])
+
+
+def images(n):
+    return (torch.randn(1, 2, 4, n),)
+
+
+def resized(x):
+    kinds = ("bilinear", "bicubic", "nearest")
+    return tuple(functional.interpolate(x, scale_factor=(0.6, 1.7), mode=kind) for kind in kinds)
+
+
+def signals(n):
+    return torch.randn(3, n), torch.randn(3, 4, 2), torch.randn(2, 5, n)
+
+
+def unbatched(x, weight, plane):
+    line = functional.conv_transpose1d(x, weight, stride=2)
+    return line, functional.conv_transpose2d(plane, weight[:2, :, None], stride=2)
+
+
+def converted(x):
+    across = torch.meshgrid(x[0], x[:, 0], indexing="xy")
+    cast = x.double(memory_format=torch.contiguous_format), x.long() + 1, (x > 0).float()
+    return *across, *cast, torch.linspace(-2, 5, 4, dtype=torch.int64)
+
+
+def whole(n):
+    return torch.arange(3 * n).reshape(n, 3) - 9, torch.arange(4 * n).reshape(n, 4) % 7
+
+
+def whole_products(x, y):
+    line = functional.linear(x, torch.ones(2, 3, dtype=torch.int64), torch.arange(2))
+    return line, torch.addmm(y[:3], x.t(), y, beta=2, alpha=3)
+
+
+def replaced(x):
+    index, values = torch.tensor([0, 4, -1]), torch.tensor([1.0, 2.0, 3.0])
+    put = x.put(index, values), x.put(index[:2] * 0, values[:2], accumulate=True), x.take(index)
+    first = torch.tensor([0, 0])
+    kinds = ("amax", "mean", "prod")
+    return *put, *(x.index_reduce(1, first, x[:, :2], kind, include_self=False) for kind in kinds)
+
+
+def norms(x):
+    y = torch.where(x > 0, x, 0.0)
+    z, far = y + 1, (torch.cdist(y, x + 1, p) for p in (0.0, INF, 1.0, 2.0))
+    return torch.linalg.vector_norm(y, 0, 1), torch.linalg.norm(y.flatten(), 0), *far, z
+
+
+def products(x):
+    added = torch.addbmm(x[:, :3], x[None], x.t()[None], beta=0.5, alpha=2)
+    whole = x.long()
+    return added, torch.addbmm(whole[:, :3], whole[None], whole.t()[None]), torch.lcm(whole, whole)
+
+
+def medians(x):
+    y = torch.where(x > 0.5, NAN, x)
+    return y.nanmedian(), *y.nanmedian(1), y.nanmedian(0, keepdim=True).values
+
+
+def pooled(x):
+    line = functional.max_pool1d(x[0], 2, dilation=2)
+    return line, functional.max_pool2d(x, 2, dilation=(1, 2))
+
+
+def searched(x):
+    edges = x.sort(1).values
+    return torch.searchsorted(edges, x), torch.searchsorted(edges[0], x, right=True)
+
+
+def spectra(x):
+    return torch.fft.fftfreq(6) + x[0, 0], torch.fft.rfftfreq(7, 0.5)
+
+
+def sums(x):
+    return torch.logaddexp(x * 100, x.flip(0) * 90), torch.logaddexp(x, x * INF)
+
+
+test_sums, test_sums_stock = fix_tests("logaddexp", [Case("raw", sums, rows, **RAW)])
+test_searched, test_searched_stock = fix_tests("missing", [Case("rows", searched, rows, **RAW)])
+
+
+def affine(x):
+    return functional.affine_grid(x[:, :, :3], (2, 3, 4, 5), align_corners=False)
+
+
+PROJECTED = torch.nn.LSTM(4, 5, 2, proj_size=3, bidirectional=True)
+
+DECOMPOSED = [
+    Case("affine", affine, lambda n: (torch.randn(2, 2, n),), **STATIC),
+    Case("projected", PROJECTED, lambda n: (torch.randn(n, 2, 4),), tolerance=1e-4, **STATIC),
+    Case("frequencies", spectra, rows, **STATIC),
+    Case("cross_entropy", entropies, scores, **RAW),
+    Case("factors", resized, images, **STATIC),
+    Case("unbatched", unbatched, signals, tolerance=1e-4, **RAW),
+    Case("whole", whole_products, whole, **RAW),
+    Case("replaced", replaced, rows, **RAW),
+    Case("norms", norms, rows, **EP),
+    Case("products", products, rows, tolerance=1e-4, **RAW),
+    Case("medians", medians, rows, **RAW),
+    Case("pdist", lambda x: (functional.pdist(x), functional.pdist(x, 1.0)), rows, **STATIC),
+    Case("float64", lambda x: functional.layer_norm(x.double(), x.shape[-1:]), rows, **STATIC),
+]
+test_decomposed, test_decomposed_stock = fix_tests("decompose", DECOMPOSED)
+
+test_pool, test_pool_stock = fix_tests("pool_indices", [Case("stride", pooled, images, **STATIC)])
+test_converted, test_converted_stock = fix_tests(
+    "decompose", [Case("raw", converted, rows, **STATIC)]
+)
+
+
+def widened(x):
+    z = torch.complex(x, x + 1)
+    real = x.to(torch.complex128), (x > 0).to(torch.complex64), x.long().to(torch.complex64)
+    return tuple(torch.view_as_real(v) for v in (*real, functional.pad(z, (1, 2))))
+
+
+test_complex, test_complex_stock = fix_tests("complex", [Case("raw", widened, rows, **RAW)])
+
+# --- what torch has recorded of a result -------------------------------------------------
+
+
+def test_a_converter_that_gives_another_shape_or_dtype_is_refused():
+    from tvm import relax
+
+    from tvm_kokoro_ext import _agreement, _compat
+    from tvm_kokoro_ext._activation import importer_class
+
+    importer = importer_class()()
+    program = export(Case("neg", torch.neg, rows), symbolic=False)
+    node = next(node for node in program.graph.nodes if node.op == "call_function")
+
+    def result(shape, dtype):
+        return relax.Var("x", _compat.tensor_type(shape, dtype))
+
+    right = result((3, 6), "float32")
+    assert _agreement.agreeing(importer, node, right) is right
+    for shape, dtype in (((3, 5), "float32"), ((18,), "float32"), ((3, 6), "int64")):
+        with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="where torch has"):
+            _agreement.agreeing(importer, node, result(shape, dtype))
+
+
+def test_statistics_of_native_normalizations_are_refused_where_they_are_read():
+    def read(x):
+        return torch.native_layer_norm(x, [6], None, None, 1e-5)[:2]
+
+    def unread(x):
+        return torch.native_layer_norm(x, [6], None, None, 1e-5)[0]
+
+    assert "native_layer_norm" in refusal(read, rows).op
+    check(Case("unread", unread, rows), False, False)
+
+
+def test_what_torch_cannot_decompose_is_refused_by_name():
+    error = refusal(lambda x: torch.tensor_split(x, torch.tensor([1, 2])), rows)
+    assert "sym_storage_offset" in error.op or "tensor_split" in error.op

@@ -1,0 +1,133 @@
+"""What a converter returns must have the dtype and the shape that torch has recorded.
+
+An exported program says of every node what it gives. A converter that ignores an argument often
+shows in the dtype or in the shape before it shows in a value: such a result is cast where only the
+width of the numbers differs, and refused where more does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _symbolic
+from tvm_kokoro_ext._compat import relax
+
+_KINDS = (
+    frozenset({"float16", "bfloat16", "float32", "float64"}),
+    frozenset({"int8", "int16", "int32", "int64"}),
+)
+
+_NEED_SHAPES = frozenset(
+    f"relax.{name}"
+    for name in (
+        *("add", "subtract", "multiply", "divide", "floor_divide", "mod", "floor_mod", "power"),
+        *("maximum", "minimum", "equal", "not_equal", "less", "less_equal", "greater"),
+        *("greater_equal", "logical_and", "logical_or", "logical_xor", "where", "concat"),
+    )
+)
+
+
+def without_elements(importer: Any, node: Any) -> Any:
+    """Torch's record of the result says that it has no elements: a tensor of its shape.
+
+    Of several results, all; None where there are elements. No kernel is needed, and many of
+    TVM's divide by their number.
+    """
+    wanted: Any = getattr(node, "meta", {}).get("val")
+    if isinstance(wanted, list | tuple):
+        parts = [_zeros(importer, value) for value in wanted]
+        if not parts or any(part is None for part in parts):
+            return None
+        return _emit.emit(importer, relax.Tuple(parts))
+    return _zeros(importer, wanted)
+
+
+def _zeros(importer: Any, wanted: Any) -> Any:
+    if not hasattr(wanted, "shape") or not any(isinstance(n, int) and n == 0 for n in wanted.shape):
+        return None
+    if wanted.is_sparse or wanted.is_complex():
+        return None
+    return _emit.filled(importer, wanted, 0)
+
+
+def agreeing(importer: Any, node: Any, result: Any) -> Any:
+    """The converter's result in torch's dtype.
+
+    Results that nobody reads, that are no tensors, or of which torch or TVM says nothing, are
+    returned as they are.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        When dtype or shape cannot be what torch computes.
+    """
+    wanted: Any = getattr(node, "meta", {}).get("val")
+    if not hasattr(wanted, "dtype") or not hasattr(wanted, "shape"):
+        return result
+    if not getattr(node, "users", True):
+        return result
+    if isinstance(result, relax.Call):  # of a converter that emits nothing, so it has no type yet
+        result = importer.block_builder.normalize(result)
+    if wanted.is_sparse or not _compat.is_tensor(result):
+        return result
+    _require_shape(importer, node, result, wanted)
+    result = _with_proved_sizes(importer, result, wanted)
+    if wanted.is_complex():
+        raise _disagreement(node, "a real tensor where torch has a complex one")
+    dtype, found = _emit.torch_dtype(importer, wanted.dtype), _compat.dtype_of(result)
+    if dtype == found:
+        return result
+    if any(dtype in kind and found in kind for kind in _KINDS):
+        return _emit.astype(importer, result, dtype)
+    raise _disagreement(node, f"{found} where torch has {dtype}")
+
+
+def _require_shape(importer: Any, node: Any, result: Any, wanted: Any) -> None:
+    if _compat.type_of(result).shape is None:
+        call = (
+            importer.block_builder.lookup_binding(result)
+            if isinstance(result, relax.Var)
+            else result
+        )
+        name = getattr(getattr(call, "op", None), "name", "")
+        if name in _NEED_SHAPES:  # LegalizeOps leaves such a call for the VM, which has no kernel
+            raise _emit.refuse(
+                node,
+                "it cannot be proved that the symbolic sizes of its operands fit",
+                "Give equal sizes one name with torch.export.Dim, or export constant sizes",
+            )
+        return
+    found = _compat.shape_of(result)
+    same = len(found) == len(wanted.shape) and all(
+        mine == theirs
+        for mine, theirs in zip(found, wanted.shape, strict=True)
+        if isinstance(mine, int) and isinstance(theirs, int)
+    )
+    if not same:
+        raise _disagreement(node, f"shape {tuple(found)} where torch has {tuple(wanted.shape)}")
+
+
+def _with_proved_sizes(importer: Any, result: Any, wanted: Any) -> Any:
+    """The result with the numbers that torch has proved in place of expressions.
+
+    Where two of them meet, TVM could not tell that the expressions are equal.
+    """
+    if _compat.type_of(result).shape is None:
+        return result
+    found = _compat.shape_of(result)
+    sizes = [
+        int(theirs) if _symbolic.is_number(theirs) and not isinstance(mine, int) else mine
+        for mine, theirs in zip(found, wanted.shape, strict=True)
+    ]
+    if all(mine is size for mine, size in zip(found, sizes, strict=True)):
+        return result
+    kind = _compat.tensor_type(sizes, _compat.dtype_of(result))
+    return importer.block_builder.match_cast(result, kind)
+
+
+def _disagreement(node: Any, what: str) -> Exception:
+    return _emit.refuse(
+        node,
+        f"its converter gives {what}",
+        "Write it with other operators, or pass a converter of your own in custom_convert_map",
+    )

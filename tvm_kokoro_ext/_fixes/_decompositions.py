@@ -1,0 +1,173 @@
+"""Decompositions of our own, in PyTorch, for operators of which torch has none that is usable here.
+
+Each takes all of an operator's arguments and computes what the operator does, out of functional
+operators that TVM knows: where one node of an operator is decomposed, every node of it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+
+def addmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    """A factor of 0 drops even NaN, of the product as of x."""
+    if not x.is_floating_point():
+        beta, alpha = int(beta), int(alpha)
+    product = first @ second
+    if alpha != 1:
+        product = product * alpha if alpha else product.new_zeros(product.shape)
+    return product + beta * x if beta else product
+
+
+def addbmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    import torch
+
+    if not x.is_floating_point():
+        beta, alpha = int(beta), int(alpha)
+    product = alpha * torch.bmm(first, second).sum(0)
+    return product + beta * x if beta else product  # 0 drops even NaN
+
+
+def lcm(x: Any, y: Any) -> Any:
+    import torch
+
+    divisor = torch.gcd(x, y)
+    return (x // torch.where(divisor == 0, 1, divisor) * y).abs()
+
+
+def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    flat = x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
+    return flat.reshape(x.shape)
+
+
+def take(x: Any, index: Any) -> Any:
+    import torch
+
+    return torch.ops.aten.index.Tensor(x.reshape(-1), [index])
+
+
+def index_reduce(
+    x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    shape = [1] * source.dim()
+    if shape:
+        shape[dim] = -1
+    places = index.reshape(shape).expand(source.shape)
+    return x.scatter_reduce(dim, places, source, reduce, include_self=include_self)
+
+
+def nanmedian(x: Any) -> Any:
+    import torch
+
+    return torch.ops.aten.nanmedian.dim(x.reshape(-1), 0)[0]
+
+
+def nanmedian_of_dimension(x: Any, dim: int, keepdim: bool = False) -> Any:
+    """NaN is sorted last: the lower median of the numbers is in the middle of those before it."""
+    ordered, places = x.sort(dim)
+    numbers = (~x.isnan()).sum(dim, keepdim=True)
+    middle = ((numbers - 1) // 2).clamp(min=0)
+    found = ordered.gather(dim, middle), places.gather(dim, middle)
+    return found if keepdim else tuple(part.squeeze(dim) for part in found)
+
+
+def unique(
+    x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
+    """The distinct elements in order; NaN differs from every other NaN."""
+    ordered, order = x.reshape(-1).sort()
+    values, places, counts = unique_consecutive(ordered, return_inverse, return_counts)
+    if return_inverse:
+        places = places.scatter(0, order, places).reshape(x.shape)
+    return values, places, counts
+
+
+def unique_consecutive(
+    x: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The first element of every run, where each element's run is, and how long the runs are."""
+    import torch
+
+    if dim is not None:
+        raise NotImplementedError("unique_consecutive of a dimension")
+    flat = x.reshape(-1)
+    starts = torch.cat([torch.ones_like(flat[:1], dtype=torch.bool), flat[1:] != flat[:-1]])
+    firsts = starts.nonzero().squeeze(1)
+    places = starts.to(torch.int64).cumsum(0) - 1
+    counts = torch.zeros_like(firsts).scatter_add(0, places, torch.ones_like(places))
+    nothing = torch.empty(0, dtype=torch.int64)
+    return (
+        flat[firsts],
+        places.reshape(x.shape) if return_inverse else nothing,
+        counts if return_counts else nothing,
+    )
+
+
+def norm(
+    x: Any, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """linalg.vector_norm, also of order 0: how many elements are not zero."""
+    dims = list(range(x.dim())) if dim is None else dim
+    size = (x if dtype is None else x.to(dtype)).abs()
+    if order == 0:
+        return (size != 0).sum(dims, keepdim=keepdim).to(size.dtype)
+    if math.isinf(order):
+        return size.amax(dims, keepdim) if order > 0 else size.amin(dims, keepdim)
+    if order == 2:
+        return (size * size).sum(dims, keepdim=keepdim).sqrt()
+    return (size**order).sum(dims, keepdim=keepdim) ** (1 / order)
+
+
+def distances(x: Any, y: Any, p: float, mode: Any = None) -> Any:
+    """cdist, also for p = 0 and p = ∞."""
+    return norm(x.unsqueeze(-2) - y.unsqueeze(-3), p, -1)
+
+
+def pair_distances(x: Any, p: float = 2) -> Any:
+    """pdist: the distances of the rows, each pair once."""
+
+    import torch
+
+    first, second = torch.triu_indices(x.shape[0], x.shape[0], 1)
+    return norm(x[first] - x[second], p, -1)
+
+
+def frequencies(size: int, spacing: float = 1.0, *, dtype: Any = None, **options: Any) -> Any:
+    """fft.fftfreq"""
+
+    import torch
+
+    ahead = torch.arange((size + 1) // 2, dtype=dtype or torch.get_default_dtype())
+    back = torch.arange(-(size // 2), 0, dtype=ahead.dtype)
+    return torch.cat([ahead, back]) / (size * spacing)
+
+
+def half_frequencies(size: int, spacing: float = 1.0, *, dtype: Any = None, **options: Any) -> Any:
+    """fft.rfftfreq"""
+
+    import torch
+
+    ahead = torch.arange(size // 2 + 1, dtype=dtype or torch.get_default_dtype())
+    return ahead / (size * spacing)
+
+
+#: By the name that the importer looks up.
+OWN: dict[str, Callable[..., Any]] = {
+    "addmm.default": addmm,
+    "addbmm.default": addbmm,
+    "lcm.default": lcm,
+    "put.default": put,
+    "take.default": take,
+    "index_reduce.default": index_reduce,
+    "nanmedian.default": nanmedian,
+    "nanmedian.dim": nanmedian_of_dimension,
+    "_unique2.default": unique,
+    "unique_consecutive.default": unique_consecutive,
+    "linalg_vector_norm.default": norm,
+    "_cdist_forward.default": distances,
+    "fft_fftfreq.default": frequencies,
+    "fft_rfftfreq.default": half_frequencies,
+    "_pdist_forward.default": pair_distances,
+}

@@ -1,0 +1,38 @@
+"""Convert a node as if its tensors were others, and bring the results back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit
+from tvm_kokoro_ext._compat import relax
+
+
+def tensors(importer: Any, node: Any) -> list[tuple[Any, Any]]:
+    """(argument node, what it has become) for the node's tensor arguments, lists included."""
+    pairs = [(n, importer.env.get(n)) for n in getattr(node, "all_input_nodes", ())]
+    return [(argument, value) for argument, value in pairs if _compat.is_tensor(value)]
+
+
+def convert(
+    importer: Any,
+    node: Any,
+    previous: Callable[[Any], Any],
+    there: Callable[[Any], Any],
+    back: Callable[[Any, Any], Any],
+) -> Any:
+    """`previous` of the node with `there(tensor)` for each argument; of its results
+    `back(result, what torch says of it)`."""
+    with ExitStack() as stack:
+        for argument, value in tensors(importer, node):
+            stack.enter_context(_emit.standing_in(importer, argument, there(value)))
+        result = previous(node)
+    wanted = node.meta["val"]
+    if not isinstance(wanted, list | tuple):
+        return back(result, wanted)
+    if not isinstance(result, list | tuple):
+        result = [_emit.emit(importer, relax.TupleGetItem(result, i)) for i in range(len(wanted))]
+    parts = [back(part, value) for part, value in zip(result, wanted, strict=True)]
+    return _emit.emit(importer, relax.Tuple(parts))

@@ -1,0 +1,99 @@
+"""repeat by a symbolic count, split into symbolic sizes, arange that counts down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
+from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._fix import Fix, needs_previous
+
+
+def _are_numbers(values: Any) -> bool:
+    return all(_compat.as_int(value) is not None for value in values)
+
+
+@needs_previous
+def repeat(importer: Any, node: Any, previous: Any) -> Any:
+    x, *counts = importer.retrieve_args(node)
+    if len(counts) == 1 and isinstance(counts[0], list | tuple):
+        counts = list(counts[0])
+    if _are_numbers(counts):
+        return previous(node)
+    counts = [_emit.int64(_compat.prim(count)) for count in counts]
+    shape = _compat.shape_of(x)
+    new = len(counts) - len(shape)
+    sizes = [*counts[:new], *(c * dim for c, dim in zip(counts[new:], shape, strict=True))]
+
+    def compute(data: Any, sizes: Any) -> Any:
+        def element(*at: Any) -> Any:
+            places = zip(at[new:], data.shape, strict=True)
+            return data(*(tirx.floormod(i, dim) for i, dim in places))
+
+        return te.compute(tuple(sizes), element, name="repeat")
+
+    return _emit.emit_te(importer, compute, x, sizes, hint="repeat")
+
+
+@needs_previous
+def split_with_sizes(importer: Any, node: Any, previous: Any) -> Any:
+    x, sizes, axis = _emit.arguments(importer, node, "self", "split_sizes", "dim", dim=0)
+    if _are_numbers(sizes) and 0 not in map(_compat.as_int, sizes):
+        return previous(node)
+    axis = _emit.normalize_axis(axis, _compat.rank_of(x))
+    start: Any = tirx.IntImm("int64", 0)
+    parts = []
+    for size in (_emit.int64(_compat.prim(size)) for size in sizes):
+        parts.append(_emit.emit_te(importer, _part(axis), x, size, start, hint="split"))
+        start = start + size
+    return _emit.emit(importer, relax.Tuple(parts))
+
+
+def _part(axis: int) -> Any:
+    def compute(data: Any, size: Any, start: Any) -> Any:
+        shape = [size if i == axis else dim for i, dim in enumerate(data.shape)]
+
+        def element(*at: Any) -> Any:
+            return data(*(i + start if a == axis else i for a, i in enumerate(at)))
+
+        return te.compute(tuple(shape), element, name="split")
+
+    return compute
+
+
+@needs_previous
+def arange(importer: Any, node: Any, previous: Any) -> Any:
+    """Stock rounds the length away from zero where the step is negative."""
+    start, _, step = _emit.arguments(importer, node, "start", "end", "step", step=1)
+    dtype, count = _emit.result_dtype(importer, node), _compat.as_int(step)
+    shape = _symbolic.proved_shape(importer, node)
+    if count is None or count > 0 or shape is None or dtype is None or "float" in dtype:
+        return previous(node)
+    first = _compat.prim(start)
+
+    def compute(size: Any, first: Any) -> Any:
+        return te.compute((size,), lambda i: tirx.Cast(dtype, first + i * count), name="arange")
+
+    size = _emit.int64(shape[0])
+    return _emit.emit_te(importer, compute, size, _emit.int64(first), hint="arange")
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x, count = _probe.Input((2, 3)), _probe.Symbol("n")
+    _probe.convert("repeat.default", x, [1, count], out=((2, "n"), "float32"))
+    return False
+
+
+FIX = Fix(
+    id="symbolic_shapes",
+    what="repeat by symbolic counts, split into symbolic sizes and arange downwards fail",
+    op="aten.repeat, aten.split_with_sizes, aten.arange",
+    affected="",
+    converters={
+        "repeat.default": repeat,
+        "split_with_sizes.default": split_with_sizes,
+        "arange.start_step": arange,
+    },
+    probe=_still_wrong,
+)

@@ -1,0 +1,136 @@
+"""Ask stock TVM what it makes of a program of a few nodes, a branch of torch.cond among them.
+
+The importer is given what it reads of a `torch.export.ExportedProgram` and no more: exporting one,
+or even making the object, takes a second the first time, and this some milliseconds.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tvm_kokoro_ext import _activation, _probe
+from tvm_kokoro_ext._compat import relax
+
+
+@dataclass
+class _Signature:
+    input_specs: list[Any]
+    output_specs: list[Any]
+
+
+@dataclass
+class _Program:
+    """A program without parameters, buffers and constants."""
+
+    graph_module: Any
+    graph_signature: _Signature
+    range_constraints: dict[Any, Any] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> Any:
+        return self.graph_module.graph
+
+    def named_buffers(self) -> list[Any]:
+        return []
+
+    def named_parameters(self) -> list[Any]:
+        return []
+
+
+def graph_module(
+    write: Callable[..., Sequence[Any]],
+    inputs: Sequence[_probe.Input],
+    parts: Mapping[str, Any] | None = None,
+) -> Any:
+    """The module of the graph whose outputs `write(graph, *input nodes)` returns.
+
+    `parts` are what its `get_attr` nodes name, such as the branches of torch.cond.
+    """
+    import torch
+    from torch import fx
+
+    graph = fx.Graph()
+    nodes = []
+    for number, given in enumerate(inputs):
+        node = graph.placeholder(f"x{number}")
+        sizes = [7 if isinstance(d, str) else d for d in given.shape]
+        node.meta["val"] = torch.empty(sizes, dtype=getattr(torch, given.dtype), device="meta")
+        node.meta["tensor_meta"] = node.meta["val"]  # what 0.25 and 0.26 read
+        nodes.append(node)
+    graph.output(tuple(write(graph, *nodes)))
+    root = torch.nn.Module()
+    for name, part in (parts or {}).items():
+        root.add_module(name, part)
+    return fx.GraphModule(root, graph)
+
+
+def imported(module: Any, converters: Mapping[str, Any] | None = None) -> Any:
+    """What stock's importer, given these converters of the caller's own, makes of the module.
+
+    Raises ProbeError where it fails.
+    """
+    from torch.export.graph_signature import (
+        ConstantArgument,
+        InputKind,
+        InputSpec,
+        OutputKind,
+        OutputSpec,
+        TensorArgument,
+    )
+
+    nodes = list(module.graph.nodes)
+    inputs = [
+        InputSpec(InputKind.USER_INPUT, TensorArgument(name=node.name), node.target)
+        for node in nodes
+        if node.op == "placeholder"
+    ]
+    outputs = [
+        OutputSpec(
+            OutputKind.USER_OUTPUT,
+            TensorArgument(name=out.name)
+            if hasattr(out, "name")
+            else ConstantArgument(name="", value=out),
+            None,
+        )
+        for out in nodes[-1].args[0]
+    ]
+    importer = _activation.stock_importer()
+    translate = _activation.stock_method(type(importer), "from_exported_program")
+    program = _Program(module, _Signature(inputs, outputs))
+    return _asked(importer, lambda: translate(importer, program, False, False, False, converters))
+
+
+def branch(module: Any, operands: Sequence[_probe.Input]) -> Any:
+    """The function that stock makes of a branch of torch.cond over these operands.
+
+    Their dimensions of one name are one variable. Raises ProbeError where it fails.
+    """
+    importer = _activation.stock_importer()
+    variables = _probe.variables(operands)
+    importer.block_builder = relax.BlockBuilder()
+
+    def translate() -> Any:
+        made = importer._import_branch_subgraph(module, variables, "branch")
+        return importer.block_builder.get()[made]
+
+    return _asked(importer, translate)
+
+
+def _asked(importer: Any, translate: Callable[[], Any]) -> Any:
+    """What `translate()` returns; a ProbeError where it fails.
+
+    A builder that failed half-way complains from native code when it goes, so it goes here.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return translate()
+    except Exception as error:  # noqa: BLE001 - whatever stock raises is the probe's finding
+        found = f"{type(error).__name__}: {error}"
+    with _probe.native_stderr_dropped():
+        importer.block_builder = None
+    raise _probe.ProbeError(found)
