@@ -5,7 +5,8 @@ For each patch of `series`, on a git repository made from the wheel's Python tre
 `git am` what it depends on; run its own tests, which must fail; apply it; run them again, which
 must pass. Tests with "unchanged" in their names protect what was right, and must pass both times.
 Then apply the whole series and compare the modules that programs are imported to which no patch
-may change.
+may change; and ask tvm_kokoro_ext, on that tree, whether just the fixes are off that the README
+says the patches retire.
 
 With --tvm-source DIR, a checkout of apache/tvm, also say which patches apply to it, and run its
 own test files of the touched area on the wheel's tree without and with the series: no test that
@@ -38,6 +39,7 @@ from typing import Any
 from patch_proof.checkout import CheckoutProof, prove_checkout
 from patch_proof.cpp_proof import Workshop, judge_measurement
 from patch_proof.patch_file import Patch, PatchError, read_series, requirements
+from patch_proof.retired import contradictions, read_claims, states
 from patch_proof.test_run import Outcomes, TestRunner, environment
 from patch_proof.wheel_tree import TreeError, WheelTree, installed_version
 
@@ -64,10 +66,11 @@ class PatchProof:
 
 @dataclass(frozen=True)
 class SeriesProof:
-    """Whether the whole series applies, and the programs whose modules it changes."""
+    """Whether the whole series applies, the programs whose modules it changes, retired fixes."""
 
     applies: bool
     programs: int
+    retired: tuple[str, ...]
     problems: tuple[str, ...]
 
 
@@ -159,13 +162,15 @@ def prove_series(tree: WheelTree, series: tuple[Patch, ...]) -> SeriesProof:
     """Apply every patch and compare what must not change."""
     try:
         tree.reset()
-        stock = imported_modules(tree)
+        stock, needed = imported_modules(tree), states(tree.python)
         tree.reset([patch.path for patch in series])
-        patched = imported_modules(tree)
+        patched, still_needed = imported_modules(tree), states(tree.python)
     except TreeError as error:
-        return SeriesProof(False, 0, (str(error),))
+        return SeriesProof(False, 0, (), (str(error),))
     changed = [f"changed: {name}" for name in stock if stock[name] != patched.get(name)]
-    return SeriesProof(True, len(stock), tuple(changed))
+    claims = read_claims((HERE / "README.md").read_text(encoding="utf-8"), cpp=False)
+    problems = (*changed, *contradictions(claims, needed, still_needed))
+    return SeriesProof(True, len(stock), tuple(sorted(claims.whole)), problems)
 
 
 def prove(
@@ -248,6 +253,7 @@ def table(
     if series is not None:
         same = series.programs - sum(p.startswith("changed: ") for p in series.problems)
         lines.append(f"all together: {same} of {series.programs} programs imported as before")
+        lines.append(f"retired fixes: {', '.join(series.retired)}")
     if checkout is not None:
         lines.append(
             f"checkout: {checkout.applied} of {checkout.patches} patches apply; its own tests: "

@@ -1,0 +1,85 @@
+"""Compares what the README says of retired fixes with what tvm_kokoro_ext says on a patched tree.
+
+A fix that a patch retires has to turn itself off there, and one that has more to repair must not:
+else a release with the patch would take from the extension's users what the patch does not bring.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from patch_proof.test_run import environment, loading
+from patch_proof.wheel_tree import TreeError
+
+_REPOSITORY = Path(__file__).resolve().parents[2]
+_ROW = re.compile(r"^\| \[(?P<folder>cpp/)?\d{4}\]\(\S+\) \|[^|]*\| (?P<fixes>[^|]*) \|", re.M)
+_FIX = re.compile(r"(?P<part>part of )?`(?P<id>\w+)`")
+_TIMEOUT = 300.0  # seconds; an idle machine needs six
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The fixes that patches retire: `whole` all of it, `part` something of it."""
+
+    whole: frozenset[str]
+    part: frozenset[str]
+
+
+def read_claims(readme: str, *, cpp: bool) -> Claims:
+    """What the tables of the README say, of the C++ patches or of the others."""
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for row in _ROW.finditer(readme):
+        if bool(row["folder"]) == cpp:
+            for fix in _FIX.finditer(row["fixes"]):
+                found[bool(fix["part"])].add(fix["id"])
+    return Claims(frozenset(found[False]), frozenset(found[True]))
+
+
+def states(python: Path, libraries: Sequence[Path] = ()) -> dict[str, str]:
+    """State of every fix of the extension, imported on the tree and behind the libraries."""
+    program = (
+        f"{loading(libraries)}import json, tvm_kokoro_ext\n"
+        "print(json.dumps({row.id: row.state for row in tvm_kokoro_ext.status()}))"
+    )
+    inherited = environment(python)
+    inherited.pop("TVM_KOKORO_EXT_DISABLE", None)
+    inherited["PYTHONPATH"] += os.pathsep + str(_REPOSITORY)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=inherited,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_TIMEOUT,
+    )
+    if done.returncode != 0:
+        raise TreeError(f"tvm_kokoro_ext cannot be imported:\n{done.stderr[-4000:]}")
+    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def contradictions(
+    claims: Claims, stock: Mapping[str, str], patched: Mapping[str, str]
+) -> list[str]:
+    """Where the extension on the stock and the patched tree says otherwise than the tables."""
+    problems = [f"{fix} is retired in whole and in part" for fix in claims.whole & claims.part]
+    problems += [
+        f"no fix is called {fix}" for fix in claims.whole | claims.part if fix not in stock
+    ]
+    for fix, before in stock.items():
+        after = patched[fix]
+        if fix in claims.whole:
+            if (before, after) != ("applied", "not_needed"):
+                problems.append(f"{fix} is to be retired, and is {before}, with the series {after}")
+        elif after != before:
+            problems.append(
+                f"{fix} is not retired in whole, and is {before}, with the series {after}"
+            )
+    return sorted(problems)
