@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-# A script beside this file, which is no package: pytest runs in importlib mode.
-sys.path.insert(0, str(Path(__file__).parent))
-import aarch64_machine
-from aarch64_machine import Machine, NoMachine
+# A script beside this file, which is no package: pytest runs in importlib mode. The folder does not
+# stay on the path, where tests/tvm_kokoro_ext would be found as the package.
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(str(Path(__file__).parent))
+    import aarch64_machine
+    from aarch64_machine import Machine, NoMachine
 
 
 def test_it_has_what_running_needs_and_the_pair_of_here():

@@ -192,7 +192,7 @@ BUILD_AND_SPEAK = (
     "pip install '.[build]' && kokoro-pipeline build -o kokoro && "
     'kokoro-pipeline say "Hello world" --artifact kokoro -o hello.wav'
 )
-TEST = "pip install '.[test]' && pytest"
+TEST = "pip install '.[test]' && pytest -n 2 --dist loadfile"
 
 
 def test_readme_begins_with_the_two_command_lines():

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-# A script beside this file, which is no package: pytest runs in importlib mode.
-sys.path.insert(0, str(Path(__file__).parent))
-import version_matrix
-from version_matrix import NO_TESTS, Outcome
+# A script beside this file, which is no package: pytest runs in importlib mode. The folder does not
+# stay on the path, where tests/tvm_kokoro_ext would be found as the package.
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(str(Path(__file__).parent))
+    import version_matrix
+    from version_matrix import NO_TESTS, Outcome
 
 
 @pytest.mark.parametrize(

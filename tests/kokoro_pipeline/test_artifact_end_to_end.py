@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -372,25 +371,27 @@ def test_a_part_says_what_it_is_and_does_not_speak(naive):
 
 # Killed in the middle
 
-# A process for each stage, and no fork: the libraries' threads do not survive one.
+# One process for all stages: SIGKILL leaves what is on the disk at that moment, so a copy taken
+# when a stage begins is what a kill there would leave. The last one is real.
 KILLED = """
-import os, signal, sys
+import os, shutil, signal, sys
+from pathlib import Path
 from kokoro_pipeline.artifact.writer import ArtifactWriter
 from kokoro_pipeline.compiler import builder
 
-source, output, stage = sys.argv[1:]
+source, folder, copies, *stages = sys.argv[1:]
 
 def die(*_arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 
-if stage == "publish":
-    ArtifactWriter._publish = die
+def keep(text):
+    for stage in stages:
+        if text.startswith(stage):
+            shutil.copytree(folder, Path(copies, stage))
+
+ArtifactWriter._publish = die
 builder.build(
-    source,
-    output=output,
-    components=("source_forward",),
-    validate=stage == "validate",
-    progress=lambda text: die() if text.startswith(stage) else None,
+    source, output=Path(folder, "output"), components=("source_forward",), progress=keep
 )
 """
 
@@ -403,44 +404,40 @@ STAGES = (
     "write parameters",
     "validate",
     "hash and commit",
-    "publish",
 )
 
 
 def test_a_build_killed_in_any_stage_leaves_nothing_that_loads(synthetic_folder, tmp_path):
     """SIGKILL: no handler runs, so what is on the disk is all that is left."""
-
-    def kill(stage: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [sys.executable, "-c", KILLED, str(synthetic_folder), str(tmp_path / stage), stage],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            cwd=Path(kokoro_pipeline.__file__).parents[1],
-            check=False,
-        )
-        return done.returncode, done.stderr
-
-    with ThreadPoolExecutor(2) as pool:
-        ended = dict(zip(STAGES, pool.map(kill, STAGES), strict=True))
-    for stage, (status, stderr) in ended.items():
-        assert status == -signal.SIGKILL, f"{stage}: {stderr}"
-        assert not (tmp_path / stage).exists()
-    left = sorted(tmp_path.iterdir())
-    assert len(left) == len(STAGES)
-    for folder in left:
-        # Only the last stage has a manifest to leave, and no reader opens it there.
-        assert (folder / MANIFEST_NAME).exists() == folder.name.startswith(".publish.")
+    folder, copies = tmp_path / "killed", tmp_path / "copies"
+    folder.mkdir()
+    copies.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(synthetic_folder), str(folder), str(copies), *STAGES],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=Path(kokoro_pipeline.__file__).parents[1],
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert {path.name for path in copies.iterdir()} == set(STAGES)
+    for place in (*copies.iterdir(), folder):
+        (left,) = place.iterdir()
+        assert left.name.startswith(".output.")
+        # Only the last moment has a manifest to leave, and no reader opens it there.
+        assert (left / MANIFEST_NAME).exists() == (place == folder)
         with pytest.raises(kokoro_pipeline.ArtifactError):
-            kokoro_pipeline.load(folder)
-    again = tmp_path / STAGES[-1]
+            kokoro_pipeline.load(left)
+    bystander = folder / ".another.dead"
+    bystander.mkdir()
     built = kokoro_pipeline.build(
-        str(synthetic_folder), output=again, components=("source_forward",)
+        str(synthetic_folder), output=folder / "output", components=("source_forward",)
     )
     assert tuple(built.manifest.functions) == ("source_forward",)
-    # The dead build of the same output is cleared away, the others' are not its business.
-    assert len(list(tmp_path.iterdir())) == len(STAGES)
-    assert [name for name, _ in built.stages] == list(STAGES[:-1])
+    # The dead build of the same output is cleared away, others are not its business.
+    assert {path.name for path in folder.iterdir()} == {"output", bystander.name}
+    assert [name for name, _ in built.stages] == list(STAGES)
     assert built.manifest.validation
     assert open_artifact(built.path).manifest == built.manifest
 

@@ -33,7 +33,29 @@ if hasattr(torch._export.utils, "_materialize_cpp_cia_ops"):
     )
 
 
-@dataclass(frozen=True)
+def _once_a_program(decompose: Callable[..., Any]) -> Callable[..., Any]:
+    """`ExportedProgram.run_decompositions` that keeps what torch's own table makes of a program.
+
+    Importers don't change a program, so stock and the extension may read the same one.
+    """
+
+    @functools.wraps(decompose)
+    def run_decompositions(program: Any, decomp_table: Any = None, **options: Any) -> Any:
+        if decomp_table is not None or options:
+            return decompose(program, decomp_table, **options)
+        if not hasattr(program, "_kept_decomposition"):
+            program._kept_decomposition = decompose(program)
+        return program._kept_decomposition
+
+    return run_decompositions
+
+
+torch.export.ExportedProgram.run_decompositions = _once_a_program(
+    torch.export.ExportedProgram.run_decompositions
+)
+
+
+@dataclass(frozen=True, eq=False)
 class Case:
     """One program.
 
@@ -96,8 +118,9 @@ def module_of(case: Case) -> torch.nn.Module:
     return _Wrapped(case.function).eval()
 
 
+@functools.lru_cache(maxsize=256)  # the cases of one file
 def export(case: Case, symbolic: bool) -> torch.export.ExportedProgram:
-    """The case's exported program, with the axes that vary symbolic on request."""
+    """The case's exported program, with the axes that vary symbolic on request. Read only."""
     first, second = (case.inputs(size) for size in SIZES)
     shapes: Any = None
     if symbolic:
