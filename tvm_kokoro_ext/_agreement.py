@@ -34,20 +34,19 @@ def without_elements(importer: Any, node: Any) -> Any:
     TVM's divide by their number.
     """
     wanted: Any = getattr(node, "meta", {}).get("val")
-    if isinstance(wanted, list | tuple):
-        parts = [_zeros(importer, value) for value in wanted]
-        if not parts or any(part is None for part in parts):
-            return None
-        return _emit.emit(importer, relax.Tuple(parts))
-    return _zeros(importer, wanted)
+    if not isinstance(wanted, list | tuple):
+        return _emit.filled(importer, wanted, 0) if _is_empty(wanted) else None
+    if not wanted or not all(map(_is_empty, wanted)):
+        return None
+    parts = [_emit.filled(importer, value, 0) for value in wanted]
+    return None if any(part is None for part in parts) else _emit.emit(importer, relax.Tuple(parts))
 
 
-def _zeros(importer: Any, wanted: Any) -> Any:
-    if not hasattr(wanted, "shape") or not any(isinstance(n, int) and n == 0 for n in wanted.shape):
-        return None
-    if wanted.is_sparse or wanted.is_complex():
-        return None
-    return _emit.filled(importer, wanted, 0)
+def _is_empty(wanted: Any) -> bool:
+    """Whether this is the record of a dense, real tensor without elements."""
+    if not hasattr(wanted, "shape") or wanted.is_sparse or wanted.is_complex():
+        return False
+    return any(isinstance(size, int) and size == 0 for size in wanted.shape)
 
 
 def agreeing(importer: Any, node: Any, result: Any) -> Any:

@@ -204,9 +204,9 @@ def state_of(fix_id: str) -> State:
     return next(record.state for record in tvm_kokoro_ext.fixes if record.id == fix_id)
 
 
-def fix_tests(fix_id: str, cases: Sequence[Case]) -> tuple[Callable[..., None], ...]:
-    """The two tests of a fix's table: right with it, and stock wrong where it says so."""
-    variants = [
+def variants(cases: Sequence[Case]) -> list[Any]:
+    """Parameters (case, symbolic, decomposed), with ids."""
+    return [
         pytest.param(
             case, s, d, id=f"{case.name}-{'symbolic' if s else 'static'}-{'ep' if d else 'raw'}"
         )
@@ -214,7 +214,11 @@ def fix_tests(fix_id: str, cases: Sequence[Case]) -> tuple[Callable[..., None], 
         for s, d in case.variants()
     ]
 
-    @pytest.mark.parametrize(("case", "symbolic", "decomposed"), variants)
+
+def fix_tests(fix_id: str, cases: Sequence[Case]) -> tuple[Callable[..., None], ...]:
+    """The two tests of a fix's table: right with it, and stock wrong where it says so."""
+
+    @pytest.mark.parametrize(("case", "symbolic", "decomposed"), variants(cases))
     def test_equals_torch(case: Case, symbolic: bool, decomposed: bool) -> None:
         assert state_of(fix_id) in (State.APPLIED, State.NOT_NEEDED)
         check(case, symbolic, decomposed)

@@ -16,6 +16,7 @@ from frontend_cases import (
     fix_tests,
     import_program,
     module_of,
+    variants,
 )
 from torch.nn import functional
 
@@ -80,20 +81,16 @@ NO_ELEMENTS = [
 ]
 
 
-def variants(cases):
-    return [
-        pytest.param(
-            case, s, d, id=f"{case.name}-{'symbolic' if s else 'static'}-{'ep' if d else 'raw'}"
-        )
-        for case in cases
-        for s, d in case.variants()
-    ]
-
-
 @pytest.mark.parametrize(("case", "symbolic", "decomposed"), variants(NO_ELEMENTS))
 def test_results_without_elements(case, symbolic, decomposed):
     """Whatever the operator is: such a result needs no kernel, and many kernels do not build."""
     check(case, symbolic, decomposed)
+
+
+def test_results_without_elements_beside_others_add_nothing():
+    """batch_norm in evaluation gives statistics of no elements, which nobody reads."""
+    case = Case("norm", torch.nn.BatchNorm2d(3), lambda n: (torch.randn(2, 3, n, 4),))
+    assert "R.full" not in import_program(export(case, symbolic=False), True).script()
 
 
 def bools(n):
