@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _probe
@@ -14,10 +15,40 @@ from tvm_kokoro_ext._fixes._legalization import Override, overriding
 _WIDE = ("float32", "float64")
 
 
-def _is_zero(value: Any) -> bool:
-    """Whether the operand is a constant 0 without dimensions, which becomes part of the kernel."""
+def _zero(value: Any) -> float | None:
+    """0.0 or -0.0 where the operand is such a constant without dimensions: a part of the kernel."""
     number = _compat.constant_value(value)
-    return number is not None and number.ndim == 0 and number == 0
+    return float(number) if number is not None and number.ndim == 0 and number == 0 else None
+
+
+def _times_zero(zero: float) -> Callable[[Any], Any]:
+    return lambda x: _signed_zero(x, zero, tirx.any(tirx.isnan(x), _equals(tirx.abs(x), math.inf)))
+
+
+def _zero_over(zero: float) -> Callable[[Any], Any]:
+    return lambda x: _signed_zero(x, zero, tirx.any(tirx.isnan(x), _equals(x, 0.0)))
+
+
+def _over_zero(zero: float) -> Callable[[Any], Any]:
+    return lambda x: x * _number(math.copysign(math.inf, zero), x)
+
+
+def _signed_zero(x: Any, zero: float, undefined: Any) -> Any:
+    """NaN where undefined, elsewhere a zero with the sign of x · zero."""
+    nothing, one = _number(0.0, x), _number(1.0, x)
+    negative = tirx.any(x < nothing, one / x < nothing)  # the second knows -0.0
+    sign = math.copysign(1.0, zero)
+    # A quotient, because the simplifier takes 0.0 and -0.0 for the same.
+    signed = tirx.Select(negative, _number(-sign, x), _number(sign, x)) / _number(math.inf, x)
+    return tirx.Select(undefined, _number(math.nan, x), signed)
+
+
+def _equals(x: Any, number: float) -> Any:
+    return tirx.EQ(x, _number(number, x))
+
+
+def _number(value: float, like: Any) -> Any:
+    return tirx.const(value, _compat.prim_dtype(like))
 
 
 def _elementwise(element: Any, x: Any, builder: Any, hint: str) -> Any:
@@ -33,29 +64,6 @@ def _elementwise(element: Any, x: Any, builder: Any, hint: str) -> Any:
     return builder.call_te(compute, x, primfunc_name_hint=hint)
 
 
-def _times_zero(x: Any) -> Any:
-    """x · 0 but for the sign of zero."""
-    return tirx.Select(tirx.any(tirx.isnan(x), _equals(tirx.abs(x), math.inf)), *_nan_or_zero(x))
-
-
-def _zero_over(x: Any) -> Any:
-    """0 / x but for the sign of zero."""
-    return tirx.Select(tirx.any(tirx.isnan(x), _equals(x, 0.0)), *_nan_or_zero(x))
-
-
-def _over_zero(sign: float) -> Any:
-    return lambda x: x * tirx.const(math.copysign(math.inf, sign), _compat.prim_dtype(x))
-
-
-def _equals(x: Any, number: float) -> Any:
-    return tirx.EQ(x, tirx.const(number, _compat.prim_dtype(x)))
-
-
-def _nan_or_zero(x: Any) -> tuple[Any, Any]:
-    dtype = _compat.prim_dtype(x)
-    return tirx.const(math.nan, dtype), tirx.const(0.0, dtype)
-
-
 def _of_floats(call: Any) -> bool:
     return all(_compat.is_tensor(arg) for arg in call.args) and (
         _compat.dtype_of(call.args[0]) in _extremum.FLOATS
@@ -66,8 +74,9 @@ def multiply(below: Any, builder: Any, call: Any) -> Any:
     """relax.multiply"""
     if _of_floats(call):
         for x, factor in (call.args, reversed(call.args)):
-            if _is_zero(factor):
-                return _elementwise(_times_zero, x, builder, "multiply")
+            zero = _zero(factor)
+            if zero is not None:
+                return _elementwise(_times_zero(zero), x, builder, "multiply")
     return below(builder, call)
 
 
@@ -75,11 +84,12 @@ def divide(below: Any, builder: Any, call: Any) -> Any:
     """relax.divide"""
     if _of_floats(call):
         x, divisor = call.args
-        if _is_zero(divisor):
-            sign = float(_compat.constant_value(divisor))
-            return _elementwise(_over_zero(sign), x, builder, "divide")
-        if _is_zero(x):
-            return _elementwise(_zero_over, divisor, builder, "divide")
+        zero = _zero(divisor)
+        if zero is not None:
+            return _elementwise(_over_zero(zero), x, builder, "divide")
+        zero = _zero(x)
+        if zero is not None:
+            return _elementwise(_zero_over(zero), divisor, builder, "divide")
     return below(builder, call)
 
 
