@@ -82,6 +82,26 @@ NO_ELEMENTS = [
     Case("split", lambda x: x.split([0, 3, 0]), lambda n: (torch.randn(3, n),)),
 ]
 
+NONE = torch.zeros(0, dtype=torch.int64)
+
+FROM_NO_ELEMENTS = [
+    Case("put", lambda x, i, v: x.put(i, v), lambda n: (torch.randn(4, n), NONE, torch.randn(0))),
+    Case(
+        "index_put",
+        lambda x, i, v: x.index_put((i,), v, accumulate=True),
+        lambda n: (torch.randn(n), NONE, torch.randn(0)),
+    ),
+    Case("searchsorted", lambda x, y: torch.searchsorted(y, x), lambda n: (torch.randn(n), NONE)),
+    Case("cdist", torch.cdist, lambda n: (torch.randn(n, 0), torch.randn(3, 0))),
+    Case("bincount", lambda x: torch.bincount(x, minlength=5), lambda n: (NONE,)),
+]
+
+
+@pytest.mark.parametrize(("case", "symbolic", "decomposed"), variants(FROM_NO_ELEMENTS))
+def test_results_from_no_elements(case, symbolic, decomposed):
+    """Kernels that loop over what is not there write nothing, or do not build."""
+    check(case, symbolic, decomposed)
+
 
 @pytest.mark.parametrize(("case", "symbolic", "decomposed"), variants(NO_ELEMENTS))
 def test_results_without_elements(case, symbolic, decomposed):

@@ -64,6 +64,18 @@ DECOMPOSE = [
     Case("addcmul", lambda x: torch.addcmul(x, x, x, value=0.5), rows, **RAW, symbolic=(False,)),
     Case("batch_norm", Norm(), lambda n: (torch.randn(2, 3, n),), **RAW),
     Case("narrow", lambda x: x.narrow(1, 2, 3), rows, **RAW),
+    Case(
+        "circular_cut",
+        lambda x: torch.nn.functional.pad(x, (1, -1, -2, 1), mode="circular"),
+        lambda n: (torch.randn(1, 3, 4, n),),
+        **RAW,
+    ),
+    Case(
+        "einsum_of_all",
+        lambda x, y: torch.einsum("...ik, ...j -> ij", x, y),
+        lambda n: (torch.randn(2, 3, n), torch.randn(n)),
+        **RAW,
+    ),
     Case("celu", lambda x: torch.nn.functional.celu(x, 0.5), rows, **RAW),
     Case(
         "label_smoothing",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, tirx
 from tvm_kokoro_ext._fix import Fix
@@ -13,6 +15,10 @@ from tvm_kokoro_ext._fixes import _extremum, _loops
 def bincount(importer: Any, node: Any, previous: Any) -> Any:
     """How often each number occurs; the length is known when the program runs."""
     x, weights, least = _emit.arguments(importer, node, "self", "weights", "minlength", minlength=0)
+    if _compat.shape_of(x)[0] == 0:
+        size = relax.const(np.array([least], "int64"))
+        length = _emit.dimension(importer, size, f"{node.name}_length")
+        return _emit.emit(importer, relax.op.zeros(relax.ShapeExpr([length]), "int64"))
     x = _emit.astype(importer, x, "int64")
     most = _emit.emit(importer, relax.op.max(x, axis=[0], keepdims=True))
     size = _emit.emit(importer, relax.op.add(most, relax.const(1, "int64")))

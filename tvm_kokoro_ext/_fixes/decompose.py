@@ -143,6 +143,13 @@ def _of_numbers(node: Any) -> bool:
     return any(_value(tensor).dim() == 0 for tensor in node.args[0])
 
 
+def _wraps_what_is_cut(node: Any) -> bool:
+    """Circular padding that also cuts: stock wraps around the tensor that was not cut."""
+    return _given(node, "mode") == "circular" and any(
+        hasattr(amount, "meta") or amount < 0 for amount in node.args[1]
+    )
+
+
 # Converters of stock that are wrong or fail for some nodes: those are decomposed as well.
 _MISREAD: dict[str, Callable[[Any], bool]] = {
     "batch_norm.default": lambda node: True,  # reads eps from the place of momentum
@@ -171,7 +178,11 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "linspace.default": lambda node: not _value(node).is_floating_point(),
     "take.default": lambda node: True,
     "linalg_vector_norm.default": lambda node: _given(node, "ord") == 0,
-    "_cdist_forward.default": lambda node: node.args[2] in (0, math.inf),
+    "_cdist_forward.default": lambda node: (
+        node.args[2] in (0, math.inf) or _value(node.args[0]).shape[-1] == 0
+    ),
+    "einsum.default": lambda node: "..." in node.args[0],  # does not build where those are summed
+    "pad.default": _wraps_what_is_cut,
     "lstm.input": _projects,
     "conv1d.default": lambda node: _value(node.args[0]).dim() != 3,
     "conv2d.default": lambda node: _value(node.args[0]).dim() != 4,

@@ -57,6 +57,8 @@ def _put(
     if all(index is None for index in indices):
         whole = _emit.emit(importer, relax.op.broadcast_to(values, _compat.shape_of(x)))
         return _emit.emit(importer, relax.op.add(x, whole)) if accumulate else whole
+    if any(index is not None and 0 in _compat.shape_of(index) for index in indices):
+        return x  # nothing is put; stock's kernel divides by the number of places
     if previous is not None and _stock_is_right(x, indices, values):
         return previous(node)
     positions, grid = _indexing.flat_positions(importer, x, indices)

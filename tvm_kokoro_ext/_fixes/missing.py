@@ -119,6 +119,9 @@ def searchsorted(importer: Any, node: Any, previous: Any) -> Any:
     boundaries, values = (
         _emit.tensor_or_scalar(importer, value, wide) for value in (boundaries, values)
     )
+    if _compat.shape_of(boundaries)[-1] == 0:
+        shape = relax.ShapeExpr([_emit.int64(size) for size in _compat.shape_of(values)])
+        return _emit.emit(importer, relax.op.zeros(shape, dtype))
 
     def compute(edges: Any, data: Any) -> Any:
         k = te.reduce_axis((0, edges.shape[-1]), name="k")
