@@ -77,6 +77,19 @@ ASSERTION = [
 ]
 test_assertion, _ = fix_tests("assert_async", ASSERTION)
 
+
+def rows_of_3(n):
+    return (torch.randn(3, n),)
+
+
+ITEM = [
+    Case("float", lambda x: (x * x.sum().item(), x.clamp(max=x.mean().item())), rows_of_3),
+    Case("one_element", lambda x: x / x[:1, :1].item(), rows_of_3),
+    Case("int", lambda x: x * (x > 0).sum().item(), rows_of_3),
+    Case("list", lambda x: x - x[0, :2].tolist()[1], rows_of_3, **STATIC, **EP),
+]
+test_item, test_item_stock = fix_tests("item", ITEM)
+
 MASKED_SELECT = [
     Case("elements", lambda x: torch.masked_select(x, x > 0), rows, **STATIC),
     Case(

@@ -62,7 +62,11 @@ def mixed(x, y):
     return torch.meshgrid(x, y[0], indexing="ij"), x.take(torch.tensor(0)), x.flip(0)
 
 
-NUMBERS = [Case("raw", along, number, **STATIC), Case("mixed", mixed, number, **EP)]
+NUMBERS = [
+    Case("raw", along, number, **STATIC),
+    Case("mixed", mixed, number, **EP),
+    Case("flatten", lambda x, y: x.flatten() + y, number, wrong="<0.27", **STATIC),
+]
 test_numbers, test_numbers_stock = fix_tests("zero_dimensions", NUMBERS)
 
 # --- infinite ----------------------------------------------------------------------------

@@ -99,9 +99,9 @@ def _by_factor(node: Any) -> bool:
 
 
 def _attends_otherwise(node: Any) -> bool:
-    """Attention with a bool mask, a scale, shared heads, or a rank that stock does not know."""
+    """Attention with a bool mask, a scale, shared heads, or ranks that stock does not know."""
     mask = node.args[3] if len(node.args) > 3 else node.kwargs.get("attn_mask")
-    masked = mask is not None and not _value(mask).is_floating_point()
+    masked = mask is not None and (not _value(mask).is_floating_point() or _value(mask).dim() != 4)
     scaled = node.kwargs.get("scale") is not None
     shared = bool(node.kwargs.get("enable_gqa"))
     return masked or scaled or shared or _value(node.args[0]).dim() not in (2, 4)

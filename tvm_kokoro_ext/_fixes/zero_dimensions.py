@@ -55,6 +55,7 @@ _NAMES = (
     "scatter.value_reduce",
     "scatter_add.default",
     "scatter_reduce.two",
+    "flatten.using_ints",
     "flip.default",
     "roll.default",
     "transpose.int",
