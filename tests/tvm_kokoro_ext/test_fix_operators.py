@@ -192,7 +192,8 @@ def counts(names, values, starts, table):
     sums = bag(names, table, starts, mode="sum", per_sample_weights=values)
     bags = bag(names, table, starts), bag(names, table, starts, mode="max", padding_idx=1), sums
     bins = torch.bincount(names, minlength=3), torch.bincount(names, values)
-    return *bins, values.histc(4, -1, 1), values.histc(3), *bags
+    last = bag(names, table, starts, mode="sum", padding_idx=-1)
+    return *bins, values.histc(4, -1, 1), values.histc(3), *bags, last
 
 
 def modes(n):

@@ -110,6 +110,19 @@ def mode(importer: Any, node: Any, previous: Any) -> Any:
     return _emit.emit(importer, relax.Tuple(pair))
 
 
+def _padding_row(node: Any, rows: Any, given: int | None) -> int:
+    """The row that no bag counts, -1 for none: what ATen's inner operator takes a -1 for."""
+    if given is None or given >= 0 or node.target.__name__ != "embedding_bag.padding_idx":
+        return -1 if given is None else int(given)
+    if not isinstance(rows, int):
+        raise _emit.refuse(
+            node,
+            "a negative padding_idx in a table of a symbolic number of rows",
+            "Count padding_idx from the start, or export a constant number of rows",
+        )
+    return rows + int(given)
+
+
 def embedding_bag(importer: Any, node: Any, previous: Any) -> Any:
     """Sum, mean or maximum of the rows that each bag names."""
     weight, indices, offsets, _, kind, _, scales, last_included, padding = _emit.arguments(
@@ -126,7 +139,7 @@ def embedding_bag(importer: Any, node: Any, previous: Any) -> Any:
     dtype, width = _compat.dtype_of(weight), _compat.shape_of(weight)[1]
     bags = _compat.shape_of(offsets)[0]
     bags = bags - 1 if last_included else bags
-    padding = -1 if padding is None else int(padding)
+    padding = _padding_row(node, _compat.shape_of(weight)[0], padding)
     indices, offsets = (_emit.astype(importer, t, "int64") for t in (indices, offsets))
     weighted = [] if scales is None else [scales]
 
