@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -429,8 +430,8 @@ def test_a_build_killed_in_any_stage_leaves_nothing_that_loads(synthetic_folder,
         assert (left / MANIFEST_NAME).exists() == (place == folder)
         with pytest.raises(kokoro_pipeline.ArtifactError):
             kokoro_pipeline.load(left)
-    bystander = folder / ".another.dead"
-    bystander.mkdir()
+    bystander = folder / left.name.replace(".output.", ".another.")
+    shutil.copytree(left, bystander)
     built = kokoro_pipeline.build(
         str(synthetic_folder), output=folder / "output", components=("source_forward",)
     )

@@ -76,6 +76,13 @@ DECOMPOSE = [
         lambda n: (torch.randn(2, 3, n), torch.randn(n)),
         **RAW,
     ),
+    Case(
+        "einsum_of_batches",
+        lambda x, y: torch.einsum("...ik, ...kj -> ...ij", x, y),
+        lambda n: (torch.randn(2, 3, n), torch.randn(n, 4)),
+        **RAW,
+        wrong=None,
+    ),
     Case("celu", lambda x: torch.nn.functional.celu(x, 0.5), rows, **RAW),
     Case(
         "label_smoothing",

@@ -150,6 +150,12 @@ def _wraps_what_is_cut(node: Any) -> bool:
     )
 
 
+def _sums_ellipsis(node: Any) -> bool:
+    """An einsum whose result lacks what `...` stands for: stock's does not build."""
+    operands, arrow, result = node.args[0].partition("->")
+    return bool(arrow) and "..." in operands and "..." not in result
+
+
 # Converters of stock that are wrong or fail for some nodes: those are decomposed as well.
 _MISREAD: dict[str, Callable[[Any], bool]] = {
     "batch_norm.default": lambda node: True,  # reads eps from the place of momentum
@@ -181,7 +187,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "_cdist_forward.default": lambda node: (
         node.args[2] in (0, math.inf) or _value(node.args[0]).shape[-1] == 0
     ),
-    "einsum.default": lambda node: "..." in node.args[0],  # does not build where those are summed
+    "einsum.default": _sums_ellipsis,
     "pad.default": _wraps_what_is_cut,
     "lstm.input": _projects,
     "conv1d.default": lambda node: _value(node.args[0]).dim() != 3,

@@ -52,16 +52,16 @@ def key_path(**changes: object) -> Path:
         ("/own", "/xdg", "/own"),
         (None, "/xdg", "/xdg/kokoro-pipeline"),
         ("", "/xdg", "/xdg/kokoro-pipeline"),
-        (None, None, "/home/me/.cache/kokoro-pipeline"),
-        (None, "", "/home/me/.cache/kokoro-pipeline"),
-        (None, "relative", "/home/me/.cache/kokoro-pipeline"),
-        ("~/mine", None, "/home/me/mine"),
+        (None, None, "/own-home/.cache/kokoro-pipeline"),
+        (None, "", "/own-home/.cache/kokoro-pipeline"),
+        (None, "relative", "/own-home/.cache/kokoro-pipeline"),
+        ("~/mine", None, "/own-home/mine"),
     ],
 )
 def test_root(
     monkeypatch: pytest.MonkeyPatch, own: str | None, xdg: str | None, expected: str
 ) -> None:
-    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("HOME", "/own-home")
     for name, value in (("KOKORO_PIPELINE_CACHE", own), ("XDG_CACHE_HOME", xdg)):
         if value is None:
             monkeypatch.delenv(name, raising=False)
