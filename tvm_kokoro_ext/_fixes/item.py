@@ -9,12 +9,15 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
-from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fix import Fix, needs_previous
 
 
+@needs_previous
 def item(importer: Any, node: Any, previous: Any) -> Any:
     x = importer.retrieve_args(node)[0]
     if not _compat.dtype_of(x).startswith(("int", "uint")):
+        if _compat.rank_of(x) == 1:
+            return previous(node)
         return _emit.emit(importer, relax.op.reshape(x, relax.ShapeExpr([])))
     number = _emit.astype(importer, x, "int64")
     size = _emit.emit(importer, relax.op.reshape(number, relax.ShapeExpr([_emit.int64(1)])))
