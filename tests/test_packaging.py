@@ -29,7 +29,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("kokoro_pipeline", "tvm_kokoro_ext")
+PACKAGES = ("kokoro_pipeline", "tvm_gpu_emulator", "tvm_kokoro_ext")
 
 
 @pytest.fixture(scope="module")

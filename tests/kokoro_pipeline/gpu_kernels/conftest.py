@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from tvm import tirx
 
-    from kokoro_pipeline.gpu_emulator import Executable
+    from tvm_gpu_emulator import Executable
 
 KINDS = ("cuda", "metal")
 
@@ -69,8 +69,8 @@ def compile_kernels(tmp_path_factory: pytest.TempPathFactory) -> CompileKernels:
     """`compile_kernels(kind, {name: PrimFunc})`; further arguments are the emulator's."""
     import tvm
 
-    from kokoro_pipeline.gpu_emulator import emulate
     from kokoro_pipeline.passes.exact_constants import exact_constants
+    from tvm_gpu_emulator import emulate
 
     folder: Path = tmp_path_factory.mktemp("gpu_kernels")
 

@@ -16,8 +16,6 @@ from kokoro_pipeline.compiler.importing import import_program
 from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES, ParameterTable
 from kokoro_pipeline.compiler.pipeline import run_phases
 from kokoro_pipeline.errors import EnvironmentFault
-from kokoro_pipeline.gpu_emulator import emulate
-from kokoro_pipeline.gpu_emulator.msl_check import check_metal, find_clang
 from kokoro_pipeline.gpu_kernels.precision import Precision
 from kokoro_pipeline.model.align import make_alignment
 from kokoro_pipeline.model.components import evaluate_dimension, make_components
@@ -25,6 +23,8 @@ from kokoro_pipeline.passes.bind_threads import has_threads
 from kokoro_pipeline.passes.merge_components import merge_components
 from kokoro_pipeline.validation.gates import NETWORK_MAX, judge_source
 from kokoro_pipeline.weights import load_model, resolve
+from tvm_gpu_emulator import emulate
+from tvm_gpu_emulator.msl_check import check_metal, find_clang
 
 NETWORKS = (
     "bert_forward",

@@ -8,7 +8,6 @@ import torch
 from torch.nn import functional
 
 from kokoro_pipeline.errors import InputError
-from kokoro_pipeline.gpu_emulator import EmulationFault
 from kokoro_pipeline.gpu_kernels.adain import adain
 from kokoro_pipeline.gpu_kernels.conv1d import Conv1d, conv1d, pack_conv1d
 from kokoro_pipeline.gpu_kernels.conv_transpose1d import (
@@ -19,6 +18,7 @@ from kokoro_pipeline.gpu_kernels.conv_transpose1d import (
 )
 from kokoro_pipeline.gpu_kernels.producer import NOTHING, Activation, Producer
 from kokoro_pipeline.gpu_kernels.tile import Tile
+from tvm_gpu_emulator import EmulationFault
 
 SNAKE = Producer(adain=True, activation=Activation.SNAKE)
 LEAKY = Producer(activation=Activation.LEAKY_RELU, slope=0.1)

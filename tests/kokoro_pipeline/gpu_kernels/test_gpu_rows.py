@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from kokoro_pipeline.errors import InputError
-from kokoro_pipeline.gpu_emulator import EmulationFault
 from kokoro_pipeline.gpu_kernels.attention import attention
 from kokoro_pipeline.gpu_kernels.layer_norm import layer_norm
 from kokoro_pipeline.gpu_kernels.linear import linear, pack_linear
@@ -20,6 +19,7 @@ from kokoro_pipeline.gpu_kernels.scan import running_sum
 from kokoro_pipeline.gpu_kernels.statistics import row_statistics
 from kokoro_pipeline.model.operators import lstm_recurrence as torch_lstm
 from kokoro_pipeline.model.operators import masked_attention
+from tvm_gpu_emulator import EmulationFault
 
 LINEAR = {
     "narrow": (128, 50, True),

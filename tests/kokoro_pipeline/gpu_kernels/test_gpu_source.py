@@ -13,7 +13,6 @@ from kokoro_pipeline.compiler.importing import import_program
 from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES, ParameterTable
 from kokoro_pipeline.compiler.pipeline import run_phases
 from kokoro_pipeline.errors import InputError
-from kokoro_pipeline.gpu_emulator import emulate
 from kokoro_pipeline.gpu_kernels import fixed_point
 from kokoro_pipeline.gpu_kernels.harmonic_source import (
     HarmonicSource,
@@ -39,6 +38,7 @@ from kokoro_pipeline.model import make_components
 from kokoro_pipeline.passes.lower_source import is_source, read_source
 from kokoro_pipeline.validation.gates import judge_source
 from kokoro_pipeline.weights import load_model, resolve
+from tvm_gpu_emulator import emulate
 
 SOURCE = HarmonicSource(9, 24000, 300, 0.1, 0.003, 0.1 / 3, 10.0)
 

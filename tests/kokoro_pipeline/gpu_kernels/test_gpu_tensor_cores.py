@@ -8,7 +8,6 @@ import torch
 from torch.nn import functional
 
 from kokoro_pipeline.errors import InputError
-from kokoro_pipeline.gpu_emulator import EmulationFault
 from kokoro_pipeline.gpu_kernels.conv1d import Conv1d, conv1d, pack_conv1d
 from kokoro_pipeline.gpu_kernels.conv_transpose1d import (
     ConvTranspose1d,
@@ -18,6 +17,7 @@ from kokoro_pipeline.gpu_kernels.conv_transpose1d import (
 from kokoro_pipeline.gpu_kernels.precision import Precision, to_words
 from kokoro_pipeline.gpu_kernels.producer import Activation, Producer
 from kokoro_pipeline.gpu_kernels.tensor_core_tile import SHARED_BYTES, TensorCoreTile
+from tvm_gpu_emulator import EmulationFault
 
 REDUCED = (Precision.TF32, Precision.BFLOAT16, Precision.FLOAT16)
 LEAKY = Producer(activation=Activation.LEAKY_RELU, slope=0.5)

@@ -7,7 +7,6 @@ import pytest
 import tvm
 from tvm import tirx
 
-from kokoro_pipeline.gpu_emulator import emulate
 from kokoro_pipeline.gpu_kernels.threads import (
     Parameter,
     T,
@@ -20,6 +19,7 @@ from kokoro_pipeline.gpu_kernels.threads import (
     store,
 )
 from kokoro_pipeline.passes.exact_constants import exact_constants
+from tvm_gpu_emulator import emulate
 
 METAL = tvm.target.Target({"kind": "metal", "thread_warp_size": 32}, host="llvm")
 CONSTANTS = (0.5, 1.0, 2.0**58, 2.0**-126, 1 / 3, -0.0, float(np.float32(np.pi)), 9.67502593994e-4)

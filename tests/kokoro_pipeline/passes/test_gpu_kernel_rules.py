@@ -18,7 +18,7 @@ from kokoro_pipeline.compiler.importing import import_program
 from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES, ParameterTable
 from kokoro_pipeline.compiler.pipeline import run_phases
 from kokoro_pipeline.compiler.target import resolve_target
-from kokoro_pipeline.gpu_emulator import emulate
+from tvm_gpu_emulator import emulate
 
 C = 12
 

@@ -12,7 +12,7 @@ from tvm import relax, tirx
 from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
 from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES, ParameterTable
 from kokoro_pipeline.compiler.pipeline import run_phases
-from kokoro_pipeline.gpu_emulator import emulate
+from tvm_gpu_emulator import emulate
 
 METAL = tvm.target.Target({"kind": "metal", "thread_warp_size": 32}, host="llvm")
 

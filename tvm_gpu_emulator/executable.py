@@ -14,11 +14,12 @@ import numpy as np
 import tvm
 from tvm import relax, tirx
 
-from ..errors import InputError
+from kokoro_pipeline.errors import InputError
+
 from .compiling import build_library, line_numbers
+from .faults import EmulationFault, Report
 from .kernel_text import units
 from .lowering import RUNTIME_LOWERING, lower
-from .report import EmulationFault, Report
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from .faults import UnsupportedKernel
 from .ptx import emulate_ptx
-from .report import UnsupportedKernel
 
 GENERATED = "generated"
 """The name under which compilers know the generated text."""

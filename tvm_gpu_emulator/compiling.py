@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ..errors import EnvironmentFault
+from kokoro_pipeline.errors import EnvironmentFault
+
+from .faults import UnsupportedKernel
 from .kernel_text import GENERATED, Unit
-from .report import UnsupportedKernel
 
 NATIVE = Path(__file__).parent / "native"
 """Headers that stand for CUDA's and Metal's, and the scheduler."""

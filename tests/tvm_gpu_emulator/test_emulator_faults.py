@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from kokoro_pipeline.gpu_emulator import KINDS, EmulationFault, Report, emulate
+from tvm_gpu_emulator import KINDS, EmulationFault, Report, emulate
 
 BARRIER = re.compile(r"__syncthreads\(\);|threadgroup_barrier\(mem_flags::mem_threadgroup\);")
 SHAPES = {

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kokoro_pipeline.errors import EnvironmentFault
-from kokoro_pipeline.gpu_emulator import msl_check
-from kokoro_pipeline.gpu_emulator.lowering import RUNTIME_LOWERING, lower
-from kokoro_pipeline.gpu_emulator.msl_check import check_metal, find_clang
+from tvm_gpu_emulator import msl_check
+from tvm_gpu_emulator.lowering import RUNTIME_LOWERING, lower
+from tvm_gpu_emulator.msl_check import check_metal, find_clang
 
 try:
     find_clang()

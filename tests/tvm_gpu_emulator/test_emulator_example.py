@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-README = Path(__file__).parents[3] / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 
 
 def test_the_example_of_the_readme(tmp_path):

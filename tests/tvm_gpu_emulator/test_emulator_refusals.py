@@ -10,8 +10,8 @@ import tvm
 from tvm import tirx
 
 from kokoro_pipeline.errors import EnvironmentFault, InputError
-from kokoro_pipeline.gpu_emulator import UnsupportedKernel, compiling, emulate
-from kokoro_pipeline.gpu_emulator.kernel_text import KernelSpec, units
+from tvm_gpu_emulator import UnsupportedKernel, compiling, emulate
+from tvm_gpu_emulator.kernel_text import KernelSpec, units
 
 
 def inserted(statement: str):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from kokoro_pipeline.gpu_emulator import Executable
+    from tvm_gpu_emulator import Executable
 
 KINDS = ("cuda", "metal")
 
@@ -67,6 +67,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(target: Any, cache: Path) -> Callable[..., Executable]:
     """`emulate` for the target at hand, checked unless the test says otherwise."""
-    from kokoro_pipeline.gpu_emulator import emulate
+    from tvm_gpu_emulator import emulate
 
     return functools.partial(emulate, target=target, cache=cache, check=True)

@@ -12,7 +12,8 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 
-from ..errors import InputError
+from kokoro_pipeline.errors import InputError
+
 from .kernel_text import KernelSpec
 
 NOTE = "gpu_emulator_note"

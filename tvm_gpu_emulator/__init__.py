@@ -1,6 +1,6 @@
 """Kernels that TVM generates for CUDA and Metal, run and checked on a CPU.
 
-    from kokoro_pipeline.gpu_emulator import emulate
+    from tvm_gpu_emulator import emulate
 
     executable = emulate(module, tvm.target.Target({"kind": "cuda", "arch": "sm_90"}), check=True)
     executable["main"](*arrays)   # as tvm.compile's or the Relax VM's function
@@ -41,7 +41,7 @@ have. Needs g++ (`apt-get install g++`).
 """
 
 from .executable import Executable, Launches, emulate
-from .report import KINDS, EmulationFault, Report, UnsupportedKernel
+from .faults import KINDS, EmulationFault, Report, UnsupportedKernel
 
 __all__ = [
     "KINDS",

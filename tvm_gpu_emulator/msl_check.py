@@ -18,10 +18,11 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from ..errors import EnvironmentFault
+from kokoro_pipeline.errors import EnvironmentFault
+
 from .compiling import NATIVE
+from .faults import Report
 from .kernel_text import GENERATED, line_of
-from .report import Report
 
 _OPTIONS = (
     "-x",

@@ -9,8 +9,8 @@ import pytest
 import tvm
 from tvm.tirx.script.builder import ir as T  # noqa: N812
 
-from kokoro_pipeline.gpu_emulator import EmulationFault, UnsupportedKernel, emulate
-from kokoro_pipeline.gpu_emulator.ptx import emulate_ptx
+from tvm_gpu_emulator import EmulationFault, UnsupportedKernel, emulate
+from tvm_gpu_emulator.ptx import emulate_ptx
 
 # The ISA's tables (9.7.14, "Matrix Fragments"), as (row, column) of lane's element i; a column of A
 # and a row of B count the inner dimension. Two half precision elements are in a register.
