@@ -13,7 +13,8 @@ from tvm import te, tirx
 
 import tvm_kokoro_ext
 from tvm_kokoro_ext import State
-from tvm_kokoro_ext._fixes import metal_math, metal_matmul
+from tvm_kokoro_ext._fixes.metal import math_functions as metal_math
+from tvm_kokoro_ext._fixes.metal import matmul as metal_matmul
 
 METAL = tvm.target.Target({"kind": "metal"}, host={"kind": "llvm"})
 

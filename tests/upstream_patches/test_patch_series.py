@@ -87,7 +87,7 @@ def test_readme_names_fixes_that_exist() -> None:
     readme = (PATCHES / "README.md").read_text(encoding="utf-8")
     rows = [line.split(" | ") for line in readme.splitlines() if re.match(r"\| \[\d{4}\]", line)]
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row[2])}
-    sources = PATCHES.parent.joinpath("tvm_kokoro_ext", "_fixes").glob("*.py")
+    sources = PATCHES.parent.joinpath("tvm_kokoro_ext", "_fixes").rglob("*.py")
     known = {name for path in sources for name in re.findall(r'\bid="(\w+)"', path.read_text())}
     assert named and named <= known
 

@@ -3,96 +3,112 @@
 from __future__ import annotations
 
 from tvm_kokoro_ext._fix import FixRecord
-from tvm_kokoro_ext._fixes import (
-    adaptive_average,
-    adaptive_maximum,
+from tvm_kokoro_ext._fixes.arithmetic import (
     alpha,
-    antialias,
-    assertion,
-    atan2,
     bool_arithmetic,
-    bool_operands,
-    bucketize,
-    clamp,
-    compile_target,
-    complex_numbers,
-    cond,
-    cond_dimensions,
-    conv_transpose3d,
-    convolution,
-    counting,
-    creation,
-    cumulative,
-    decompose,
-    derived_dim,
-    diagonal,
     division,
-    dropout,
     dtype_promotion,
+    symbolic_scalar,
+    zero_factor,
+)
+from tvm_kokoro_ext._fixes.building import compile_target, global_symbol, reshape_pattern
+from tvm_kokoro_ext._fixes.complex import complex_numbers, fft
+from tvm_kokoro_ext._fixes.convolution import conv_transpose3d, convolution, transposed_dilation
+from tvm_kokoro_ext._fixes.dtypes import bool_operands, creation, where
+from tvm_kokoro_ext._fixes.functions import (
+    atan2,
+    clamp,
     elu,
-    empty,
-    expand,
-    fft,
-    floordiv,
-    full,
-    function_name,
-    global_symbol,
-    group_norm,
-    guards,
-    index_dtype,
-    index_put,
-    inplace,
-    instance_norm,
-    item,
-    keep,
-    kthvalue,
-    layer_norm,
     logaddexp,
-    lstm,
+    rounding,
+    small_operators,
+    softshrink,
+    special,
+    unary,
+)
+from tvm_kokoro_ext._fixes.functions import (
+    without_converter as missing,
+)
+from tvm_kokoro_ext._fixes.indexing import (
+    diagonal,
+    index_put,
     mask_read,
     masked_select,
-    matmul,
-    matrix,
-    metal_math,
-    metal_matmul,
-    missing,
-    nan_comparison,
-    nan_elementwise,
-    nan_order,
-    nan_pool,
-    nan_reductions,
     negative_index,
-    outputs,
-    pad,
-    pool_indices,
-    random,
-    reductions,
-    reshape,
-    reshape_pattern,
-    rounding,
-    scalar_tensor,
     scatter,
     scatter_reduce,
     slice,
     slice_scatter,
-    small_operators,
-    softshrink,
-    special,
-    specialized_dim,
-    squeeze,
-    statistics,
+    unfold,
+)
+from tvm_kokoro_ext._fixes.linear_algebra import inverse_and_determinant as matrix
+from tvm_kokoro_ext._fixes.linear_algebra import matmul
+from tvm_kokoro_ext._fixes.metal import math_functions as metal_math
+from tvm_kokoro_ext._fixes.metal import matmul as metal_matmul
+from tvm_kokoro_ext._fixes.nan import (
+    comparison as nan_comparison,
+)
+from tvm_kokoro_ext._fixes.nan import (
+    elementwise as nan_elementwise,
+)
+from tvm_kokoro_ext._fixes.nan import (
+    full,
+)
+from tvm_kokoro_ext._fixes.nan import (
+    pooling as nan_pool,
+)
+from tvm_kokoro_ext._fixes.nan import (
+    reductions as nan_reductions,
+)
+from tvm_kokoro_ext._fixes.normalization import (
+    group_norm,
+    instance_norm,
+    layer_norm,
+)
+from tvm_kokoro_ext._fixes.normalization import (
+    native_statistics as statistics,
+)
+from tvm_kokoro_ext._fixes.pooling import adaptive_average, adaptive_maximum, pool_indices
+from tvm_kokoro_ext._fixes.program import (
+    assertion,
+    cond,
+    cond_dimensions,
+    decompose,
+    function_name,
+    inplace,
+    item,
+)
+from tvm_kokoro_ext._fixes.program import (
+    kept_whole as keep,
+)
+from tvm_kokoro_ext._fixes.program import (
+    number_outputs as outputs,
+)
+from tvm_kokoro_ext._fixes.random import dropout
+from tvm_kokoro_ext._fixes.random import random_tensors as random
+from tvm_kokoro_ext._fixes.recurrence import lstm
+from tvm_kokoro_ext._fixes.reductions import (
+    amax_any_all_prod as reductions,
+)
+from tvm_kokoro_ext._fixes.reductions import (
+    counting,
+    cumulative,
     std,
+)
+from tvm_kokoro_ext._fixes.refuted import leaky_relu_and_cat as guards
+from tvm_kokoro_ext._fixes.resizing import antialias, upsample
+from tvm_kokoro_ext._fixes.shapes import empty, expand, pad, reshape, squeeze, zero_dimensions
+from tvm_kokoro_ext._fixes.sorting import bucketize, index_dtype, kthvalue, nan_order
+from tvm_kokoro_ext._fixes.symbolic import (
+    derived_dim,
+    floordiv,
+    scalar_tensor,
+    specialized_dim,
     sym_float,
     symbolic_output,
-    symbolic_scalar,
-    symbolic_shapes,
-    transposed_dilation,
-    unary,
-    unfold,
-    upsample,
-    where,
-    zero_dimensions,
-    zero_factor,
+)
+from tvm_kokoro_ext._fixes.symbolic import (
+    repeat_split_arange as symbolic_shapes,
 )
 
 RECORDS: tuple[FixRecord, ...] = tuple(

@@ -1,0 +1,1 @@
+"""What the fixes of several subjects are made of."""

@@ -1,0 +1,29 @@
+"""Elementwise functions of tensors that broadcast, as one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit
+from tvm_kokoro_ext._compat import te
+from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+
+
+def emit(importer: Any, function: Callable[..., Any], *tensors: Any, hint: str) -> Any:
+    """`function` of the tensors' elements, broadcast; the dtype is what `function` returns."""
+    shape = _indexing.broadcast_shapes([_compat.shape_of(tensor) for tensor in tensors])
+
+    def compute(out: Any, *data: Any) -> Any:
+        return te.compute(
+            tuple(out),
+            lambda *at: function(*[_indexing.read(tensor, list(at)) for tensor in data]),
+            name=hint,
+        )
+
+    return _emit.emit_te(importer, compute, shape, *tensors, hint=hint)
+
+
+def broadcast(*tensors: Any) -> list[Any]:
+    """The shape that the tensors broadcast to."""
+    return _indexing.broadcast_shapes([_compat.shape_of(tensor) for tensor in tensors])

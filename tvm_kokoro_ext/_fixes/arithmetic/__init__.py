@@ -1,0 +1,1 @@
+"""Binary arithmetic: dtypes, scalars, `alpha`, division, and products with zero."""

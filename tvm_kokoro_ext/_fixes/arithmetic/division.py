@@ -1,0 +1,192 @@
+"""Division with a rounding mode, floor division and integer powers, for every dtype.
+
+Stock gives a scalar divisor a dtype of its own, divides integers as integers where torch does not
+round, and has no integer power but by small constants. Its float remainder and floor division
+round the quotient, and are one divisor off where that makes it whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax, tirx
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import elementwise as _elementwise
+from tvm_kokoro_ext._fixes._shared import promotion as _promotion
+
+
+def divide(importer: Any, node: Any, previous: Any) -> Any:
+    lhs, rhs = importer.retrieve_args(node)[:2]
+    mode = node.kwargs.get("rounding_mode")
+    name = "div.Tensor" if mode is None else "floor_divide.default"
+    dtype = _promotion.common_dtype(importer, name, lhs, rhs)
+    lhs, rhs = (_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs))
+    if mode is None:
+        return _emit.emit(importer, relax.op.divide(lhs, rhs))
+    if mode == "floor":
+        return _floor(importer, lhs, rhs, dtype)
+    if "int" in dtype:
+        return _elementwise.emit(importer, tirx.truncdiv, lhs, rhs, hint="trunc_divide")
+    return _emit.emit(importer, relax.op.trunc(_emit.emit(importer, relax.op.divide(lhs, rhs))))
+
+
+def floor_divide(importer: Any, node: Any, previous: Any) -> Any:
+    lhs, rhs = importer.retrieve_args(node)[:2]
+    if not any(_compat.is_tensor(value) for value in (lhs, rhs)):
+        return previous(node)
+    dtype = _promotion.common_dtype(importer, "floor_divide.default", lhs, rhs)
+    lhs, rhs = (_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs))
+    return _floor(importer, lhs, rhs, dtype)
+
+
+def _floor(importer: Any, lhs: Any, rhs: Any, dtype: str) -> Any:
+    """Floor division in one dtype; a float quotient by torch's rule (see `_float_floor`)."""
+    if "int" in dtype:
+        return _elementwise.emit(importer, tirx.floordiv, lhs, rhs, hint="floor_divide")
+    if _is_power_of_two(rhs):  # the quotient is exact
+        return _emit.emit(importer, relax.op.floor_divide(lhs, rhs))
+    return _in_float(importer, _float_floor, lhs, rhs, dtype, "floor_divide")
+
+
+def remainder(importer: Any, node: Any, previous: Any) -> Any:
+    """The remainder with the divisor's sign, exact as torch's."""
+    lhs, rhs = importer.retrieve_args(node)[:2]
+    if not any(_compat.is_tensor(value) for value in (lhs, rhs)):
+        return previous(node)
+    dtype = _promotion.common_dtype(importer, "remainder.Tensor", lhs, rhs)
+    lhs, rhs = (_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs))
+    if "int" in dtype or _is_power_of_two(rhs):
+        return _emit.emit(importer, relax.op.floor_mod(lhs, rhs))
+    return _in_float(importer, _float_remainder, lhs, rhs, dtype, "remainder")
+
+
+def _is_power_of_two(divisor: Any) -> bool:
+    """Whether a tensor is a constant, every quotient by which is exact."""
+    value = _compat.constant_value(divisor)
+    return value is not None and value.size == 1 and abs(math.frexp(float(value))[0]) == 0.5
+
+
+def _in_float(importer: Any, function: Any, lhs: Any, rhs: Any, dtype: str, hint: str) -> Any:
+    """`function` of two floats; the half-sized ones in float32, as torch computes them."""
+    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+    lhs, rhs = (_emit.astype(importer, value, wide) for value in (lhs, rhs))
+    result = _elementwise.emit(importer, function, lhs, rhs, hint=hint)
+    return _emit.astype(importer, result, dtype)
+
+
+def _float_remainder(a: Any, b: Any) -> Any:
+    """The truncated remainder, moved to the sign of b: a - floor(a / b) * b would round twice."""
+    zero = tirx.const(0.0, str(a.dtype))
+    rest = tirx.truncmod(a, b)
+    return tirx.if_then_else(_differ_in_sign(rest, b, zero), rest + b, rest)
+
+
+def _float_floor(a: Any, b: Any) -> Any:
+    """The floor of the exact quotient: (a - truncmod(a, b)) / b is whole, a / b is rounded."""
+    zero, one, half = (tirx.const(v, str(a.dtype)) for v in (0.0, 1.0, 0.5))
+    rest = tirx.truncmod(a, b)
+    quotient = (a - rest) / b
+    quotient = tirx.if_then_else(_differ_in_sign(rest, b, zero), quotient - one, quotient)
+    down = tirx.floor(quotient)
+    whole = tirx.if_then_else(quotient - down > half, down + one, down)
+    return tirx.if_then_else(b == zero, a / b, whole)
+
+
+def _differ_in_sign(rest: Any, b: Any, zero: Any) -> Any:
+    return tirx.any(tirx.all(b < zero, rest > zero), tirx.all(b > zero, rest < zero))
+
+
+def power(importer: Any, node: Any, previous: Any) -> Any:
+    base, exponent = importer.retrieve_args(node)[:2]
+    if not any(_compat.is_tensor(value) for value in (base, exponent)):
+        return previous(node)
+    dtype = _promotion.common_dtype(importer, "pow.Tensor_Tensor", base, exponent)
+    if "int" not in dtype or (isinstance(exponent, int) and 0 <= exponent <= 8):
+        return previous(node)
+    operands = [_emit.tensor_or_scalar(importer, value, dtype) for value in (base, exponent)]
+    function = partial(_integer_power, dtype)
+    return _elementwise.emit(importer, function, *operands, hint="integer_power")
+
+
+def _integer_power(dtype: str, base: Any, exponent: Any) -> Any:
+    """base ** exponent modulo 2^64 by squaring; a negative exponent gives 1/base, truncated."""
+    base, number = tirx.Cast("int64", base), tirx.Cast("int64", exponent)
+    one, zero = tirx.const(1, "int64"), tirx.const(0, "int64")
+    result: Any = one
+    square = base
+    for bit in range(6):
+        odd = tirx.bitwise_and(tirx.shift_right(number, tirx.const(bit, "int64")), one) == one
+        result = result * tirx.if_then_else(odd, square, one)
+        square = square * square
+    sign = tirx.if_then_else(tirx.bitwise_and(number, one) == one, base, one)
+    inverse = tirx.if_then_else(tirx.any(base == one, base == -one), sign, zero)
+    return tirx.Cast(dtype, tirx.if_then_else(number < zero, inverse, result))
+
+
+def _shift(function: Callable[[Any, Any], Any], hint: str) -> Any:
+    def convert(importer: Any, node: Any, previous: Any) -> Any:
+        lhs, rhs = importer.retrieve_args(node)[:2]
+        dtype = _promotion.common_dtype(importer, "bitwise_and.Tensor", lhs, rhs)
+        operands = [_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs)]
+        return _elementwise.emit(importer, function, *operands, hint=hint)
+
+    return convert
+
+
+_LEFT = _shift(tirx.shift_left, "shift_left")
+_RIGHT = _shift(tirx.shift_right, "shift_right")
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x = _probe.Input((4,), "int64")
+    made = _probe.convert("div.Tensor_mode", x, x, out=((4,), "float32"), rounding_mode=None)
+    return made.dtype != "float32"
+
+
+@_probe.wrong
+def _quotient_is_rounded() -> bool:
+    """Is the floor taken of a / b as it is, with nothing that makes up for its rounding?"""
+    module = _probe.legalized(relax.op.floor_divide, _probe.Input((4,)), _probe.Input((4,)))
+    kernels = [str(f) for name, f in module.functions_items() if name.name_hint != "main"]
+    return not any("truncmod" in text or "fmod" in text for text in kernels)
+
+
+FIX = Fix(
+    id="division",
+    what="floor_divide and remainder of floats near ties; div modes, pow and shifts of integers",
+    op="aten.div, aten.floor_divide, aten.remainder, aten.pow, aten.__lshift__",
+    affected="",
+    converters={
+        "div.Tensor_mode": divide,
+        "div.Scalar_mode": divide,
+        "floor_divide.default": floor_divide,
+        "floor_divide.Scalar": floor_divide,
+        "remainder.Tensor": remainder,
+        "remainder.Scalar": remainder,
+        "remainder.Scalar_Tensor": remainder,
+        "pow.Tensor_Tensor": power,
+        "pow.Tensor_Scalar": power,
+        "pow.Scalar": power,
+        "__lshift__.Scalar": _LEFT,
+        "__lshift__.Tensor": _LEFT,
+        "bitwise_left_shift.Tensor": _LEFT,
+        "bitwise_left_shift.Tensor_Scalar": _LEFT,
+        "__rshift__.Scalar": _RIGHT,
+        "__rshift__.Tensor": _RIGHT,
+        "bitwise_right_shift.Tensor": _RIGHT,
+        "bitwise_right_shift.Tensor_Scalar": _RIGHT,
+    },
+    probe=_probe.any_of(
+        _still_wrong,
+        _quotient_is_rounded,
+        _probe.lacks("div.Scalar_mode", "floor_divide.Scalar", "remainder.Scalar_Tensor"),
+        _probe.lacks("__lshift__.Scalar", "__lshift__.Tensor", "bitwise_left_shift.Tensor"),
+        _probe.lacks("__rshift__.Scalar", "__rshift__.Tensor", "bitwise_right_shift.Tensor"),
+        _probe.lacks("bitwise_left_shift.Tensor_Scalar", "bitwise_right_shift.Tensor_Scalar"),
+    ),
+)

@@ -1,0 +1,55 @@
+"""Binary operators compute in the dtype that torch promotes to.
+
+Stock turns a Python scalar into the tensor's dtype (`int * 0.5` becomes `int * 0`), divides
+integers as integers, and promotes a 0-d tensor as if it had dimensions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._fix import Fix, needs_previous
+from tvm_kokoro_ext._fixes._shared import promotion as _promotion
+
+
+@needs_previous
+def promote(importer: Any, node: Any, previous: Any) -> Any:
+    args = importer.retrieve_args(node)
+    lhs, rhs = args[:2]
+    operands = (lhs, rhs)
+    plain = all(_compat.is_tensor(v) or isinstance(v, int | float) for v in operands)
+    if not plain or not any(_compat.is_tensor(v) for v in operands):
+        return previous(node)
+    name = node.target.__name__
+    dtype = _promotion.common_dtype(importer, name, lhs, rhs)
+    # Stock's rsub gives a Python scalar a dtype of its own, whatever the tensor has.
+    if all(_keeps(v, dtype) for v in operands) and not name.startswith("rsub"):
+        return previous(node)
+    cast = [_emit.tensor_or_scalar(importer, v, dtype) for v in operands]
+    return previous(_emit.view(node, *cast, *args[2:], **node.kwargs))
+
+
+def _keeps(value: Any, dtype: str) -> bool:
+    """Whether stock gives this operand the right dtype by itself."""
+    return not _compat.is_tensor(value) or _compat.dtype_of(value) == dtype
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x = _probe.Input((4,), "int64")
+    scaled = _probe.convert("mul.Tensor", x, 0.5, out=((4,), "float32"))
+    quotient = _probe.convert("div.Tensor", x, x, out=((4,), "float32"))
+    small, count = _probe.Input((4,), "int32"), _probe.Input((), "int64")
+    total = _probe.convert("add.Tensor", small, count, out=((4,), "int32"))
+    return (scaled.dtype, quotient.dtype, total.dtype) != ("float32", "float32", "int32")
+
+
+FIX = Fix(
+    id="dtype_promotion",
+    what="int tensor (op) float scalar, int / int, 0-d operands compute in the wrong dtype",
+    op="aten binary operators",
+    affected="",
+    converters={name: promote for name in _promotion.BINARY if name not in ("add_.Scalar",)},
+    probe=_still_wrong,
+)

@@ -1,0 +1,1 @@
+"""Building an imported program: targets, reshapes, the names of kernels."""

@@ -1,0 +1,52 @@
+"""`tvm.compile(mod, target={...})`: a target as the dict that `Target` itself takes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tvm_kokoro_ext._compat import relax, tvm
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import replace as _replace
+
+
+def _with_target(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def build(mod: Any, target: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(target, dict):
+            target = tvm.target.Target(target)
+        return original(mod, target, *args, **kwargs)
+
+    return build
+
+
+def install() -> Callable[[], None]:
+    undo_compile = _replace.everywhere("tvm", tvm.compile, _with_target)
+    undo_build = _replace.everywhere("tvm", relax.build, _with_target)
+
+    def restore() -> None:
+        undo_build()
+        undo_compile()
+
+    return restore
+
+
+def _still_wrong() -> bool:
+    """Asked of an empty module: TypeError on the target, or nothing to say."""
+    try:
+        relax.build(tvm.IRModule({}), {"kind": "llvm"})
+    except TypeError:
+        return True
+    return False
+
+
+FIX = Fix(
+    id="compile_target",
+    what="tvm.compile and relax.build reject a target given as a dict",
+    op="tvm.compile",
+    affected="",
+    install=install,
+    probe=_still_wrong,
+    needs_torch=False,
+)

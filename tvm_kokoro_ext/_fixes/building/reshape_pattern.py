@@ -1,0 +1,83 @@
+"""Programs with extents such as n - 2 beside two others compile: x[:, :, 2:], unsqueeze, squeeze.
+
+`RewriteDataflowReshape` looks for kernels that only reshape; its analysis raises on some symbolic
+extents where the answer is no. Where the pass fails so, it runs again without those kernels.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _probe
+from tvm_kokoro_ext._compat import relax, te, tirx, tvm
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import replace as _replace
+
+
+def install() -> Callable[[], None]:
+    """Replace the pass's constructor; returns the function that puts it back."""
+
+    def guarded(original: Callable[[], Any]) -> Callable[[], Any]:
+        @functools.wraps(original)
+        def rewrite_dataflow_reshape() -> Any:
+            stock = original()
+
+            def transform(module: Any, context: Any) -> Any:
+                try:
+                    return stock(module)
+                except Exception:  # what the analysis raises differs by version
+                    hidden = {
+                        variable: function
+                        for variable, function in module.functions_items()
+                        if isinstance(function, tirx.PrimFunc) and not _analyzable(function)
+                    }
+                    if not hidden:
+                        raise
+                    return _without_bodies(stock, module, hidden)
+
+            return tvm.transform.module_pass(transform, opt_level=0, name="RewriteDataflowReshape")
+
+        return rewrite_dataflow_reshape
+
+    return _replace.everywhere("tvm", relax.transform.RewriteDataflowReshape, guarded)
+
+
+def _without_bodies(stock: Any, module: Any, hidden: dict[Any, Any]) -> Any:
+    """The pass over the module whose `hidden` kernels are empty; they are put back after it."""
+    emptied = tvm.IRModule(dict(module.functions_items()), attrs=module.attrs)
+    for variable, function in hidden.items():
+        emptied[variable] = function.with_body(tirx.Evaluate(0))
+    result = stock(emptied)
+    for variable, function in hidden.items():
+        result[variable] = function
+    return result
+
+
+def _analyzable(kernel: Any) -> bool:
+    try:
+        relax.analysis.has_reshape_pattern(kernel)
+    except Exception:  # noqa: BLE001 - whatever it raises, the pass would raise too
+        return False
+    return True
+
+
+def _still_wrong() -> bool:
+    length = _compat.tir_var("n") - 2
+    four, three = tirx.IntImm("int64", 4), tirx.IntImm("int64", 3)
+    x = te.placeholder((four, three, length), "float32", name="x")
+    same = te.compute(x.shape, lambda *at: x(*at), name="copy")
+    with _probe.native_stderr_dropped():
+        return not _analyzable(te.create_prim_func([x, same]))
+
+
+FIX = Fix(
+    id="reshape_pattern",
+    what="slices, unsqueeze and squeeze to shapes such as [4, 3, n - 2] stop the compiler",
+    op="relax.transform.RewriteDataflowReshape",
+    affected="",
+    install=install,
+    probe=_still_wrong,
+    needs_torch=False,
+)

@@ -1,0 +1,1 @@
+"""Complex tensors, carried as two real ones, and Fourier transforms."""

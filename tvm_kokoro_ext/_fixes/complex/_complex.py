@@ -1,0 +1,105 @@
+"""A complex tensor as its two real parts: TVM has no complex dtype."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit
+from tvm_kokoro_ext._compat import relax, tirx
+from tvm_kokoro_ext._fixes._shared import elementwise as _elementwise
+
+
+@dataclass(frozen=True, eq=False)
+class Complex:
+    """Two Relax tensors of one dtype; stands in the importer's environment for a complex node."""
+
+    real: Any
+    imag: Any
+
+
+def of(importer: Any, value: Any) -> Complex:
+    """A complex number, a real tensor or a complex one, as a complex one."""
+    if isinstance(value, Complex):
+        return value
+    if _compat.is_tensor(value):
+        return Complex(value, _emit.emit(importer, relax.op.zeros_like(value)))
+    number = complex(value)
+    return Complex(relax.const(number.real, "float32"), relax.const(number.imag, "float32"))
+
+
+def add(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
+    return _both(importer, relax.op.add, lhs, rhs)
+
+
+def subtract(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
+    return _both(importer, relax.op.subtract, lhs, rhs)
+
+
+def _both(importer: Any, function: Any, lhs: Complex, rhs: Complex) -> Complex:
+    real = _emit.emit(importer, function(lhs.real, rhs.real))
+    return Complex(real, _emit.emit(importer, function(lhs.imag, rhs.imag)))
+
+
+def multiply(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
+    parts = (lhs.real, lhs.imag, rhs.real, rhs.imag)
+    real = _elementwise.emit(importer, lambda a, b, c, d: a * c - b * d, *parts, hint="multiply_re")
+    imag = _elementwise.emit(importer, lambda a, b, c, d: a * d + b * c, *parts, hint="multiply_im")
+    return Complex(real, imag)
+
+
+def divide(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
+    parts = (lhs.real, lhs.imag, rhs.real, rhs.imag)
+
+    def real(a: Any, b: Any, c: Any, d: Any) -> Any:
+        return (a * c + b * d) / (c * c + d * d)
+
+    def imag(a: Any, b: Any, c: Any, d: Any) -> Any:
+        return (b * c - a * d) / (c * c + d * d)
+
+    return Complex(
+        _elementwise.emit(importer, real, *parts, hint="divide_re"),
+        _elementwise.emit(importer, imag, *parts, hint="divide_im"),
+    )
+
+
+def matmul(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
+    def product(x: Any, y: Any) -> Any:
+        dtype = _compat.dtype_of(x)
+        return _emit.emit(importer, relax.op.matmul(x, y, out_dtype=dtype))
+
+    rr, ii = product(lhs.real, rhs.real), product(lhs.imag, rhs.imag)
+    ri, ir = product(lhs.real, rhs.imag), product(lhs.imag, rhs.real)
+    real = _emit.emit(importer, relax.op.subtract(rr, ii))
+    return Complex(real, _emit.emit(importer, relax.op.add(ri, ir)))
+
+
+def magnitude(importer: Any, x: Complex) -> Any:
+    return _elementwise.emit(
+        importer, lambda a, b: tirx.sqrt(a * a + b * b), x.real, x.imag, hint="magnitude"
+    )
+
+
+def angle(importer: Any, x: Complex) -> Any:
+    """The argument in (-π, π]; π on the negative real axis."""
+    return _elementwise.emit(importer, tirx.atan2, x.imag, x.real, hint="angle")
+
+
+def exponential(importer: Any, x: Complex) -> Complex:
+    parts = (x.real, x.imag)
+    real = _elementwise.emit(
+        importer, lambda a, b: tirx.exp(a) * tirx.cos(b), *parts, hint="exp_re"
+    )
+    imag = _elementwise.emit(
+        importer, lambda a, b: tirx.exp(a) * tirx.sin(b), *parts, hint="exp_im"
+    )
+    return Complex(real, imag)
+
+
+def negate(importer: Any, x: Complex) -> Complex:
+    real = _emit.emit(importer, relax.op.negative(x.real))
+    return Complex(real, _emit.emit(importer, relax.op.negative(x.imag)))
+
+
+def conjugate(importer: Any, x: Complex) -> Complex:
+    return Complex(x.real, _emit.emit(importer, relax.op.negative(x.imag)))

@@ -1,0 +1,208 @@
+"""FFTs as matrix products with exact trigonometric constants; stft and istft.
+
+Where the length is symbolic the transform is its definition, computed in float64: n² sines.
+torch decomposes stft and istft into these, reflecting pads, unfold and index_put.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.complex import _complex
+from tvm_kokoro_ext._fixes.complex._complex import Complex
+
+
+def _scale(normalization: int, length: int) -> float:
+    """Torch's fft_norm_mode: none, by root of n, by n."""
+    return {0: 1.0, 1: 1 / math.sqrt(length), 2: 1 / length}[normalization]
+
+
+def _angles(rows: int, columns: int, length: int) -> np.ndarray:
+    """2π·r·c/length, the product reduced modulo the length first: exact for any size."""
+    products = np.outer(np.arange(rows), np.arange(columns)) % length
+    return 2 * np.pi * products / length
+
+
+def _length(x: Any, axis: int) -> Any:
+    return _compat.shape_of(x)[axis]
+
+
+def _by_definition(
+    importer: Any, x: Any, axis: int, count: Any, length: Any, sine: bool, halved: bool
+) -> Any:
+    """Σ_j w_j · x_j · cos(2π·i·j / length), or with sin, for `count` values of i along `axis`.
+
+    w_j is 1, or with `halved` (x holds the first half of a symmetric spectrum) 2 between its ends.
+    """
+    rank, dtype = _compat.rank_of(x), _compat.dtype_of(x)
+    order = [a for a in range(rank) if a != axis] + [axis]
+    if axis != rank - 1:
+        x = _emit.emit(importer, relax.op.permute_dims(x, order))
+    function = tirx.sin if sine else tirx.cos
+
+    def compute(data: Any, outputs: Any, period: Any) -> Any:
+        j = te.reduce_axis((0, data.shape[-1]), name="j")
+
+        def term(*at: Any) -> Any:
+            place = tirx.Cast("int64", j)
+            turn = tirx.floormod(tirx.Cast("int64", at[-1]) * place, period)
+            share = tirx.Cast("float64", turn) / tirx.Cast("float64", period)
+            value = tirx.Cast("float64", data(*at[:-1], j))
+            if halved:
+                end = tirx.any(place == 0, place * 2 == period)
+                value = value * tirx.Select(end, _float(1), _float(2))
+            return te.sum(value * function(_float(2 * math.pi) * share), axis=j)
+
+        shape = (*data.shape[:-1], outputs)
+        sums = te.compute(shape, term, name="sums")
+        return te.compute(shape, lambda *at: tirx.Cast(dtype, sums(*at)), name="dft")
+
+    result = _emit.emit_te(
+        importer, compute, x, _emit.int64(count), _emit.int64(length), hint="dft"
+    )
+    if axis != rank - 1:
+        back = [order.index(a) for a in range(rank)]
+        result = _emit.emit(importer, relax.op.permute_dims(result, back))
+    return result
+
+
+def _float(value: float) -> Any:
+    return tirx.const(value, "float64")
+
+
+def _scaled(importer: Any, x: Any, normalization: int, length: Any, sign: int = 1) -> Any:
+    """The tensor times torch's normalization of a symbolic length, and a sign."""
+    dtype = _compat.dtype_of(x)
+    if normalization:
+        size = _emit.scalar(importer, length, dtype)
+        if normalization == 1:
+            size = _emit.emit(importer, relax.op.sqrt(size))
+        x = _emit.emit(importer, relax.op.divide(x, size))
+    return x if sign > 0 else _emit.emit(importer, relax.op.negative(x))
+
+
+def _product(importer: Any, x: Any, matrix: np.ndarray, axis: int) -> Any:
+    """x multiplied along `axis` by matrix [length, outputs]."""
+    rank, dtype = _compat.rank_of(x), _compat.dtype_of(x)
+    order = [a for a in range(rank) if a != axis] + [axis]
+    constant = relax.const(matrix.astype(dtype), dtype)
+    if axis != rank - 1:
+        x = _emit.emit(importer, relax.op.permute_dims(x, order))
+    result = _emit.emit(importer, relax.op.matmul(x, constant, out_dtype=dtype))
+    if axis != rank - 1:
+        back = [order.index(a) for a in range(rank)]
+        result = _emit.emit(importer, relax.op.permute_dims(result, back))
+    return result
+
+
+def r2c(importer: Any, node: Any, previous: Any) -> Any:
+    x, axes, normalization, onesided = importer.retrieve_args(node)[:4]
+    *others, last = (_emit.normalize_axis(axis, _compat.rank_of(x)) for axis in axes)
+    length = _length(x, last)
+    if not isinstance(length, int):
+        count = tirx.floordiv(length, 2) + 1 if onesided else length
+        parts = [
+            _by_definition(importer, x, last, count, length, sine, halved=False)
+            for sine in (False, True)
+        ]
+        result = Complex(
+            _scaled(importer, parts[0], normalization, length),
+            _scaled(importer, parts[1], normalization, length, -1),
+        )
+        return _transform(importer, node, result, others, normalization, forward=True)
+    angles = _angles(length, length // 2 + 1 if onesided else length, length)
+    scale = _scale(normalization, length)
+    result = Complex(
+        _product(importer, x, scale * np.cos(angles), last),
+        _product(importer, x, -scale * np.sin(angles), last),
+    )
+    return _transform(importer, node, result, others, normalization, forward=True)
+
+
+def c2c(importer: Any, node: Any, previous: Any) -> Any:
+    x, axes, normalization, forward = importer.retrieve_args(node)[:4]
+    x = _complex.of(importer, x)
+    axes = [_emit.normalize_axis(axis, _compat.rank_of(x.real)) for axis in axes]
+    return _transform(importer, node, x, axes, normalization, bool(forward))
+
+
+def _transform(
+    importer: Any, node: Any, x: Complex, axes: list[int], normalization: int, forward: bool
+) -> Complex:
+    for axis in axes:
+        length = _length(x.real, axis)
+        if not isinstance(length, int):
+            x = _symbolic_transform(importer, x, axis, length, normalization, forward)
+            continue
+        angles = _angles(length, length, length)
+        scale = _scale(normalization, length)
+        cos, sin = scale * np.cos(angles), (-scale if forward else scale) * np.sin(angles)
+        rr, ri = (_product(importer, x.real, m, axis) for m in (cos, sin))
+        ir, ii = (_product(importer, x.imag, m, axis) for m in (cos, sin))
+        x = Complex(
+            _emit.emit(importer, relax.op.subtract(rr, ii)),
+            _emit.emit(importer, relax.op.add(ri, ir)),
+        )
+    return x
+
+
+def _symbolic_transform(
+    importer: Any, x: Complex, axis: int, length: Any, normalization: int, forward: bool
+) -> Complex:
+    def by(part: Any, sine: bool) -> Any:
+        return _by_definition(importer, part, axis, length, length, sine, halved=False)
+
+    # (a + bi)·(cos ∓ i sin)
+    inward, outward = relax.op.add, relax.op.subtract
+    first, second = (inward, outward) if forward else (outward, inward)
+    real = _emit.emit(importer, first(by(x.real, False), by(x.imag, True)))
+    imag = _emit.emit(importer, second(by(x.imag, False), by(x.real, True)))
+    return Complex(
+        _scaled(importer, real, normalization, length),
+        _scaled(importer, imag, normalization, length),
+    )
+
+
+def c2r(importer: Any, node: Any, previous: Any) -> Any:
+    x, axes, normalization, size = importer.retrieve_args(node)[:4]
+    x = _complex.of(importer, x)
+    rank = _compat.rank_of(x.real)
+    *others, last = (_emit.normalize_axis(axis, rank) for axis in axes)
+    x = _transform(importer, node, x, others, normalization, forward=False)
+    length = _compat.as_int(size)
+    if length is None:
+        size = _compat.prim(size)
+        real = _by_definition(importer, x.real, last, size, size, sine=False, halved=True)
+        imag = _by_definition(importer, x.imag, last, size, size, sine=True, halved=True)
+        difference = _emit.emit(importer, relax.op.subtract(real, imag))
+        return _scaled(importer, difference, normalization, size)
+    bins = length // 2 + 1
+    weight = np.full((bins, 1), 2.0)
+    weight[0] = 1.0
+    if length % 2 == 0:
+        weight[-1] = 1.0
+    angles = _angles(bins, length, length)
+    weight *= _scale(normalization, length)
+    real = _product(importer, x.real, weight * np.cos(angles), last)
+    imag = _product(importer, x.imag, weight * np.sin(angles), last)
+    return _emit.emit(importer, relax.op.subtract(real, imag))
+
+
+FIX = Fix(
+    id="fft",
+    what="FFTs, and with them stft and istft, are missing",
+    op="aten._fft_r2c, aten._fft_c2r, aten._fft_c2c",
+    affected="",
+    converters={
+        "_fft_r2c.default": r2c,
+        "_fft_c2r.default": c2r,
+        "_fft_c2c.default": c2c,
+    },
+    probe=_probe.lacks("_fft_r2c.default"),
+)

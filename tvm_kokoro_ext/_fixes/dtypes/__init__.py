@@ -1,0 +1,1 @@
+"""Operands and results of a dtype that stock does not expect."""

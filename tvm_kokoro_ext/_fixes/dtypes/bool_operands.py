@@ -1,0 +1,105 @@
+"""Sorting, extrema and scattering of bool tensors, computed in int32.
+
+TVM's kernels know neither a smallest nor a largest bool, nor an order of them, nor a sum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._fix import Fix, needs_previous
+from tvm_kokoro_ext._fixes._shared import detour as _detour
+
+_NAMES = (
+    "max.default",
+    "max.dim",
+    "min.default",
+    "min.dim",
+    "amax.default",
+    "amin.default",
+    "cummax.default",
+    "cummin.default",
+    "maximum.default",
+    "minimum.default",
+    "fmax.default",
+    "fmin.default",
+    "sort.default",
+    "sort.stable",
+    "argsort.default",
+    "argsort.stable",
+    "topk.default",
+    "msort.default",
+    "kthvalue.default",
+    "mode.default",
+    "median.default",
+    "median.dim",
+    "scatter_add.default",
+    "scatter_reduce.two",
+    "index_add.default",
+    "outer.default",
+    "square.default",
+    "eq.Tensor",
+    "ne.Tensor",
+    "lt.Tensor",
+    "le.Tensor",
+    "gt.Tensor",
+    "ge.Tensor",
+)
+
+
+@needs_previous
+def in_int32(importer: Any, node: Any, previous: Any) -> Any:
+    found = _detour.tensors(importer, node)
+    bools = [value for _, value in found if _compat.dtype_of(value) == "bool"]
+    if not bools or len(bools) < sum(_is_value(value) for _, value in found):
+        return previous(node)
+
+    def there(tensor: Any) -> Any:
+        return _emit.astype(importer, tensor, "int32") if tensor in bools else tensor
+
+    def back(result: Any, wanted: Any) -> Any:
+        return _emit.astype(importer, result, _emit.torch_dtype(importer, wanted.dtype))
+
+    return _detour.convert(importer, node, previous, there, back)
+
+
+def _is_value(tensor: Any) -> bool:
+    """Whether a tensor is one of the values, not indices into them."""
+    return _compat.dtype_of(tensor) != "int64"
+
+
+@needs_previous
+def sign(importer: Any, node: Any, previous: Any) -> Any:
+    """The sign of a bool is that bool."""
+    x = importer.retrieve_args(node)[0]
+    bool_already = _compat.is_tensor(x) and _compat.dtype_of(x) == "bool"
+    return x if bool_already else previous(node)
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x = _probe.Input((4,), "bool")
+    ops = _probe.convert("amax.default", x, [0], out=((), "bool")).ops
+    return ops == ("relax.max",)
+
+
+@_probe.wrong
+def _sorted_as_bools() -> bool:
+    """Is a bool tensor sorted as it is, with nothing that makes numbers of it?"""
+    made = _probe.convert("sort.default", _probe.Input((4,), "bool"), 0)
+    return "relax.astype" not in made.ops
+
+
+FIX = Fix(
+    id="bool_operands",
+    what="sort, max, min, cummax, scatter_add and comparisons of bool tensors do not build",
+    op="aten.sort, aten.max, aten.min, aten.amax, aten.scatter_add, …",
+    affected="",
+    converters={
+        **dict.fromkeys(_NAMES, in_int32),
+        "sign.default": sign,
+        "sgn.default": sign,
+    },
+    probe=_probe.any_of(_still_wrong, _sorted_as_bools),
+)

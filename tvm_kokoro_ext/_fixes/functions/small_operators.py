@@ -1,0 +1,119 @@
+"""view(dtype), rrelu in evaluation, nextafter and gcd: a kernel of one line each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import T, relax, tirx, tvm
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import (
+    elementwise as _elementwise,
+)
+from tvm_kokoro_ext._fixes._shared import (
+    indexing as _indexing,
+)
+from tvm_kokoro_ext._fixes._shared import (
+    loops as _loops,
+)
+from tvm_kokoro_ext._fixes._shared import (
+    promotion as _promotion,
+)
+
+_EUCLID = {8: 12, 16: 24, 32: 47, 64: 93}  # steps for the worst pair of so many bits
+
+
+def view_dtype(importer: Any, node: Any, previous: Any) -> Any:
+    """The same bits in another dtype of the same size."""
+    x, dtype = importer.retrieve_args(node)[:2]
+    goal, own = _emit.torch_dtype(importer, dtype), _compat.dtype_of(x)
+    if goal == own:
+        return x
+    if "bool" in (goal, own) or tvm.DataType(goal).bits != tvm.DataType(own).bits:
+        raise _emit.refuse(
+            node,
+            f"{own} and {goal} have different sizes",
+            "View it as a dtype of the same size, or convert with to(dtype)",
+        )
+    return _elementwise.emit(importer, lambda v: tirx.reinterpret(goal, v), x, hint="view_dtype")
+
+
+def _leaky(importer: Any, node: Any, x: Any, lower: float, upper: float, train: bool) -> Any:
+    if train:
+        raise _emit.refuse(node, "a slope drawn at random", "Export the model in eval mode")
+    return _emit.emit(importer, relax.op.nn.leakyrelu(x, (lower + upper) / 2))
+
+
+def rrelu(importer: Any, node: Any, previous: Any) -> Any:
+    names, defaults = ("self", "lower", "upper", "training"), {"lower": 1 / 8, "upper": 1 / 3}
+    return _leaky(importer, node, *_emit.arguments(importer, node, *names, **defaults))
+
+
+def rrelu_with_noise(importer: Any, node: Any, previous: Any) -> Any:
+    x, noise, lower, upper, train = _emit.arguments(
+        importer, node, *("self", "noise", "lower", "upper", "training"), lower=1 / 8, upper=1 / 3
+    )
+    result = _leaky(importer, node, x, lower, upper, train)
+    return _emit.emit(importer, relax.Tuple([result, noise]))
+
+
+def nextafter(importer: Any, node: Any, previous: Any) -> Any:
+    operands = importer.retrieve_args(node)[:2]
+    dtype = _promotion.common_dtype(importer, "add.Tensor", *operands)
+    if dtype not in ("float32", "float64"):
+        raise _emit.refuse(node, f"{dtype} has no kernel", "Compute it in float32")
+    bits = dtype.replace("float", "int")
+
+    def step(x: Any, y: Any) -> Any:
+        zero = tirx.const(0, dtype)
+        number = tirx.reinterpret(bits, x)
+        away = tirx.Select(tirx.Select(x < y, x > zero, x < zero), 1, -1)
+        moved = tirx.reinterpret(dtype, number + tirx.Cast(bits, away))
+        smallest = tirx.copysign(tirx.reinterpret(dtype, tirx.const(1, bits)), y)
+        moved = tirx.Select(x == zero, smallest, moved)
+        moved = tirx.Select(x == y, y, moved)
+        return tirx.Select(tirx.isnan(y), y, tirx.Select(tirx.isnan(x), x, moved))
+
+    cast = [_emit.tensor_or_scalar(importer, value, dtype) for value in operands]
+    return _elementwise.emit(importer, step, *cast, hint="nextafter")
+
+
+def gcd(importer: Any, node: Any, previous: Any) -> Any:
+    """Euclid's algorithm, as many steps as the dtype's worst pair needs."""
+    operands = importer.retrieve_args(node)[:2]
+    dtype = _promotion.common_dtype(importer, "add.Tensor", *operands)
+    cast = [_emit.tensor_or_scalar(importer, value, dtype) for value in operands]
+    shape = _elementwise.broadcast(*cast)
+    wide = [_emit.emit(importer, relax.op.broadcast_to(value, shape)) for value in cast]
+    flat = [_indexing.flatten(importer, value) for value in wide]
+    steps = _EUCLID[tvm.DataType(dtype).bits]
+
+    def body(dims: Any, large: Any, small: Any, rest: Any, x: Any, y: Any) -> None:
+        zero = tirx.const(0, dtype)
+        with T.serial(0, dims[0][0]) as i:
+            large[i] = tirx.abs(x[i])
+            small[i] = tirx.abs(y[i])
+            with T.serial(0, steps), T.If(small[i] != zero), T.Then():
+                rest[i] = tirx.truncmod(large[i], small[i])
+                large[i] = small[i]
+                small[i] = rest[i]
+
+    count = [_emit.extent(shape)]
+    results = _loops.emit(importer, body, [(count, dtype)] * 3, *flat, hint="gcd")
+    return _emit.emit(importer, relax.op.reshape(results[0], shape))
+
+
+FIX = Fix(
+    id="small_operators",
+    what="view(dtype), rrelu in evaluation, nextafter and gcd are missing",
+    op="aten.view.dtype, aten.rrelu, aten.nextafter, aten.gcd",
+    affected="",
+    converters={
+        "view.dtype": view_dtype,
+        "rrelu.default": rrelu,
+        "rrelu_with_noise_functional.default": rrelu_with_noise,
+        "nextafter.default": nextafter,
+        "gcd.default": gcd,
+    },
+    probe=_probe.lacks("nextafter.default"),
+)

@@ -1,0 +1,227 @@
+"""Operators that stock has no converter for and torch no decomposition: one kernel each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._fix import Converter, Fix
+from tvm_kokoro_ext._fixes._shared import (
+    elementwise as _elementwise,
+)
+from tvm_kokoro_ext._fixes._shared import (
+    extremum as _extremum,
+)
+from tvm_kokoro_ext._fixes._shared import (
+    promotion as _promotion,
+)
+
+
+def _elementwise_of(function: Callable[..., Any], hint: str) -> Converter:
+    def convert(importer: Any, node: Any, previous: Any) -> Any:
+        operands = importer.retrieve_args(node)[:2]
+        dtype = _emit.result_dtype(importer, node)
+        dtype = dtype or _promotion.common_dtype(importer, "div.Tensor", *operands)
+        width = "int8" if dtype == "bool" else dtype
+        cast = [_emit.tensor_or_scalar(importer, value, width) for value in operands]
+        made = _elementwise.emit(importer, function, *cast, hint=hint)
+        return _emit.astype(importer, made, dtype)
+
+    return convert
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    """sqrt(x² + y²) without overflow; infinite where either is, even beside NaN."""
+    large = _extremum.maximum(tirx.abs(x), tirx.abs(y))
+    small = _extremum.minimum(tirx.abs(x), tirx.abs(y))
+    dtype = _compat.prim_dtype(large)
+    zero, one = (tirx.const(v, dtype) for v in (0.0, 1.0))
+    ratio = small / tirx.if_then_else(large == zero, one, large)
+    length = large * tirx.sqrt(one + ratio * ratio)
+    infinite = tirx.any(tirx.isinf(x), tirx.isinf(y))
+    return tirx.if_then_else(infinite, tirx.infinity(dtype), length)
+
+
+def _copysign(x: Any, y: Any) -> Any:
+    return tirx.copysign(x, y)
+
+
+def _number_of(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """fmax and fmin: the extremum of two values, or the one that is a number."""
+
+    def choose(x: Any, y: Any) -> Any:
+        chosen = function(x, y)
+        if "float" in str(x.dtype):
+            chosen = tirx.if_then_else(tirx.isnan(y), x, chosen)
+            chosen = tirx.if_then_else(tirx.isnan(x), y, chosen)
+        return chosen
+
+    return choose
+
+
+def _signbit(x: Any) -> Any:
+    bits = {"float64": "int64", "float32": "int32", "float16": "int16", "bfloat16": "int16"}
+    dtype = str(x.dtype)
+    return (tirx.reinterpret(bits[dtype], x) if dtype in bits else x) < 0
+
+
+def signbit(importer: Any, node: Any, previous: Any) -> Any:
+    x = importer.retrieve_args(node)[0]
+    return _elementwise.emit(importer, _signbit, x, hint="signbit")
+
+
+def exp2(importer: Any, node: Any, previous: Any) -> Any:
+    x = importer.retrieve_args(node)[0]
+    x = _emit.astype(importer, x, _emit.result_dtype(importer, node) or _compat.dtype_of(x))
+    return _elementwise.emit(importer, tirx.exp2, x, hint="exp2")
+
+
+def erfc(importer: Any, node: Any, previous: Any) -> Any:
+    """1 − erf(x), in float64: the difference loses nothing that float32 can hold until 1e-10."""
+    x = importer.retrieve_args(node)[0]
+    dtype = _emit.result_dtype(importer, node) or _compat.dtype_of(x)
+    wide = _emit.emit(importer, relax.op.erf(_emit.astype(importer, x, "float64")))
+    difference = _emit.emit(importer, relax.op.subtract(relax.const(1.0, "float64"), wide))
+    return _emit.astype(importer, difference, dtype)
+
+
+def scatter_add(importer: Any, node: Any, previous: Any) -> Any:
+    x, axis, index, source = _emit.arguments(importer, node, "self", "dim", "index", "src")
+    added = relax.op.scatter_elements(x, index, source, axis=axis, reduction="add")
+    return _emit.emit(importer, added)
+
+
+def repeat_interleave(importer: Any, node: Any, previous: Any) -> Any:
+    """Index i as often as repeats[i] says; without output_size the data decide how many."""
+    repeats = _emit.astype(importer, importer.retrieve_args(node)[0], "int64")
+    given = node.kwargs.get("output_size")
+    if given is not None:
+        length = _compat.prim(importer._retrieve_args(given))
+    else:
+        total = _emit.emit(importer, relax.op.sum(repeats, axis=[0], keepdims=True))
+        length = _emit.dimension(importer, total, f"{node.name}_length")
+    ends = _emit.emit(importer, relax.op.cumsum(repeats, axis=0))
+
+    def compute(data: Any, size: Any) -> Any:
+        k = te.reduce_axis((0, data.shape[0]), name="k")
+        return te.compute(
+            (size,),
+            lambda i: te.sum(tirx.Cast("int64", data[k] <= tirx.Cast("int64", i)), axis=k),
+            name="repeat_interleave",
+        )
+
+    return _emit.emit_te(importer, compute, ends, _emit.int64(length), hint="repeat_interleave")
+
+
+def searchsorted(importer: Any, node: Any, previous: Any) -> Any:
+    """How many boundaries lie before each value: bucketize with the arguments the other way."""
+    boundaries, values = importer.retrieve_args(node)[:2]
+    side = node.kwargs.get("side")
+    right = node.kwargs.get("right", False) or side == "right"
+    if node.kwargs.get("sorter") is not None:
+        raise _emit.refuse(node, "a sorter", "Sort the boundaries before the call")
+    dtype = "int32" if node.kwargs.get("out_int32") else "int64"
+    wide = _promotion.common_dtype(importer, "add.Tensor", boundaries, values)
+    boundaries, values = (
+        _emit.tensor_or_scalar(importer, value, wide) for value in (boundaries, values)
+    )
+    if _compat.shape_of(boundaries)[-1] == 0:
+        shape = relax.ShapeExpr([_emit.int64(size) for size in _compat.shape_of(values)])
+        return _emit.emit(importer, relax.op.zeros(shape, dtype))
+
+    def compute(edges: Any, data: Any) -> Any:
+        k = te.reduce_axis((0, edges.shape[-1]), name="k")
+
+        def count(*at: Any) -> Any:
+            edge = edges(*at[: len(edges.shape) - 1], k)
+            before = edge <= data(*at) if right else edge < data(*at)
+            return te.sum(tirx.Cast(dtype, before), axis=k)
+
+        return te.compute(data.shape, count, name="searchsorted")
+
+    return _emit.emit_te(importer, compute, boundaries, values, hint="searchsorted")
+
+
+def cdist(importer: Any, node: Any, previous: Any) -> Any:
+    """Distances between the rows of two batches, by differences (never by |x|² + |y|² − 2xy)."""
+    x, y, p = importer.retrieve_args(node)[:3]
+
+    def compute(lhs: Any, rhs: Any) -> Any:
+        k = te.reduce_axis((0, lhs.shape[-1]), name="k")
+        dtype = str(lhs.dtype)
+        power = tirx.const(p, dtype)
+
+        def total(*at: Any) -> Any:
+            difference = tirx.abs(lhs(*at[:-1], k) - rhs(*at[:-2], at[-1], k))
+            if p == 1:
+                return te.sum(difference, axis=k)
+            if p == 2:
+                return te.sum(difference * difference, axis=k)
+            return te.sum(tirx.pow(difference, power), axis=k)
+
+        shape = (*lhs.shape[:-1], rhs.shape[-2])
+        sums = te.compute(shape, total, name="sums")
+        root = {1: lambda v: v, 2: tirx.sqrt}.get(p, lambda v: tirx.pow(v, 1 / power))
+        return te.compute(shape, lambda *at: root(sums(*at)), name="cdist")
+
+    if p in (0, float("inf")):
+        raise _emit.refuse(node, f"the norm p = {p}", "Write it with broadcasting")
+    return _emit.emit_te(importer, compute, x, y, hint="cdist")
+
+
+def trilinear(importer: Any, node: Any, previous: Any) -> Any:
+    """What bilinear becomes: three tensors, each with new axes, multiplied and summed."""
+    *factors, first, second, third, summed = importer.retrieve_args(node)[:7]
+    widened = [
+        _emit.emit(importer, relax.op.expand_dims(tensor, list(axes))) if axes else tensor
+        for tensor, axes in zip(factors, (first, second, third), strict=True)
+    ]
+    product = _elementwise.emit(importer, lambda a, b, c: a * b * c, *widened, hint="trilinear")
+    return _emit.emit(importer, relax.op.sum(product, list(summed))) if summed else product
+
+
+def diagonal_scatter(importer: Any, node: Any, previous: Any) -> Any:
+    """x with one diagonal of the planes over two axes replaced."""
+    x, source, offset, first, second = _emit.arguments(
+        importer, node, "self", "src", "offset", "dim1", "dim2", offset=0, dim1=0, dim2=1
+    )
+    rank = _compat.rank_of(x)
+    first, second = (_emit.normalize_axis(axis, rank) for axis in (first, second))
+
+    def compute(data: Any, diagonal: Any) -> Any:
+        def put(*at: Any) -> Any:
+            rest = [i for axis, i in enumerate(at) if axis not in (first, second)]
+            along = at[first] if offset >= 0 else at[second]
+            inside = at[second] - at[first] == offset
+            return tirx.if_then_else(inside, diagonal(*rest, along), data(*at))
+
+        return te.compute(data.shape, put, name="diagonal_scatter")
+
+    return _emit.emit_te(importer, compute, x, source, hint="diagonal_scatter")
+
+
+FIX = Fix(
+    id="missing",
+    what="hypot, copysign, erfc, scatter_add, repeat_interleave, searchsorted, cdist, …",
+    op="aten.hypot, aten.scatter_add, aten.repeat_interleave, aten.searchsorted, …",
+    affected="",
+    converters={
+        "hypot.default": _elementwise_of(_hypot, "hypot"),
+        "copysign.Tensor": _elementwise_of(_copysign, "copysign"),
+        "copysign.Scalar": _elementwise_of(_copysign, "copysign"),
+        "fmax.default": _elementwise_of(_number_of(tirx.max), "fmax"),
+        "fmin.default": _elementwise_of(_number_of(tirx.min), "fmin"),
+        "erfc.default": erfc,
+        "exp2.default": exp2,
+        "signbit.default": signbit,
+        "scatter_add.default": scatter_add,
+        "repeat_interleave.Tensor": repeat_interleave,
+        "searchsorted.Tensor": searchsorted,
+        "_cdist_forward.default": cdist,
+        "_trilinear.default": trilinear,
+        "diagonal_scatter.default": diagonal_scatter,
+    },
+    probe=_probe.lacks("scatter_add.default"),
+)

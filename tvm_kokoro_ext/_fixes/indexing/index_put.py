@@ -1,0 +1,189 @@
+"""index_put: boolean masks, values that broadcast, None indices, accumulate, symbolic shapes.
+
+Stock knows neither masks nor symbolic index shapes, and reads out of bounds when the values must
+be broadcast to the indices.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+
+
+def index_put(importer: Any, node: Any, previous: Any) -> Any:
+    x, indices, values, accumulate = _emit.arguments(
+        importer, node, "self", "indices", "values", "accumulate", accumulate=False
+    )
+    indices = list(indices)
+    result = _put(importer, node, x, indices, values, bool(accumulate), previous)
+    if node.target.__name__.startswith("index_put_"):
+        for other, expression in list(importer.env.items()):
+            if expression is x:
+                importer.env[other] = result
+    return result
+
+
+def _put(
+    importer: Any,
+    node: Any,
+    x: Any,
+    indices: list[Any],
+    values: Any,
+    accumulate: bool,
+    previous: Any,
+) -> Any:
+    masks = [a for a, index in enumerate(indices) if _is_mask(index)]
+    if accumulate and _compat.dtype_of(x) == "bool":  # TVM knows no sum of bools
+        counts, values = (_emit.astype(importer, part, "int32") for part in (x, values))
+        result = _put(importer, node, counts, indices, values, accumulate, None)
+        return _emit.astype(importer, result, "bool")
+    values = _emit.astype(importer, values, _compat.dtype_of(x))
+    if masks:
+        given = [a for a, index in enumerate(indices) if index is not None]
+        if len(given) > 1:
+            raise _emit.refuse(
+                node,
+                "a boolean mask together with other index tensors",
+                "Write the mask with torch.where, or index with mask.nonzero() only",
+            )
+        return _put_masked(importer, x, indices[given[0]], given[0], values, accumulate)
+    if all(index is None for index in indices):
+        whole = _emit.emit(importer, relax.op.broadcast_to(values, _compat.shape_of(x)))
+        return _emit.emit(importer, relax.op.add(x, whole)) if accumulate else whole
+    if any(index is not None and 0 in _compat.shape_of(index) for index in indices):
+        return x  # nothing is put; stock's kernel divides by the number of places
+    if previous is not None and _stock_is_right(x, indices, values):
+        return previous(node)
+    positions, grid = _indexing.flat_positions(importer, x, indices)
+    values = _emit.emit(importer, relax.op.broadcast_to(values, grid))
+    flat = _emit.emit(
+        importer,
+        relax.op.scatter_elements(
+            _indexing.flatten(importer, x),
+            _indexing.flatten(importer, positions),
+            _indexing.flatten(importer, values),
+            axis=0,
+            reduction="add" if accumulate else "update",
+        ),
+    )
+    return _emit.emit(importer, relax.op.reshape(flat, _compat.shape_of(x)))
+
+
+def _is_mask(index: Any) -> bool:
+    return index is not None and _compat.dtype_of(index) in ("bool", "uint8")
+
+
+def _stock_is_right(x: Any, indices: list[Any], values: Any) -> bool:
+    """Constant shapes, an index for every axis but the first, values that need no broadcasting.
+
+    Shapes that do not broadcast at all are left alone too: torch itself rejects such a program
+    when it runs.
+    """
+    shapes = [_compat.shape_of(index) for index in indices if index is not None]
+    given = _compat.shape_of(values)
+    if not all(isinstance(dim, int) for shape in (*shapes, given) for dim in shape):
+        return False
+    try:
+        grid = list(np.broadcast_shapes(*shapes))
+    except ValueError:
+        return True
+    if any(index is None for index in indices[1:]) or len(indices) != _compat.rank_of(x):
+        return False
+    if indices[0] is None:  # stock lays one whole axis out in front of the others
+        grid = [_compat.shape_of(x)[0], *grid]
+    return given == grid or not _broadcasts(given, grid)
+
+
+def _broadcasts(shape: list[int], target: list[int]) -> bool:
+    try:
+        return list(np.broadcast_shapes(shape, target)) == target
+    except ValueError:
+        return False
+
+
+def _put_masked(importer: Any, x: Any, mask: Any, axis: int, values: Any, accumulate: bool) -> Any:
+    """`x[..., mask, ...] = values` with the mask over the axes of `x` from `axis`."""
+    rank, mask_rank = _compat.rank_of(x), _compat.rank_of(mask)
+    mask = _emit.astype(importer, mask, "bool")
+    shape = _compat.shape_of(values)
+    # The values' axis that counts the selected places; it is broadcast when its size is 1.
+    counted = len(shape) - (rank - axis - mask_rank) - 1
+    one_each = counted >= 0 and shape[counted] != 1
+    order = [selected_before(importer, mask)] if one_each else []
+
+    def compute(data: Any, chosen: Any, given: Any, *ranks: Any) -> Any:
+        def put(*at: Any) -> Any:
+            place = at[axis : axis + mask_rank]
+            number = ranks[0](*place) if one_each else 0
+            value = _indexing.read(given, [*at[:axis], number, *at[axis + mask_rank :]])
+            value = data(*at) + value if accumulate else value
+            return tirx.if_then_else(chosen(*place), value, data(*at))
+
+        return te.compute(data.shape, put, name="put_masked")
+
+    return _emit.emit_te(importer, compute, x, mask, values, *order, hint="put_masked")
+
+
+def selected_before(importer: Any, mask: Any) -> Any:
+    """For every place of the mask, how many selected places come before it."""
+    flat = _emit.astype(importer, _indexing.flatten(importer, mask), "int64")
+    count = _emit.emit(importer, relax.op.cumsum(flat, axis=0))
+    before = _emit.emit(importer, relax.op.subtract(count, flat))
+    return _emit.emit(importer, relax.op.reshape(before, _compat.shape_of(mask)))
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x, mask = _probe.Input((3, 4)), _probe.Input((3,), "bool")
+    value = _probe.Input((1,))
+    masked = _probe.convert("index_put.default", x, [mask], value, out=((3, 4), "float32"))
+    return masked.ops == ("relax.index_put",)
+
+
+@_probe.wrong
+def _values_are_read_outside() -> bool:
+    """Of one value for two places, is any but the first read?"""
+    x, rows, value = _probe.Input((4, 5)), _probe.Input((2,), "int64"), _probe.Input((1,))
+    module = _probe.legalized(_put_at, x, rows, value)
+    (kernel,) = (f for name, f in module.functions_items() if name.name_hint != "main")
+    places = re.findall(r"\bx2\[([^]]*)\]", kernel.script())
+    return any(place not in ("0", "T.int64(0)") for place in places)
+
+
+@_probe.wrong
+def _symbolic_places_fail() -> bool:
+    x, rows, values = _probe.Input((4, 5)), _probe.Input(("n",), "int64"), _probe.Input(("n",))
+    _probe.legalized(_put_at, x, rows, values)
+    return False
+
+
+@_probe.wrong
+def _rows_fail() -> bool:
+    """Are whole rows refused, which fewer index tensors than axes stand for?"""
+    x, rows, values = _probe.Input((3, 4)), _probe.Input((2,), "int64"), _probe.Input((2, 4))
+    _probe.convert("index_put.default", x, [rows], values, out=((3, 4), "float32"))
+    return False
+
+
+def _put_at(x: Any, rows: Any, values: Any) -> Any:
+    return relax.op.index_put(x, relax.Tuple([rows, rows]), values)
+
+
+FIX = Fix(
+    id="index_put",
+    what="index_put with boolean masks, broadcast values, None indices, symbolic index shapes",
+    op="aten.index_put",
+    affected="",
+    converters={
+        "index_put.default": index_put,
+        "index_put_.default": index_put,
+    },
+    probe=_probe.any_of(_still_wrong, _values_are_read_outside, _symbolic_places_fail, _rows_fail),
+)

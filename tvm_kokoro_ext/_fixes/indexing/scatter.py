@@ -1,0 +1,116 @@
+"""scatter and scatter_add whose index is smaller than the tensor or the source.
+
+Torch reads and writes only where the index is; stock's kernel takes the extents beside the axis
+from the tensor for the one and from the index for the other, and so writes the wrong places.
+Before 0.27 there is no scatter of a tensor at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+
+_REDUCTIONS = {None: "update", "add": "add", "multiply": "mul"}
+
+
+def scatter(importer: Any, node: Any, previous: Any) -> Any:
+    """scatter with a tensor or a number as its source; `reduce` adds or multiplies."""
+    x, dim, index, source = _emit.arguments(importer, node, "self", "dim", "index", "src")
+    if source is None:
+        source = importer._retrieve_args(node.kwargs["value"])
+    reduction = _REDUCTIONS[node.kwargs.get("reduce")]
+    return _scatter(importer, node, previous, (x, dim, index, source), reduction)
+
+
+def scatter_add(importer: Any, node: Any, previous: Any) -> Any:
+    operands = _emit.arguments(importer, node, "self", "dim", "index", "src")
+    return _scatter(importer, node, previous, operands, "add")
+
+
+def _scatter(importer: Any, node: Any, previous: Any, operands: Any, reduction: str) -> Any:
+    x, dim, index, source = operands
+    shape, place = _compat.shape_of(x), _compat.shape_of(index)
+    if not shape:
+        raise _emit.refuse(node, "the tensor has no axis", "Write it with torch.where")
+    axis = _emit.normalize_axis(dim, len(shape))
+    tensor = _compat.is_tensor(source)
+    # Stock counts each side of the axis in the index's own extents: only the first may be smaller.
+    counted = [a for a in range(len(shape)) if a not in (0, axis, axis + 1)]
+    covers = all(_same(shape[a], place[a]) for a in counted)
+    if tensor:
+        covers &= all(map(_same, _compat.shape_of(source)[1:], place[1:]))
+    if covers and previous is not None:
+        return previous(node)
+    dtype = _compat.dtype_of(x)
+    source = _emit.tensor_or_scalar(importer, source, dtype)
+    if covers and tensor:
+        whole = relax.op.scatter_elements(x, index, source, axis=axis, reduction=reduction)
+        return _emit.emit(importer, whole)
+    positions = _positions(importer, x, index, axis)
+    values = _corner(importer, source, place)
+    flat = relax.op.scatter_elements(
+        _indexing.flatten(importer, x),
+        _indexing.flatten(importer, positions),
+        _indexing.flatten(importer, values),
+        axis=0,
+        reduction=reduction,
+    )
+    return _emit.emit(importer, relax.op.reshape(_emit.emit(importer, flat), shape))
+
+
+def _same(first: Any, second: Any) -> bool:
+    return _compat.prim_equal(_emit.int64(first), _emit.int64(second))
+
+
+def _positions(importer: Any, x: Any, index: Any, axis: int) -> Any:
+    """For every element of the index, the offset in the flattened `x` that it names."""
+
+    def compute(data: Any, chosen: Any) -> Any:
+        def offset(*at: Any) -> Any:
+            total: Any = tirx.const(0, "int64")
+            for a, dim in enumerate(data.shape):
+                i = _indexing.wrapped(chosen(*at), dim) if a == axis else at[a]
+                total = total * dim + i
+            return total
+
+        return te.compute(chosen.shape, offset, name="scatter_positions")
+
+    return _emit.emit_te(importer, compute, x, index, hint="scatter_positions")
+
+
+def _corner(importer: Any, source: Any, shape: list[Any]) -> Any:
+    """The part of the source (a tensor, or a 0-d one that is broadcast) that the index covers."""
+
+    def compute(data: Any, out: Any) -> Any:
+        read = (lambda *at: data(*at)) if data.shape else (lambda *at: data())
+        return te.compute(tuple(out), read, name="scatter_source")
+
+    return _emit.emit_te(importer, compute, source, shape, hint="scatter_source")
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    x, source = _probe.Input((3, 4)), _probe.Input((2, 2))
+    index = _probe.Input((2, 2), "int64")
+    made = _probe.convert("scatter.src", x, 1, index, source, out=((3, 4), "float32"))
+    return made.ops == ("relax.scatter_elements",)
+
+
+FIX = Fix(
+    id="scatter",
+    what="scatter with an index smaller than the tensor writes wrong places; scatter.src (<0.27)",
+    op="aten.scatter, aten.scatter_add",
+    affected="",
+    converters={
+        "scatter.src": scatter,
+        "scatter.value": scatter,
+        "scatter.reduce": scatter,
+        "scatter.value_reduce": scatter,
+        "scatter_add.default": scatter_add,
+    },
+    probe=_still_wrong,
+)

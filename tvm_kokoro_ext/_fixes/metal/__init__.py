@@ -1,0 +1,1 @@
+"""Metal: matrix products and the names of functions."""

@@ -1,0 +1,1 @@
+"""Not-a-number and infinities, in maxima, comparisons, pooling and constants."""

@@ -1,0 +1,94 @@
+"""maximum, minimum, clip and relu keep NaN; stock compares so that NaN on the left is dropped."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import extremum as _extremum
+from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
+
+
+def _is_float(call: Any) -> bool:
+    return _compat.dtype_of(call.args[0]) in _extremum.FLOATS
+
+
+def _binary(choose: Any, hint: str) -> Override:
+    """relax.maximum or relax.minimum of tensors that broadcast."""
+
+    def compute(lhs: Any, rhs: Any) -> Any:
+        shape = _indexing.broadcast_shapes([list(lhs.shape), list(rhs.shape)])
+
+        def element(*at: Any) -> Any:
+            return choose(_indexing.read(lhs, list(at)), _indexing.read(rhs, list(at)))
+
+        return te.compute(tuple(shape), element, name=hint)
+
+    def legalize(below: Any, builder: Any, call: Any) -> Any:
+        if not all(map(_compat.is_tensor, call.args)) or not _is_float(call):
+            return below(builder, call)
+        return builder.call_te(compute, *call.args, primfunc_name_hint=hint)
+
+    return legalize
+
+
+def clip(below: Any, builder: Any, call: Any) -> Any:
+    """relax.clip: below a bound is the bound, NaN is neither below nor above."""
+    if not _is_float(call):
+        return below(builder, call)
+
+    def compute(x: Any, lower: Any, upper: Any) -> Any:
+        lower, upper = (tirx.Cast(x.dtype, bound) for bound in (lower, upper))
+
+        def element(*at: Any) -> Any:
+            raised = tirx.Select(x(*at) < lower, lower, x(*at))
+            return tirx.Select(raised > upper, upper, raised)
+
+        return te.compute(x.shape, element, name="clip")
+
+    return builder.call_te(compute, *call.args, primfunc_name_hint="tir_clip")
+
+
+def relu(below: Any, builder: Any, call: Any) -> Any:
+    """relax.nn.relu"""
+    if not _is_float(call):
+        return below(builder, call)
+
+    def compute(x: Any) -> Any:
+        zero = tirx.const(0, x.dtype)
+        return te.compute(
+            x.shape, lambda *at: tirx.Select(x(*at) < zero, zero, x(*at)), name="relu"
+        )
+
+    return builder.call_te(compute, *call.args, primfunc_name_hint="relu")
+
+
+def _still_wrong() -> bool:
+    dropped = (
+        relax.op.nn.relu,
+        lambda x: relax.op.clip(x, -math.inf, 1.0),
+        lambda x: relax.op.maximum(x, relax.op.zeros_like(x)),
+    )
+    return not all(_extremum.keeps_nan(function, (1, 1, 4)) for function in dropped)
+
+
+FIX = Fix(
+    id="nan_elementwise",
+    what="maximum, minimum, clamp, relu, hardtanh, … drop NaN",
+    op="relax.maximum, relax.minimum, relax.clip, relax.nn.relu",
+    affected="",
+    install=overriding(
+        {
+            "relax.maximum": _binary(_extremum.maximum, "maximum"),
+            "relax.minimum": _binary(_extremum.minimum, "minimum"),
+            "relax.clip": clip,
+            "relax.nn.relu": relu,
+        }
+    ),
+    probe=_still_wrong,
+    needs_torch=False,
+)

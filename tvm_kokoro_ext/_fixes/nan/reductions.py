@@ -1,0 +1,92 @@
+"""max, min, argmax and argmin along axes keep NaN, and find the first NaN, as torch does."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit
+from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import extremum as _extremum
+from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
+
+
+def _reduction(largest: bool) -> Override:
+    """relax.max or relax.min: TVM's reducer over integer keys, then back to the number."""
+    reduce, hint = (te.max, "max") if largest else (te.min, "min")
+
+    def legalize(below: Any, builder: Any, call: Any) -> Any:
+        dtype, rank = _compat.dtype_of(call.args[0]), _compat.rank_of(call.args[0])
+        given = call.attrs.axis
+        axes = sorted(
+            _emit.normalize_axis(int(axis), rank)
+            for axis in (range(rank) if given is None else given)
+        )
+        if dtype not in _extremum.FLOATS or not axes:
+            return below(builder, call)
+        keep = bool(call.attrs.keepdims)
+
+        def compute(x: Any) -> Any:
+            inner = [te.reduce_axis((0, x.shape[axis]), name=f"k{axis}") for axis in axes]
+
+            def extreme(*at: Any) -> Any:
+                outer = iter([i for a, i in enumerate(at) if not (keep and a in axes)])
+                place = [inner[axes.index(a)] if a in axes else next(outer) for a in range(rank)]
+                return reduce(_extremum.key(x(*place), largest), axis=inner)
+
+            shape = [1 if a in axes else d for a, d in enumerate(x.shape) if keep or a not in axes]
+            keys = te.compute(tuple(shape), extreme, name=f"{hint}_key")
+            return te.compute(
+                tuple(shape), lambda *at: _extremum.number(keys(*at), dtype), name=hint
+            )
+
+        return builder.call_te(compute, call.args[0], primfunc_name_hint=hint)
+
+    return legalize
+
+
+def _place(largest: bool) -> Override:
+    """relax.argmax or relax.argmin: what is below, over integer keys."""
+
+    def compute(x: Any) -> Any:
+        zero = tirx.const(0, x.dtype)
+
+        def element(*at: Any) -> Any:
+            unsigned = tirx.Select(x(*at) == zero, zero, x(*at))
+            return _extremum.key(unsigned, largest)
+
+        return te.compute(x.shape, element, name="key")
+
+    def legalize(below: Any, builder: Any, call: Any) -> Any:
+        if _compat.dtype_of(call.args[0]) not in _extremum.FLOATS:
+            return below(builder, call)
+        keys = builder.emit(builder.call_te(compute, call.args[0], primfunc_name_hint="key"))
+        search = relax.op.argmax if largest else relax.op.argmin
+        axis = None if call.attrs.axis is None else int(call.attrs.axis)
+        return below(builder, builder.normalize(search(keys, axis, bool(call.attrs.keepdims))))
+
+    return legalize
+
+
+def _still_wrong() -> bool:
+    reductions = (relax.op.max, relax.op.min)
+    return not all(_extremum.keeps_nan(partial(reduce, axis=[2]), (1, 1)) for reduce in reductions)
+
+
+FIX = Fix(
+    id="nan_reductions",
+    what="max, min, argmax and argmin along axes drop NaN",
+    op="relax.max, relax.min, relax.argmax, relax.argmin",
+    affected="",
+    install=overriding(
+        {
+            "relax.max": _reduction(largest=True),
+            "relax.min": _reduction(largest=False),
+            "relax.argmax": _place(largest=True),
+            "relax.argmin": _place(largest=False),
+        }
+    ),
+    probe=_still_wrong,
+    needs_torch=False,
+)

@@ -1,0 +1,1 @@
+"""Normalizations: layer, group and instance norm."""

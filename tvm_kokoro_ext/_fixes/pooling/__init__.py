@@ -1,0 +1,1 @@
+"""Pooling: maxima with their indices, averages, adaptive sizes."""

@@ -1,0 +1,149 @@
+"""max_pool with indices, which stock gives as zeros, or an empty stride; avg_pool's own divisor."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
+from tvm_kokoro_ext._compat import T, relax, tirx
+from tvm_kokoro_ext._fix import Fix, needs_previous
+from tvm_kokoro_ext._fixes._shared import loops as _loops
+
+
+def max_pool(importer: Any, node: Any, previous: Any) -> Any:
+    reads = [u for u in node.users if u.target is not operator.getitem or u.args[1] != 0]
+    if previous is not None and not any(user.users or user.op == "output" for user in reads):
+        return previous(_strided(node))
+    return _with_indices(importer, node)
+
+
+@needs_previous
+def max_pool_values(importer: Any, node: Any, previous: Any) -> Any:
+    return previous(_strided(node))
+
+
+def _strided(node: Any) -> Any:
+    """The node with its window for a stride that is given as an empty list."""
+    if len(node.args) < 3 or node.args[2]:
+        return node
+    x, window, _, *others = node.args
+    return _emit.view(node, x, window, window, *others, **node.kwargs)
+
+
+def _with_indices(importer: Any, node: Any) -> Any:
+    """Values and their places in the planes [..., spatial axes], window by window."""
+    names = ("self", "kernel_size", "stride", "padding", "dilation")
+    x, *sizes = _emit.arguments(importer, node, *names, padding=0, dilation=1)
+    axes = next(int(c) for c in node.target.__name__ if c.isdigit())
+    sizes[1] = sizes[1] or sizes[0]
+    window, stride, padding, dilation = (_each(size, axes) for size in sizes)
+    known = _symbolic.known_symbols(importer)
+    out = [_symbolic.to_prim(importer, size, known) for size in node.meta["val"][0].shape]
+    if any(dim is None for dim in out):
+        raise _emit.refuse(node, "a size that torch has not proved", "Give the pooled axes' sizes")
+    shape, dtype = [_emit.int64(d) for d in _compat.shape_of(x)], _compat.dtype_of(x)
+    lowest = -tirx.infinity(dtype) if "float" in dtype else tirx.min_value(dtype)
+
+    def body(dims: Any, values: Any, places: Any, data: Any, *extents: Any) -> None:
+        plane = list(extents[-axes:])
+        with (
+            T.serial(0, _emit.extent(dims[0][:-axes])) as row,
+            _loops.grid(*dims[0][-axes:]) as spot,
+        ):
+            at = (row * _emit.extent(dims[0][-axes:])) + _loops.flat(spot, dims[0][-axes:])
+            start = [i * s - p for i, s, p in zip(spot, stride, padding, strict=True)]
+            first = [
+                tirx.if_then_else(b < 0, b + tirx.floordiv(-b + d - 1, d) * d, b)
+                for b, d in zip(start, dilation, strict=True)
+            ]
+            values[at] = lowest
+            places[at] = _loops.flat(first, plane)
+            with _loops.grid(*window) as inner:
+                steps = zip(start, inner, dilation, strict=True)
+                position = [b + tirx.Cast("int64", k) * d for b, k, d in steps]
+                inside = [
+                    tirx.all(p >= 0, p < extent) for p, extent in zip(position, plane, strict=True)
+                ]
+                with T.If(tirx.all(*inside)), T.Then():
+                    offset = _loops.flat(position, plane)
+                    value = data[row * _emit.extent(plane) + offset]
+                    wins = value > values[at]
+                    wins = tirx.any(wins, tirx.isnan(value)) if "float" in dtype else wins
+                    with T.If(wins), T.Then():
+                        values[at] = value
+                        places[at] = offset
+
+    results = [(out, dtype), (out, "int64")]
+    return _emit.emit(
+        importer, relax.Tuple(_loops.emit(importer, body, results, x, *shape, hint="max_pool"))
+    )
+
+
+def _each(sizes: Any, axes: int) -> list[int]:
+    sizes = list(sizes) if isinstance(sizes, list | tuple) else [sizes]
+    return sizes * axes if len(sizes) == 1 else sizes
+
+
+@needs_previous
+def avg_pool(importer: Any, node: Any, previous: Any) -> Any:
+    """divisor_override, which stock does not read: the mean of the whole window, rescaled."""
+    x, window, stride, padding, ceil, _, divisor = _emit.arguments(
+        importer,
+        node,
+        *("self", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"),
+        "divisor_override",
+    )
+    if divisor is None or (divisor == math.prod(window) and not any(padding or [0])):
+        return previous(node)
+    if ceil:
+        raise _emit.refuse(
+            node, "divisor_override with ceil_mode", "Pad the input and leave ceil_mode out"
+        )
+    if "float" not in _compat.dtype_of(x):
+        raise _emit.refuse(node, "divisor_override of integers", "Convert to float32 first")
+    planar = node.target.__name__.startswith("avg_pool2d")
+    axes, pool = (2, relax.op.nn.avg_pool2d) if planar else (3, relax.op.nn.avg_pool3d)
+    sizes, steps = _each(window, axes), _each(stride or window, axes)
+    means = pool(x, sizes, steps, _each(padding or [0], axes), count_include_pad=True)
+    with_mean = _emit.emit(importer, means)
+    scale = relax.const(math.prod(sizes) / divisor, _compat.dtype_of(x))
+    return _emit.emit(importer, relax.op.multiply(with_mean, scale))
+
+
+@_probe.wrong
+def _divisor_dropped() -> bool:
+    out = ((1, 1, 2, 2), "float32")
+    window = ([2, 2], [2, 2], [0, 0], False, True)
+    made = [
+        _probe.convert("avg_pool2d.default", _probe.Input((1, 1, 4, 4)), *window, divisor, out=out)
+        for divisor in (4, 1)
+    ]
+    return made[0].ops == made[1].ops
+
+
+@_probe.wrong
+def _indices_are_zeros() -> bool:
+    x = _probe.Input((1, 1, 4, 4))
+    made = _probe.convert("max_pool2d_with_indices.default", x, [2, 2])
+    return bool({"relax.zeros", "relax.zeros_like"} & set(made.ops))
+
+
+FIX = Fix(
+    id="pool_indices",
+    what="avg_pool drops divisor_override; max_pool's indices are all zero",
+    op="aten.max_pool2d_with_indices, aten.avg_pool2d",
+    affected="",
+    converters={
+        "max_pool1d_with_indices.default": max_pool,
+        "max_pool2d_with_indices.default": max_pool,
+        "max_pool3d_with_indices.default": max_pool,
+        "max_pool1d.default": max_pool_values,
+        "max_pool2d.default": max_pool_values,
+        "max_pool3d.default": max_pool_values,
+        "avg_pool2d.default": avg_pool,
+        "avg_pool3d.default": avg_pool,
+    },
+    probe=_probe.any_of(_divisor_dropped, _indices_are_zeros),
+)

@@ -1,0 +1,256 @@
+"""Operators that TVM does not know but torch can decompose are decomposed by torch.
+
+Stock refuses a program for `x.T`, `new_full` or `addcmul` that torch itself can express in
+operators that TVM has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any
+
+from tvm_kokoro_ext import _probe, _program_probe
+from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.resizing import upsample
+
+_ROUNDS = 8  # a decomposition may use operators that need decomposing; none is this deep
+
+
+def decompose_unsupported(program: Any, converters: Collection[str]) -> Any:
+    """The program with every operator that has no converter decomposed, as far as torch can."""
+    for _ in range(_ROUNDS):
+        unsupported = {
+            node.target
+            for node in program.graph.nodes
+            if node.op == "call_function"
+            and (node.target.__name__ not in converters or _misread(node))
+        }
+        table = _decompositions(unsupported)
+        if not table:
+            _refuse_unknown(program, converters)
+            return program
+        program = _decomposed(program, table)
+    _refuse_unknown(program, converters)
+    return program
+
+
+def _decomposed(program: Any, table: dict[Any, Any]) -> Any:
+    try:
+        return program.run_decompositions(table)
+    except Exception as error:
+        raise UnsupportedOperatorError(
+            ", ".join(dict.fromkeys(map(str, table))),
+            f"torch's decomposition failed with {type(error).__name__}: {error}",
+            "Write it with other operators, or pass a converter of your own in custom_convert_map",
+        ) from error
+
+
+def _refuse_unknown(program: Any, converters: Collection[str]) -> None:
+    """Name every operator that neither TVM nor torch's decompositions know, in one message."""
+    unknown = [
+        node
+        for node in program.graph.nodes
+        if node.op == "call_function" and node.target.__name__ not in converters
+    ]
+    if unknown:
+        raise UnsupportedOperatorError(
+            ", ".join(dict.fromkeys(map(op_name, unknown))),
+            "TVM has no converter of it and torch no decomposition",
+            "Write it with other operators, or pass a converter of your own in custom_convert_map",
+        )
+
+
+def _misread(node: Any) -> bool:
+    """Whether stock's converter would get this node wrong, or fail, where its parts are right."""
+    question = _MISREAD.get(node.target.__name__)
+    return question is not None and question(node)
+
+
+def _given(node: Any, name: str) -> Any:
+    """The node's argument of this name in the operator's schema, or its default."""
+    for position, argument in enumerate(node.target._schema.arguments):
+        if argument.name == name:
+            default = node.kwargs.get(name, argument.default_value)
+            return node.args[position] if position < len(node.args) else default
+    raise ValueError(f"{node.target} has no argument {name}")
+
+
+def _value(argument: Any) -> Any:
+    return argument.meta.get("val") if hasattr(argument, "meta") else None
+
+
+def _symbolic(node: Any) -> bool:
+    """Whether the node's first argument has a symbolic dimension."""
+    return not all(isinstance(size, int) for size in _value(node.args[0]).shape)
+
+
+def _parts_symbolic(node: Any) -> bool:
+    """Whether a symbolic dimension is cut into parts."""
+    return not isinstance(_value(node.args[0]).shape[_given(node, "dim")], int)
+
+
+def _by_factor(node: Any) -> bool:
+    """Resizing of numbers of a symbolic size, or by a factor that stock does not read."""
+    is_float = _value(node.args[0]).is_floating_point()
+    return is_float and (_symbolic(node) or upsample.reads_factor(node))
+
+
+def _attends_otherwise(node: Any) -> bool:
+    """Attention with a bool mask, a scale, shared heads, or ranks that stock does not know."""
+    mask = node.args[3] if len(node.args) > 3 else node.kwargs.get("attn_mask")
+    masked = mask is not None and (not _value(mask).is_floating_point() or _value(mask).dim() != 4)
+    scaled = node.kwargs.get("scale") is not None
+    shared = bool(node.kwargs.get("enable_gqa"))
+    return masked or scaled or shared or _value(node.args[0]).dim() not in (2, 4)
+
+
+def _infinite_or_symbolic(number: Any) -> bool:
+    return hasattr(number, "meta") or number in (math.inf, -math.inf)
+
+
+def _not_float32(node: Any) -> bool:
+    return str(_value(node).dtype) != "torch.float32"
+
+
+def _drops_a_term(node: Any) -> bool:
+    """addmm or baddbmm with a factor of 0, of which stock makes nothing, or over no elements."""
+    return 0 in (_given(node, "alpha"), _given(node, "beta")) or _value(node.args[1]).shape[-1] == 0
+
+
+def _not_single_or_half(node: Any) -> bool:
+    """The normalization in float64 or bfloat16, for which stock has no kernel."""
+    return str(_value(node.args[0]).dtype) not in ("torch.float32", "torch.float16")
+
+
+def _celu_not_one(node: Any) -> bool:
+    """celu with an alpha of its own: stock divides behind the exponential."""
+    alpha = node.args[1] if len(node.args) > 1 else node.kwargs.get("alpha", 1.0)
+    return bool(alpha != 1)
+
+
+def _projects(node: Any) -> bool:
+    """An lstm with proj_size, of a length that torch can unroll: a fifth tensor for each layer."""
+    layers = _given(node, "num_layers") * (2 if _given(node, "bidirectional") else 1)
+    plain = 4 if _given(node, "has_biases") else 2
+    return len(_given(node, "params")) != plain * layers and not _symbolic(node)
+
+
+def _of_numbers(node: Any) -> bool:
+    """meshgrid with a tensor without dimensions, which stock leaves without."""
+    return any(_value(tensor).dim() == 0 for tensor in node.args[0])
+
+
+def _wraps_what_is_cut(node: Any) -> bool:
+    """Circular padding that also cuts: stock wraps around the tensor that was not cut."""
+    return _given(node, "mode") == "circular" and any(
+        hasattr(amount, "meta") or amount < 0 for amount in node.args[1]
+    )
+
+
+def _sums_ellipsis(node: Any) -> bool:
+    """An einsum whose result lacks what `...` stands for: stock's does not build."""
+    operands, arrow, result = node.args[0].partition("->")
+    return bool(arrow) and "..." in operands and "..." not in result
+
+
+# Converters of stock that are wrong or fail for some nodes: those are decomposed as well.
+_MISREAD: dict[str, Callable[[Any], bool]] = {
+    "batch_norm.default": lambda node: True,  # reads eps from the place of momentum
+    "layer_norm.default": _not_single_or_half,
+    "native_layer_norm.default": _not_single_or_half,
+    "baddbmm.default": _drops_a_term,
+    "narrow.default": lambda node: True,  # takes the length for the end
+    "celu.default": _celu_not_one,
+    "cross_entropy_loss.default": lambda node: True,  # ignores most of its arguments
+    "gru.input": lambda node: True,  # without h
+    "rnn_tanh.input": lambda node: True,
+    "eye.default": lambda node: "dtype" not in node.kwargs,
+    "eye.m": lambda node: "dtype" not in node.kwargs,
+    "masked_fill.Scalar": lambda node: (
+        _infinite_or_symbolic(node.args[2]) or str(_value(node).dtype) == "torch.bool"
+    ),
+    "linear.default": _not_float32,
+    "scaled_dot_product_attention.default": _attends_otherwise,
+    "roll.default": _symbolic,
+    "chunk.default": _parts_symbolic,
+    "split.Tensor": _parts_symbolic,
+    "upsample_bicubic2d.vec": _by_factor,
+    "addmm.default": lambda node: _not_float32(node) or _drops_a_term(node),
+    "meshgrid.default": _of_numbers,
+    "meshgrid.indexing": lambda node: _of_numbers(node) or _given(node, "indexing") == "xy",
+    "linspace.default": lambda node: not _value(node).is_floating_point(),
+    "take.default": lambda node: True,
+    "linalg_vector_norm.default": lambda node: _given(node, "ord") == 0,
+    "_cdist_forward.default": lambda node: (
+        node.args[2] in (0, math.inf) or _value(node.args[0]).shape[-1] == 0
+    ),
+    "einsum.default": _sums_ellipsis,
+    "pad.default": _wraps_what_is_cut,
+    "lstm.input": _projects,
+    "conv1d.default": lambda node: _value(node.args[0]).dim() != 3,
+    "conv2d.default": lambda node: _value(node.args[0]).dim() != 4,
+    "conv3d.default": lambda node: _value(node.args[0]).dim() != 5,
+    "conv_transpose1d.default": lambda node: _value(node.args[0]).dim() != 3,
+    "conv_transpose2d.input": lambda node: _value(node.args[0]).dim() != 4,
+    "conv_transpose3d.input": lambda node: _value(node.args[0]).dim() != 5,
+    "prelu.default": lambda node: True,  # does not legalize with one slope
+    "softmax.int": lambda node: len(node.args) > 2 or node.kwargs.get("dtype") is not None,
+    "log_softmax.int": lambda node: len(node.args) > 2 or node.kwargs.get("dtype") is not None,
+    "pixel_shuffle.default": lambda node: True,
+    "affine_grid_generator.default": lambda node: not node.args[2],  # 0.25 knows aligned corners
+    "grid_sampler_2d.default": lambda node: True,  # reads the grid in another layout
+}
+
+
+# Torch decomposes these into writes, which an exported program may not have.
+_NOT_FUNCTIONAL = ("diagonal_scatter.default",)
+
+
+def _decompositions(operators: set[Any]) -> dict[Any, Any]:
+    """Torch's decompositions of these operators, by operator; those without one are left out."""
+    if not operators:
+        return {}
+    import torch
+    from torch._decomp import decomposition_table
+
+    from tvm_kokoro_ext._fixes.program._decompositions import OWN
+
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    default = torch.export.default_decompositions().materialize()
+    table = {}
+    for operator in operators:
+        if not isinstance(operator, torch._ops.OpOverload) or operator.__name__ in _NOT_FUNCTIONAL:
+            continue
+        known = OWN.get(operator.__name__) or default.get(operator)
+        known = known or decomposition_table.get(operator)
+        if known is None and torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), key):
+            # The kernel itself: `operator.decompose` would find this table and call itself.
+            known = partial(operator._op_dk, key)
+        if known is not None:
+            table[operator] = known
+    return table
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    """Does stock refuse a program for an operator that torch decomposes?"""
+    import torch
+
+    def write(graph: Any, x: Any) -> list[Any]:
+        return [graph.call_function(torch.ops.aten.addcmul.default, (x, x, x))]
+
+    _program_probe.imported(_program_probe.graph_module(write, [_probe.Input((4,))]))
+    return False
+
+
+FIX = Fix(
+    id="decompose",
+    what="operators that torch can decompose into known ones are refused",
+    op="aten operators without a converter",
+    affected="",
+    probe=_still_wrong,
+    prepare=decompose_unsupported,
+)

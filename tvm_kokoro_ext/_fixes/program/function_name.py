@@ -1,0 +1,65 @@
+"""`from_exported_program(program, func_name="decoder")`: a name for the imported function.
+
+Stock calls every program "main", so that two of them cannot share a module.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tvm_kokoro_ext import _activation, _compat
+from tvm_kokoro_ext._compat import tvm
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import replace as _replace
+
+
+def _with_name(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def from_exported_program(*args: Any, func_name: str = "main", **kwargs: Any) -> Any:
+        return rename(original(*args, **kwargs), "main", func_name)
+
+    return from_exported_program
+
+
+def rename(module: Any, old: str, new: str) -> Any:
+    """The module with the function `old` called `new`, its symbol included.
+
+    Raises
+    ------
+    ValueError
+        When the module has another function of the new name.
+    """
+    if old == new:
+        return module
+    functions = {name.name_hint: (name, f) for name, f in module.functions_items()}
+    if new in functions:
+        raise ValueError(f"the imported module already has a function called {new!r}")
+    kept = {name: f for hint, (name, f) in functions.items() if hint != old}
+    named = functions[old][1].with_attr("global_symbol", new)
+    kept[tvm.ir.GlobalVar(new)] = named
+    return tvm.IRModule(kept, attrs=module.attrs)
+
+
+def install() -> Callable[[], None]:
+    _activation.importer_class()
+    translator = sys.modules[_compat.IMPORTER_MODULE]
+    return _replace.everywhere("tvm", translator.from_exported_program, _with_name)
+
+
+def _still_wrong() -> bool:
+    function = sys.modules[_compat.IMPORTER_MODULE].from_exported_program
+    return "func_name" not in inspect.signature(function).parameters
+
+
+FIX = Fix(
+    id="function_name",
+    what='the importer calls every function "main"',
+    op="from_exported_program",
+    affected="",
+    install=install,
+    probe=_still_wrong,
+)

@@ -1,0 +1,73 @@
+"""Operators that are kept out of torch's decomposition: their parts are wrong here, or unknown."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tvm_kokoro_ext import _activation, _compat, _probe
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import replace as _replace
+from tvm_kokoro_ext._fixes.pooling import adaptive_maximum
+from tvm_kokoro_ext._fixes.resizing import upsample
+
+# By name: whether this node is kept.
+_KEPT: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(adaptive_maximum.NAMES, adaptive_maximum.is_symbolic),
+    # Torch's decomposition reads the factor where its kernel does not.
+    **dict.fromkeys(("upsample_linear1d.vec", "upsample_trilinear3d.vec"), upsample.reads_factor),
+    "upsample_bicubic2d.vec": lambda node: not node.args[0].meta["val"].is_floating_point(),
+    "linalg_inv.default": lambda node: True,  # becomes a check with an effect token
+    "take.default": lambda node: True,  # asks for the index's value where that has no dimension
+}
+
+
+def install() -> Callable[[], None]:
+    """Decompose a program with such operators ourselves, all but them."""
+    _activation.importer_class()
+    translator = sys.modules[_compat.IMPORTER_MODULE]
+
+    def keeping(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def from_exported_program(exported_program: Any, *args: Any, **kwargs: Any) -> Any:
+            kept = _operators(exported_program) if kwargs.get("run_ep_decomposition", True) else ()
+            if kept:
+                import torch
+
+                table = torch.export.default_decompositions()
+                for operator in kept:
+                    table.pop(operator, None)
+                exported_program = exported_program.run_decompositions(table)
+                kwargs["run_ep_decomposition"] = False
+            return original(exported_program, *args, **kwargs)
+
+        return from_exported_program
+
+    return _replace.everywhere("tvm", translator.from_exported_program, keeping)
+
+
+def _operators(program: Any) -> set[Any]:
+    kept = set()
+    for node in program.graph.nodes:
+        question = _KEPT.get(getattr(node.target, "__name__", ""))
+        if question is not None and question(node):
+            kept.add(node.target)
+    return kept
+
+
+# What stays whole is for converters that this package brings, and that stock would have to have.
+_STOCK_LACKS = _probe.lacks(
+    "adaptive_max_pool2d.default", "linalg_inv.default", "upsample_trilinear3d.vec"
+)
+
+
+FIX = Fix(
+    id="keep",
+    what="adaptive_max_pool decomposes for the example's size, resizing by another rule",
+    op="aten.adaptive_max_pool2d, aten.linalg_inv, …",
+    affected="",
+    install=install,
+    probe=_STOCK_LACKS,
+)

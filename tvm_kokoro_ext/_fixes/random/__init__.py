@@ -1,0 +1,1 @@
+"""Random tensors and dropout: what is drawn anew at each call."""

@@ -1,0 +1,1 @@
+"""Recurrent layers, as loops over time."""

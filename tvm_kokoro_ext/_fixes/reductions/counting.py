@@ -1,0 +1,201 @@
+"""bincount, histc, mode and embedding_bag: serial loops over the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import T, relax, tirx
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import extremum as _extremum
+from tvm_kokoro_ext._fixes._shared import loops as _loops
+
+
+def bincount(importer: Any, node: Any, previous: Any) -> Any:
+    """How often each number occurs; the length is known when the program runs."""
+    x, weights, least = _emit.arguments(importer, node, "self", "weights", "minlength", minlength=0)
+    if _compat.shape_of(x)[0] == 0:
+        size = relax.const(np.array([least], "int64"))
+        length = _emit.dimension(importer, size, f"{node.name}_length")
+        return _emit.emit(importer, relax.op.zeros(relax.ShapeExpr([length]), "int64"))
+    x = _emit.astype(importer, x, "int64")
+    most = _emit.emit(importer, relax.op.max(x, axis=[0], keepdims=True))
+    size = _emit.emit(importer, relax.op.add(most, relax.const(1, "int64")))
+    size = _emit.emit(importer, relax.op.maximum(size, relax.const(int(least), "int64")))
+    length = _emit.dimension(importer, size, f"{node.name}_length")
+    dtype = "int64" if weights is None else "float64"
+    if weights is not None and _compat.dtype_of(weights) == "float32":
+        dtype = "float32"
+    given = [] if weights is None else [_emit.astype(importer, weights, dtype)]
+
+    def body(dims: Any, out: Any, data: Any, *rest: Any) -> None:
+        *scales, count = rest
+        with T.serial(0, dims[0][0]) as i:
+            out[i] = tirx.const(0, dtype)
+        with T.serial(0, count) as i:
+            out[data[i]] += scales[0][i] if scales else tirx.const(1, dtype)
+
+    items = _emit.int64(_compat.shape_of(x)[0])
+    results = [([length], dtype)]
+    return _loops.emit(importer, body, results, x, *given, items, hint="bincount")[0]
+
+
+def histc(importer: Any, node: Any, previous: Any) -> Any:
+    x, bins, low, high = _emit.arguments(
+        importer, node, "self", "bins", "min", "max", bins=100, min=0, max=0
+    )
+    dtype = _compat.dtype_of(x)
+    bounds = [relax.const(float(bound), dtype) for bound in (low, high)]
+    if low == high:
+        bounds = [_emit.emit(importer, reduce(x)) for reduce in (relax.op.min, relax.op.max)]
+    bounds = [_emit.emit(importer, relax.op.reshape(bound, [1])) for bound in bounds]
+
+    def body(dims: Any, out: Any, data: Any, first: Any, last: Any, count: Any) -> None:
+        one = tirx.const(1, dtype)
+        # All elements alike: torch widens the range by one on both sides.
+        alike = first[0] == last[0]
+        start = tirx.Select(alike, first[0] - one, first[0])
+        end = tirx.Select(alike, last[0] + one, last[0])
+        with T.serial(0, bins) as i:
+            out[i] = tirx.const(0, dtype)
+        with T.serial(0, count) as i:
+            inside = tirx.all(data[i] >= start, data[i] <= end)
+            with T.If(inside), T.Then():
+                share = (data[i] - start) / (end - start) * tirx.const(bins, dtype)
+                place = tirx.Cast("int64", tirx.floor(share))
+                out[tirx.min(place, tirx.const(bins - 1, "int64"))] += one
+
+    count = _emit.int64(_emit.extent(_compat.shape_of(x)))
+    results = [([bins], dtype)]
+    return _loops.emit(importer, body, results, x, *bounds, count, hint="histc")[0]
+
+
+def mode(importer: Any, node: Any, previous: Any) -> Any:
+    """The most frequent value along an axis, the smallest of several, and its last place."""
+    x, dim, keep = _emit.arguments(importer, node, "self", "dim", "keepdim", dim=-1, keepdim=False)
+    rank, dtype = _compat.rank_of(x), _compat.dtype_of(x)
+    axis = _emit.normalize_axis(dim, rank)
+    order = [a for a in range(rank) if a != axis] + [axis]
+    moved = _emit.emit(importer, relax.op.permute_dims(x, order)) if axis != rank - 1 else x
+    *outer, steps = _compat.shape_of(moved)
+
+    def same(a: Any, b: Any) -> Any:
+        alike = a == b
+        return (
+            tirx.any(alike, tirx.all(tirx.isnan(a), tirx.isnan(b))) if "float" in dtype else alike
+        )
+
+    def body(dims: Any, values: Any, places: Any, most: Any, seen: Any, data: Any, n: Any) -> None:
+        with T.serial(0, _emit.extent(dims[0])) as row:
+            most[0] = tirx.const(0, "int64")
+            with T.serial(0, n) as i:
+                value = data[row * n + i]
+                seen[0] = tirx.const(0, "int64")
+                with T.serial(0, n) as j, T.If(same(data[row * n + j], value)), T.Then():
+                    seen[0] += tirx.const(1, "int64")
+                tied = tirx.all(seen[0] == most[0], value <= values[row])
+                with T.If(tirx.any(seen[0] > most[0], tied)), T.Then():
+                    most[0] = seen[0]
+                    values[row] = value
+                    places[row] = tirx.Cast("int64", i)
+
+    results = [(outer, dtype), (outer, "int64"), ([1], "int64"), ([1], "int64")]
+    arguments = (moved, _emit.int64(steps))
+    pair = _loops.emit(importer, body, results, *arguments, hint="mode")[:2]
+    kept = list(outer)
+    if keep:
+        kept.insert(axis, 1)
+    pair = [_emit.emit(importer, relax.op.reshape(item, kept)) for item in pair]
+    return _emit.emit(importer, relax.Tuple(pair))
+
+
+def _padding_row(node: Any, rows: Any, given: int | None) -> int:
+    """The row that no bag counts, -1 for none: what ATen's inner operator takes a -1 for."""
+    if given is None or given >= 0 or node.target.__name__ != "embedding_bag.padding_idx":
+        return -1 if given is None else int(given)
+    if not isinstance(rows, int):
+        raise _emit.refuse(
+            node,
+            "a negative padding_idx in a table of a symbolic number of rows",
+            "Count padding_idx from the start, or export a constant number of rows",
+        )
+    return rows + int(given)
+
+
+def embedding_bag(importer: Any, node: Any, previous: Any) -> Any:
+    """Sum, mean or maximum of the rows that each bag names."""
+    weight, indices, offsets, _, kind, _, scales, last_included, padding = _emit.arguments(
+        importer,
+        node,
+        *("weight", "indices", "offsets", "scale_grad_by_freq", "mode", "sparse"),
+        *("per_sample_weights", "include_last_offset", "padding_idx"),
+        mode=0,
+        include_last_offset=False,
+        padding_idx=-1,
+    )
+    if any(user.args[1] != 0 and user.users for user in node.users):
+        raise _emit.refuse(node, "a result other than the bags", "Use F.embedding_bag's result")
+    dtype, width = _compat.dtype_of(weight), _compat.shape_of(weight)[1]
+    bags = _compat.shape_of(offsets)[0]
+    bags = bags - 1 if last_included else bags
+    padding = _padding_row(node, _compat.shape_of(weight)[0], padding)
+    indices, offsets = (_emit.astype(importer, t, "int64") for t in (indices, offsets))
+    weighted = [] if scales is None else [scales]
+
+    def body(
+        dims: Any, out: Any, used: Any, table: Any, names: Any, starts: Any, *rest: Any
+    ) -> None:
+        *factors, total = rest
+        count, size = dims[0]
+        nothing = tirx.const(0, dtype)
+        with _loops.grid(count, size) as (bag, column):
+            at = bag * size + column
+            end = (
+                starts[bag + 1]
+                if last_included
+                else tirx.if_then_else(bag + 1 < count, starts[tirx.min(bag + 1, count - 1)], total)
+            )
+            out[at] = nothing
+            used[0] = tirx.const(0, "int64")
+            with T.serial(0, end - starts[bag]) as k:
+                place = starts[bag] + k
+                with T.If(names[place] != tirx.const(padding, "int64")), T.Then():
+                    value = table[names[place] * size + column]
+                    if factors:
+                        value = value * factors[0][place]
+                    if kind == _MAXIMUM:
+                        larger = _extremum.maximum(out[at], value)
+                        out[at] = tirx.if_then_else(used[0] == 0, value, larger)
+                    else:
+                        out[at] += value
+                    used[0] += tirx.const(1, "int64")
+            if kind == _MEAN:
+                with T.If(used[0] > 0), T.Then():
+                    out[at] = out[at] / tirx.Cast(dtype, used[0])
+
+    total = _emit.int64(_compat.shape_of(indices)[0])
+    results = [([bags, width], dtype), ([1], "int64")]
+    arguments = (weight, indices, offsets, *weighted, total)
+    first = _loops.emit(importer, body, results, *arguments, hint="embedding_bag")[0]
+    return _emit.emit(importer, relax.Tuple([first] * 4))
+
+
+_MEAN, _MAXIMUM = 1, 2  # torch's numbers of embedding_bag's modes
+
+FIX = Fix(
+    id="counting",
+    what="bincount, histc, mode and embedding_bag are missing",
+    op="aten.bincount, aten.histc, aten.mode, aten.embedding_bag",
+    affected="",
+    converters={
+        "bincount.default": bincount,
+        "histc.default": histc,
+        "mode.default": mode,
+        "embedding_bag.padding_idx": embedding_bag,
+        "_embedding_bag_forward_only.default": embedding_bag,
+        "_embedding_bag.default": embedding_bag,
+    },
+    probe=_probe.lacks("bincount.default"),
+)

@@ -1,0 +1,1 @@
+"""Complaints that were checked and hold on no supported version: never applied."""

@@ -1,0 +1,1 @@
+"""Resizing: nearest and linear, with and without antialiasing."""

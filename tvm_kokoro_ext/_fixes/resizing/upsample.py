@@ -1,0 +1,114 @@
+"""Nearest and linear resizing kept whole, on constant and symbolic sizes, by any factor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._fix import Converter, Fix, needs_previous
+from tvm_kokoro_ext._fixes.resizing import _resize
+
+_SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
+
+
+def reads_factor(node: Any) -> bool:
+    """Whether positions may follow a factor that the sizes alone do not tell."""
+    factors = node.args[-1] if node.target.__name__.endswith(".vec") else None
+    if not isinstance(factors, list | tuple) or None in factors:
+        return False
+    if _is_symbolic(node):
+        return True
+    sizes = zip(*_sizes_of(node), factors, strict=True)
+    return any(before * factor != after for before, after, factor in sizes)
+
+
+def _is_symbolic(node: Any) -> bool:
+    return not all(isinstance(size, int) for sizes in _sizes_of(node) for size in sizes)
+
+
+def _sizes_of(node: Any) -> tuple[Any, Any]:
+    """What is resized, and to what, as torch recorded them."""
+    return node.args[0].meta["val"].shape[2:], node.meta["val"].shape[2:]
+
+
+def _is_grown_by_a_whole_factor(node: Any) -> bool:
+    """Nearest resizing that stock gets right: elsewhere it rounds the source positions."""
+    if _is_symbolic(node):
+        return False
+    sizes = list(zip(*_sizes_of(node), strict=True))
+    return not any(after % before for before, after in sizes) and (
+        not reads_factor(node) or all(after in (before, 2 * before) for before, after in sizes)
+    )
+
+
+def _is_by_size(node: Any) -> bool:
+    """Linear resizing that stock gets right: it reads no factor, and wants numbers."""
+    return not _is_symbolic(node) and not reads_factor(node)
+
+
+def _arguments(importer: Any, node: Any, vector: bool, rank: int, *names: str) -> list[Any]:
+    """The tensor, the sizes it gets, the factors, then the other arguments by name."""
+    scales = ("scale_factors",) if vector else _SCALES[rank]
+    x, size, *rest = _emit.arguments(importer, node, "input", "output_size", *names, *scales)
+    others, factors = rest[: len(names)], rest[len(names) :]
+    if vector:
+        factors = list(factors[0] or [None] * rank)
+    sizes = _compat.shape_of(x)[2:]
+    return [x, _resize.output_sizes(importer, node, sizes, size or None, factors), factors, *others]
+
+
+def _nearest(rank: int, *, exact: bool = False, vector: bool = True) -> Converter:
+    def convert(importer: Any, node: Any, previous: Any) -> Any:
+        if previous is not None and _is_grown_by_a_whole_factor(node):
+            return previous(node)
+        x, sizes, factors = _arguments(importer, node, vector, rank)
+        for axis, (out, factor) in enumerate(zip(sizes, factors, strict=True), start=2):
+            x = _resize.nearest(importer, x, axis, out, factor, exact)
+        return x
+
+    return convert
+
+
+def _linear(rank: int, *, vector: bool = True) -> Converter:
+    def convert(importer: Any, node: Any, previous: Any) -> Any:
+        dtype = _compat.dtype_of(importer.env[node.args[0]])
+        if "float" not in dtype:
+            raise _emit.refuse(node, f"{dtype} pixels", "Resize in float32, then round")
+        if previous is not None and _is_by_size(node):
+            return previous(node)
+        x, sizes, factors, align = _arguments(importer, node, vector, rank, "align_corners")
+        x = x if dtype == "float64" else _emit.astype(importer, x, "float32")
+        for axis, (out, factor) in enumerate(zip(sizes, factors, strict=True), start=2):
+            x = _resize.linear(importer, x, axis, out, factor, bool(align))
+        return _emit.astype(importer, x, dtype)
+
+    return convert
+
+
+@needs_previous
+def _cubic(importer: Any, node: Any, previous: Any) -> Any:
+    dtype = _compat.dtype_of(importer.env[node.args[0]])
+    if "float" not in dtype:
+        raise _emit.refuse(node, f"{dtype} pixels", "Resize in float32, then round")
+    return previous(node)
+
+
+FIX = Fix(
+    id="upsample",
+    what="nearest and linear resizing, by factors and of symbolic sizes",
+    op="aten.upsample_nearest1d, aten.upsample_nearest2d, aten.upsample_linear1d, …",
+    affected="",
+    converters={
+        "upsample_nearest1d.default": _nearest(1, vector=False),
+        "upsample_nearest1d.vec": _nearest(1),
+        "_upsample_nearest_exact1d.default": _nearest(1, exact=True, vector=False),
+        "_upsample_nearest_exact1d.vec": _nearest(1, exact=True),
+        "upsample_nearest2d.vec": _nearest(2),
+        "upsample_linear1d.default": _linear(1, vector=False),
+        "upsample_linear1d.vec": _linear(1),
+        "upsample_bilinear2d.vec": _linear(2),
+        "upsample_trilinear3d.vec": _linear(3),
+        "upsample_bicubic2d.vec": _cubic,
+    },
+    probe=_probe.lacks("upsample_nearest1d.vec", "upsample_trilinear3d.vec"),
+)

@@ -1,0 +1,1 @@
+"""Shapes: axes that come and go, tensors without dimensions or without elements."""

@@ -1,0 +1,107 @@
+"""Operators along a dimension of a tensor that has none: torch takes it for one of shape [1]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext._fix import Fix, needs_previous
+from tvm_kokoro_ext._fixes._shared import detour as _detour
+
+_NAMES = (
+    "sum.dim_IntList",
+    "mean.dim",
+    "prod.dim_int",
+    "amax.default",
+    "amin.default",
+    "max.dim",
+    "min.dim",
+    "any.dim",
+    "any.dims",
+    "all.dim",
+    "all.dims",
+    "argmax.default",
+    "argmin.default",
+    "var.correction",
+    "std.correction",
+    "var_mean.correction",
+    "logsumexp.default",
+    "linalg_vector_norm.default",
+    "softmax.int",
+    "_softmax.default",
+    "log_softmax.int",
+    "_log_softmax.default",
+    "cumsum.default",
+    "cumprod.default",
+    "cummax.default",
+    "cummin.default",
+    "logcumsumexp.default",
+    "sort.default",
+    "sort.stable",
+    "argsort.default",
+    "argsort.stable",
+    "topk.default",
+    "kthvalue.default",
+    "median.dim",
+    "mode.default",
+    "gather.default",
+    "index_select.default",
+    "index_add.default",
+    "index_fill.int_Scalar",
+    "scatter.src",
+    "scatter.value",
+    "scatter.reduce",
+    "scatter.value_reduce",
+    "scatter_add.default",
+    "scatter_reduce.two",
+    "flatten.using_ints",
+    "flip.default",
+    "roll.default",
+    "transpose.int",
+    "unfold.default",
+)
+
+
+@needs_previous
+def as_one_dimension(importer: Any, node: Any, previous: Any) -> Any:
+    found = _detour.tensors(importer, node)
+    if not found or _compat.rank_of(found[0][1]) != 0:
+        return previous(node)
+
+    def there(tensor: Any) -> Any:
+        if _compat.rank_of(tensor) != 0:
+            return tensor
+        return _emit.emit(importer, relax.op.reshape(tensor, relax.ShapeExpr([_emit.int64(1)])))
+
+    def back(result: Any, wanted: Any) -> Any:
+        shape = relax.ShapeExpr([_emit.int64(int(size)) for size in wanted.shape])
+        return _emit.emit(importer, relax.op.reshape(result, shape))
+
+    return _detour.convert(importer, node, previous, there, back)
+
+
+@needs_previous
+def unchanged(importer: Any, node: Any, previous: Any) -> Any:
+    x = importer.retrieve_args(node)[0]
+    return x if _compat.is_tensor(x) and _compat.rank_of(x) == 0 else previous(node)
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    softmax = _probe.convert("softmax.int", _probe.Input(()), 0, out=((), "float32"))
+    return softmax.shape != ()
+
+
+FIX = Fix(
+    id="zero_dimensions",
+    what="operators along dimension 0 of a tensor without dimensions fail",
+    op="aten.softmax, aten.sum, aten.max, aten.sort, aten.gather, …",
+    affected="",
+    converters={
+        **dict.fromkeys(_NAMES, as_one_dimension),
+        "squeeze.dim": unchanged,
+        "squeeze.dims": unchanged,
+    },
+    probe=_still_wrong,
+)

@@ -1,0 +1,130 @@
+"""Sorting takes NaN for the largest number, as torch does.
+
+TVM sorts with `<`, which is no order beside NaN: other elements come out unsorted too. It sorts
+integers here that are ordered as the numbers are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax, te, tirx, tvm
+from tvm_kokoro_ext._fix import Fix, needs_previous
+from tvm_kokoro_ext._fixes._shared import extremum as _extremum
+
+
+def keys(importer: Any, x: Any) -> Any:
+    """Integers in the order of the floats of `x`, zeros of both signs equal, NaN last."""
+
+    def compute(data: Any) -> Any:
+        zero = tirx.const(0, data.dtype)
+
+        def element(*at: Any) -> Any:
+            unsigned = tirx.Select(data(*at) == zero, zero, data(*at))
+            return _extremum.key(unsigned, largest=True)
+
+        return te.compute(data.shape, element, name="key")
+
+    return _emit.emit_te(importer, compute, x, hint="key")
+
+
+def _numbers(importer: Any, ordered: Any, dtype: str) -> Any:
+    def compute(data: Any) -> Any:
+        return te.compute(data.shape, lambda *at: _extremum.number(data(*at), dtype), name="number")
+
+    return _emit.emit_te(importer, compute, ordered, hint="number")
+
+
+@needs_previous
+def sort(importer: Any, node: Any, previous: Any) -> Any:
+    """What gives values, alone or in a tuple with their places."""
+    x = importer.retrieve_args(node)[0]
+    dtype = _compat.dtype_of(x)
+    if dtype not in _extremum.FLOATS:
+        return previous(node)
+    with _emit.standing_in(importer, node.args[0], keys(importer, x)):
+        made = previous(node)
+    if not _compat.is_tuple(made):
+        return _numbers(importer, made, dtype)
+    values, places = (_emit.emit(importer, relax.TupleGetItem(made, i)) for i in range(2))
+    return _emit.emit(importer, relax.Tuple([_numbers(importer, values, dtype), places]))
+
+
+@needs_previous
+def median(importer: Any, node: Any, previous: Any) -> Any:
+    """One NaN makes the median NaN, and its place is that of the first."""
+    x, dim, keep = _emit.arguments(importer, node, "self", "dim", "keepdim", keepdim=False)
+    dtype = _compat.dtype_of(x)
+    if dtype not in _extremum.FLOATS:
+        return previous(node)
+    ordered = keys(importer, x)
+    with _emit.standing_in(importer, node.args[0], ordered):
+        made = previous(node)
+    most = _emit.emit(importer, relax.op.max(ordered, dim, bool(keep)))
+    kind = _compat.dtype_of(ordered)
+    beyond = relax.const(_compat.as_int(tirx.max_value(kind)), kind)
+    nan = _emit.emit(importer, relax.op.equal(most, beyond))
+    if not _compat.is_tuple(made):
+        chosen = _emit.emit(importer, relax.op.where(nan, most, made))
+        return _numbers(importer, chosen, dtype)
+    values, places = (_emit.emit(importer, relax.TupleGetItem(made, i)) for i in range(2))
+    values = _emit.emit(importer, relax.op.where(nan, most, values))
+    first = _emit.emit(importer, relax.op.argmax(ordered, dim, bool(keep)))
+    places = _emit.emit(importer, relax.op.where(nan, first, places))
+    return _emit.emit(importer, relax.Tuple([_numbers(importer, values, dtype), places]))
+
+
+@needs_previous
+def argsort(importer: Any, node: Any, previous: Any) -> Any:
+    x = importer.retrieve_args(node)[0]
+    if _compat.dtype_of(x) not in _extremum.FLOATS:
+        return previous(node)
+    with _emit.standing_in(importer, node.args[0], keys(importer, x)):
+        return previous(node)
+
+
+def _stable_order(importer: Any, node: Any) -> tuple[Any, Any, int]:
+    """The tensor, the places of its elements in order, and the axis; TVM's sorts are stable."""
+    names, defaults = ("self", "stable", "dim", "descending"), {"dim": -1, "descending": False}
+    x, _, dim, descending = _emit.arguments(importer, node, *names, **defaults)
+    axis = _emit.normalize_axis(dim, _compat.rank_of(x))
+    ordered = keys(importer, x) if _compat.dtype_of(x) in _extremum.FLOATS else x
+    places = relax.op.argsort(ordered, axis, bool(descending), dtype="int64")
+    return x, _emit.astype(importer, _emit.emit(importer, places), "int64"), axis
+
+
+def sort_stable(importer: Any, node: Any, previous: Any) -> Any:
+    x, places, axis = _stable_order(importer, node)
+    values = _emit.emit(importer, relax.op.gather_elements(x, places, axis))
+    return _emit.emit(importer, relax.Tuple([values, places]))
+
+
+def argsort_stable(importer: Any, node: Any, previous: Any) -> Any:
+    return _stable_order(importer, node)[1]
+
+
+def _still_wrong() -> bool:
+    """Does the function that sorts put NaN anywhere but last?"""
+    given = tvm.runtime.tensor(np.array([2.0, np.nan, 0.0, 1.0], "float32"))
+    ordered = tvm.runtime.tensor(np.zeros(4, "float32"))
+    tvm.get_global_func("tvm.contrib.sort.sort")(given, ordered, 0, True)
+    return not np.array_equal(ordered.numpy(), [0.0, 1.0, 2.0, np.nan], equal_nan=True)
+
+
+FIX = Fix(
+    id="nan_order",
+    what="sort, argsort, topk and median beside NaN are unsorted; stable ones are missing",
+    op="aten.sort, aten.argsort, aten.topk, aten.median, aten.kthvalue",
+    affected="",
+    converters={
+        **dict.fromkeys(("sort.default", "topk.default"), sort),
+        **dict.fromkeys(("median.default", "median.dim"), median),
+        "argsort.default": argsort,
+        "sort.stable": sort_stable,
+        "argsort.stable": argsort_stable,
+    },
+    probe=_probe.any_of(_still_wrong, _probe.lacks("sort.stable", "argsort.stable")),
+)
