@@ -28,7 +28,7 @@ from .manifest import (
     Manifest,
     loads,
 )
-from .parameters import map_parameters
+from .parameter_file import map_parameters
 
 TVM = "apache-tvm"
 """The distribution whose major.minor must be the builder's."""

@@ -15,7 +15,7 @@ from ..artifact.manifest import PARAMETERS_NAME
 from ..artifact.reader import Artifact, open_artifact
 from ..config import MAX_PHONEMES
 from ..errors import CheckFailed, InputError
-from ..runtime.device import find_device
+from ..runtime.engine.device import find_device
 from .cold_start import run_fresh, summarize_fresh
 from .kernels import KernelSpeed
 from .machine import describe_machine

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..runtime.chunk import predict_timing, render_audio
-from ..runtime.resident import Resident
+from ..runtime.engine.resident import Resident
+from ..runtime.speech.chunk import predict_timing, render_audio
 from .case import Case
 from .samples import Sample
 

@@ -31,9 +31,9 @@ def main() -> None:
 
     from ..artifact.reader import open_artifact
     from ..runtime import Synthesizer
-    from ..runtime.executable import Executable
-    from ..runtime.library import load_runtime
-    from ..runtime.resident import DeviceExecutable
+    from ..runtime.engine.executable import Executable
+    from ..runtime.engine.library import load_runtime
+    from ..runtime.engine.resident import DeviceExecutable
 
     lap("import kokoro_pipeline.runtime")
     artifact = open_artifact(Path(artifact_path))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from ..runtime.threads import forbid_binding
+from ..runtime.engine.threads import forbid_binding
 from .machine import installed_versions
 
 if TYPE_CHECKING:

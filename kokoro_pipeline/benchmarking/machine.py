@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from ..runtime.threads import available_cpus
+from ..runtime.engine.threads import available_cpus
 
 _PROC_NAMES = ("model name", "Model", "Hardware")
 

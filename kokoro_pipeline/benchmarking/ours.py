@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from ..config import MAX_PHONEMES, SAMPLE_RATE, SAMPLES_PER_FRAME, load_config
 from ..errors import InputError
-from ..runtime.chunk import predict_timing, render_audio
-from ..runtime.noise import seeded_noise
-from ..runtime.synthesizer import load
-from ..text.chunking import split_phonemes
-from ..text.vocabulary import Vocabulary
-from ..voices import load_voice, style_row
+from ..runtime.speech.chunk import predict_timing, render_audio
+from ..runtime.speech.noise import seeded_noise
+from ..runtime.speech.synthesizer import load
+from ..runtime.text.chunking import split_phonemes
+from ..runtime.text.vocabulary import Vocabulary
+from ..runtime.voices import load_voice, style_row
 from .case import Case, load_case, save_case
 from .chain import TimedFunctions, speak_case
 from .lengths import phonemes_lasting

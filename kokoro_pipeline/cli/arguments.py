@@ -37,7 +37,7 @@ def seed(text: str) -> int:
 
 def device(text: str) -> str:
     """An argparse type: a device's name. Whether it is there, loading the artifact sees."""
-    from ..runtime.device import parse_device
+    from ..runtime.engine.device import parse_device
 
     try:
         parse_device(text)

@@ -103,7 +103,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 def make_request(args: argparse.Namespace) -> BenchmarkRequest:
     """What the command line asks for."""
     from ..benchmarking.benchmark import BenchmarkRequest
-    from ..runtime.threads import available_cpus
+    from ..runtime.engine.threads import available_cpus
 
     return BenchmarkRequest(
         artifact=args.artifact,

@@ -160,7 +160,7 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
     from ..compiler.linking import find_linker
     from ..compiler.pipeline import OPT_LEVELS
     from ..compiler.target import check_precision_level, resolve_target
-    from ..runtime.synthesizer import FUNCTIONS
+    from ..runtime.speech.synthesizer import FUNCTIONS
 
     opt = max(OPT_LEVELS) if args.opt is None else args.opt
     if opt not in OPT_LEVELS:

@@ -12,7 +12,7 @@ DRIVER_SECONDS = 20.0
 
 _ASK_DRIVER = """
 from kokoro_pipeline.errors import EnvironmentFault
-from kokoro_pipeline.runtime.cuda_driver import read_driver
+from kokoro_pipeline.runtime.engine.cuda_driver import read_driver
 try:
     driver = read_driver()
 except EnvironmentFault as fault:

@@ -11,7 +11,7 @@ from .console import Console
 from .source_text import add_source, read_source
 
 if TYPE_CHECKING:
-    from ..text import Phonemized
+    from ..runtime.text import Phonemized
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def phonemize_aloud(text: str, lang: str, console: Console) -> Phonemized:
     Raises InputError for another language or a text with nothing to speak, EnvironmentFault where
     the extra `text` is missing.
     """
-    from ..text import phonemize
+    from ..runtime.text import phonemize
 
     result = phonemize(text, lang=lang)
     if result.unspoken:

@@ -64,11 +64,11 @@ def cpu() -> list[Finding]:
 
 def tvm_pair() -> list[Finding]:
     """The versions of tvm and tvm-ffi, and whether they are known to work together."""
-    from ..runtime.pair import SUPPORTED_TVM, installed_pair
+    from ..runtime.engine.ffi_compatibility import SUPPORTED_TVM, installed_pair
 
     pair = installed_pair()
     if pair.tvm is not None and not pair.supported:
-        from ..runtime.pair import RECOMMENDED, install_command
+        from ..runtime.engine.ffi_compatibility import RECOMMENDED, install_command
 
         return [
             Finding(
@@ -89,11 +89,14 @@ def tvm_pair() -> list[Finding]:
 
 def runtime() -> list[Finding]:
     """Whether the TVM runtime loads, in a process of its own."""
-    code = "from kokoro_pipeline.runtime.library import load_runtime\nload_runtime()\nanswer(True)"
+    code = (
+        "from kokoro_pipeline.runtime.engine.library import load_runtime\n"
+        "load_runtime()\nanswer(True)"
+    )
     try:
         ask(code, timeout=IMPORT_SECONDS)
     except NoAnswerError as error:
-        from ..runtime.pair import RECOMMENDED, install_command
+        from ..runtime.engine.ffi_compatibility import RECOMMENDED, install_command
 
         return [
             Finding("runtime", "broken", f"does not load: {error}", install_command(*RECOMMENDED))
@@ -112,7 +115,7 @@ def compiler_and_fixes() -> list[Finding]:
     try:
         rows = ask(code, timeout=IMPORT_SECONDS)
     except NoAnswerError as error:
-        from ..runtime.pair import RECOMMENDED, install_command
+        from ..runtime.engine.ffi_compatibility import RECOMMENDED, install_command
 
         return [
             Finding(
@@ -181,7 +184,7 @@ def text() -> list[Finding]:
         detail = f"not installed: {', '.join(missing)}; phonemes can be spoken without them"
         return [Finding("text, espeak", "absent", detail, TEXT_REMEDY)]
     code = (
-        "from kokoro_pipeline.text import phonemize\n"
+        "from kokoro_pipeline.runtime.text import phonemize\n"
         "answer(phonemize('Zyxoril speaks.', lang='en-us').phonemes)"
     )
     try:

@@ -125,7 +125,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 def _to_file(args: argparse.Namespace) -> Callable[[Speech], int]:
     """What writes speech to the output file; a path that cannot be written is refused now."""
-    from ..audio import check_writable, write_audio
+    from ..runtime.audio import check_writable, write_audio
 
     path = Path(args.output)
     check_writable(path)
@@ -138,7 +138,7 @@ def _to_file(args: argparse.Namespace) -> Callable[[Speech], int]:
 
 def _to_stdout(args: argparse.Namespace, console: Console) -> Callable[[Speech], int]:
     """What writes speech to standard output as WAV; a terminal is refused now."""
-    from ..audio import write_wav
+    from ..runtime.audio import write_wav
 
     stream = console.binary_output()
     return lambda speech: write_wav(

@@ -64,7 +64,7 @@ def _listed(args: argparse.Namespace, console: Console) -> list[str]:
 
         return list(read_artifact(args.artifact).manifest.voices)
     if args.weights is not None:
-        from ..voices import list_voices
+        from ..runtime.voices import list_voices
 
         return list_voices(_weights_folder(args.weights, console))
     return []
@@ -83,7 +83,7 @@ def _check(voice: str, artifact: Path | None) -> dict[str, Any]:
     """Load a voice as `say` would; its errors are the answer where it is none."""
     import numpy as np
 
-    from ..voices import load_voice
+    from ..runtime.voices import load_voice
 
     # Without an artifact no name is known; a file is looked up as given.
     directory = Path() if artifact is None else artifact / "voices"

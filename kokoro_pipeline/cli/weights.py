@@ -97,7 +97,7 @@ def _download(args: argparse.Namespace, console: Console) -> int:
 
 
 def _print(folder: WeightsFolder, args: argparse.Namespace, console: Console) -> None:
-    from ..voices import list_voices
+    from ..runtime.voices import list_voices
 
     voices = list_voices(folder.path)
     if args.json:

@@ -29,7 +29,7 @@ from ..artifact.manifest import (
     ParameterSpec,
     TensorSpec,
 )
-from ..artifact.parameters import write_parameters
+from ..artifact.parameter_file import write_parameters
 from ..artifact.reader import Artifact
 from ..artifact.writer import ArtifactWriter
 from ..errors import ArtifactError, CheckFailed, EnvironmentFault, InputError
@@ -39,8 +39,8 @@ from ..model.align import SIGNATURE as ALIGN_SIGNATURE
 from ..model.components import COMPONENT_NAMES, SIGNATURES, Component, Signature, make_components
 from ..passes.drop_upper_bounds import drop_upper_bounds
 from ..passes.merge_components import merge_components
-from ..runtime.device import find_device
-from ..voices import write_voice
+from ..runtime.engine.device import find_device
+from ..runtime.voices import write_voice
 from ..weights import WeightsFolder, load_model, load_voices, resolve
 from .cuda_compiler import CudaBinary, CudaCompiler, KernelResources, find_cuda_compiler
 from .exporting import export_component
@@ -355,7 +355,7 @@ def _not_validated(obstacle: str | None) -> dict[str, Any]:
 
 def _validate(artifact: Artifact, folder: WeightsFolder, progress: Progress) -> dict[str, Any]:
     """The figures of the short validation of an artifact that is not committed yet."""
-    from ..runtime.synthesizer import Synthesizer
+    from ..runtime.speech.synthesizer import Synthesizer
     from ..validation import select_cases, validate_functions
 
     level = artifact.manifest.opt_level

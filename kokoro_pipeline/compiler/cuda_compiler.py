@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..errors import EnvironmentFault
-from ..runtime.cuda_driver import nvidia_folders
+from ..runtime.engine.cuda_driver import nvidia_folders
 from .fatbin import read_fatbin, write_fatbin
 
 _EXACT = ("--ftz=false", "--prec-div=true", "--prec-sqrt=true", "--fmad=true")

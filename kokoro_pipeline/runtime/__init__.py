@@ -5,8 +5,8 @@ Imports numpy, packaging and tvm_ffi; never torch, nor the `tvm` package.
 
 from __future__ import annotations
 
-from .speech import ChunkSpans, Span, Speech, UnknownSymbolWarning, UnspokenTextWarning
-from .synthesizer import Synthesizer, load
+from .speech.result import ChunkSpans, Span, Speech, UnknownSymbolWarning, UnspokenTextWarning
+from .speech.synthesizer import Synthesizer, load
 
 __all__ = [
     "ChunkSpans",

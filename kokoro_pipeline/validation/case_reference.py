@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import BOUNDARY_TOKEN, SAMPLE_RATE, SAMPLES_PER_FRAME, STYLE_DIM, default_config
-from ..runtime.alignment import spread, token_of_frame
-from ..runtime.noise import seeded_noise
+from ..runtime.speech.alignment import spread, token_of_frame
+from ..runtime.speech.noise import seeded_noise
 from .cases import Case
 from .gates import round_lengths
 from .stock_spectrum import stock_har

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArtifactError
-from ..runtime.alignment import frames_per_token
-from ..runtime.chunk import predict_timing, render_audio
+from ..runtime.speech.alignment import frames_per_token
+from ..runtime.speech.chunk import predict_timing, render_audio
 from .case_reference import CaseReference, rounded
 from .gates import (
     Measurement,
@@ -26,7 +26,7 @@ from .report import WHOLE_STEP, CaseResult, WholeAudio, judge_whole
 from .stock_spectrum import stock_har, stock_window
 
 if TYPE_CHECKING:
-    from ..runtime.functions import CompiledFunction
+    from ..runtime.engine.functions import CompiledFunction
 
 Array = NDArray[Any]
 Functions = Mapping[str, Callable[..., Any]]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..artifact.disk import writing
-from ..audio.wav import write_wav
 from ..config import SAMPLE_RATE
+from ..runtime.audio.wav import write_wav
 from .case_reference import CaseReference, ReferenceArrays
 from .stock_spectrum import stock_har
 

@@ -11,9 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kokoro_pipeline.runtime.speech.alignment import token_of_frame
+from kokoro_pipeline.runtime.speech.synthesizer import Synthesizer
+
 from ...errors import InputError
-from ...runtime.alignment import token_of_frame
-from ...runtime.synthesizer import Synthesizer
 from ..case import Case
 from ..chain import speak
 from .plain_model import PlainKokoro

@@ -14,19 +14,19 @@ from pathlib import Path, PurePosixPath
 import torch
 
 import kokoro_pipeline
-
-from ...artifact.cache import cache_root
-from ...artifact.manifest import PARAMETERS_NAME
-from ...compiler.builder import build
-from ...errors import CheckFailed, EnvironmentFault, InputError
-from ...runtime.cuda_driver import (
+from kokoro_pipeline.runtime.engine.cuda_driver import (
     TVM_CUDA_LIBRARY,
     installed_cuda_runtimes,
     loaded_cuda_runtime,
     needed_version,
 )
-from ...runtime.library import find_runtime_library
-from ...runtime.pair import FFI, TVM
+from kokoro_pipeline.runtime.engine.ffi_compatibility import FFI, TVM
+from kokoro_pipeline.runtime.engine.library import find_runtime_library
+
+from ...artifact.cache import cache_root
+from ...artifact.manifest import PARAMETERS_NAME
+from ...compiler.builder import build
+from ...errors import CheckFailed, EnvironmentFault, InputError
 from ...validation.cases import Case, full_cases
 from ...validation.reference import ReferenceModel
 from ...validation.references import References, ReferenceWeights

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_pipeline.artifact.parameter_file import write_parameters
+
 from ...artifact.manifest import Manifest
-from ...artifact.parameters import write_parameters
 from ...artifact.reader import file_sha256
 from ...errors import ArtifactError
 from ...gpu_kernels.precision import Precision, to_words

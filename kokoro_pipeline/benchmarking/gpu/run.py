@@ -20,18 +20,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kokoro_pipeline.runtime.engine.device import find_device, parse_device
+from kokoro_pipeline.runtime.speech.chunk import predict_timing
+from kokoro_pipeline.runtime.speech.noise import seeded_noise
+from kokoro_pipeline.runtime.speech.synthesizer import Synthesizer, load
+from kokoro_pipeline.runtime.text.vocabulary import Vocabulary
+from kokoro_pipeline.runtime.voices import load_voice, style_row
+
 from ...artifact.manifest import PARAMETERS_NAME
 from ...artifact.reader import check_hash, open_artifact, read_artifact
 from ...config import default_config
 from ...errors import CheckFailed, EnvironmentFault, InputError, KokoroError
-from ...runtime.chunk import predict_timing
-from ...runtime.device import find_device, parse_device
-from ...runtime.noise import seeded_noise
-from ...runtime.synthesizer import Synthesizer, load
-from ...text.vocabulary import Vocabulary
 from ...validation.case_reference import CaseReference
 from ...validation.report import ValidationReport
-from ...voices import load_voice, style_row
 from ..case import Case
 from ..lengths import phonemes_lasting
 from ..machine import installed_versions

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from kokoro_pipeline.runtime.speech.alignment import spread, token_of_frame
+
 from ...artifact.reader import read_artifact
 from ...config import STYLE_DIM
 from ...model.components import fold_weight_norm
 from ...model.source import SourceForward
-from ...runtime.alignment import spread, token_of_frame
 from ...validation.reference import ReferenceModel
 from ...validation.validator import weights_of
 from ...weights import load_model

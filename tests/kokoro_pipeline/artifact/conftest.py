@@ -19,7 +19,7 @@ from kokoro_pipeline.artifact.manifest import (
     TensorSpec,
     WeightsInfo,
 )
-from kokoro_pipeline.artifact.parameters import write_parameters
+from kokoro_pipeline.artifact.parameter_file import write_parameters
 from kokoro_pipeline.artifact.writer import ArtifactWriter
 
 ELF_MACHINES = {"x86_64": 62, "aarch64": 183}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kokoro_pipeline.benchmarking.case import load_case
-from kokoro_pipeline.runtime.alignment import spread, token_of_frame
+from kokoro_pipeline.runtime.speech.alignment import spread, token_of_frame
 
 
 def _runtime_fixtures() -> Any:

@@ -9,7 +9,7 @@ from kokoro_pipeline.benchmarking.case import load_case
 from kokoro_pipeline.benchmarking.ours import NOISE, OurRole
 from kokoro_pipeline.errors import CheckFailed, InputError
 from kokoro_pipeline.runtime import load
-from kokoro_pipeline.runtime.synthesizer import FUNCTIONS
+from kokoro_pipeline.runtime.speech.synthesizer import FUNCTIONS
 
 SHORT = "ðə kwˈɪk bɹˈWn fˈɑks"
 LONG = "ðə kwˈɪk bɹˈWn fˈɑks ʤˈʌmps. " * 20

@@ -23,7 +23,7 @@ from kokoro_pipeline.artifact.manifest import (
 )
 from kokoro_pipeline.artifact.writer import ArtifactWriter
 from kokoro_pipeline.cli import main
-from kokoro_pipeline.runtime.pair import RECOMMENDED
+from kokoro_pipeline.runtime.engine.ffi_compatibility import RECOMMENDED
 
 
 @dataclass(frozen=True)

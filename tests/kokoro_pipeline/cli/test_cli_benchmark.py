@@ -26,7 +26,7 @@ from kokoro_pipeline.benchmarking.report import (
 from kokoro_pipeline.benchmarking.samples import summarize
 from kokoro_pipeline.benchmarking.verification import Agreement
 from kokoro_pipeline.errors import CheckFailed
-from kokoro_pipeline.runtime.threads import available_cpus
+from kokoro_pipeline.runtime.engine.threads import available_cpus
 
 QUIET = Machine("A CPU", 2, 2, 8_000_000_000, "Linux 6 x86_64", "3.11.7", 0.05)
 UTTERANCE = Utterance("kæt", "af_heart", 2.0, 3, 1)

@@ -17,7 +17,7 @@ from kokoro_pipeline.cli import doctor, probes
 from kokoro_pipeline.cli.finding import Finding
 from kokoro_pipeline.cli.isolated import NoAnswerError, ask
 from kokoro_pipeline.errors import EnvironmentFault
-from kokoro_pipeline.runtime import pair
+from kokoro_pipeline.runtime.engine import ffi_compatibility as pair
 
 FINE = Finding("tvm", "ok", "0.27")
 ABSENT = Finding("torch", "absent", "not installed", "pip install torch")

@@ -117,7 +117,7 @@ def test_wrong_usage_is_2_and_shows_the_usage(run_cli, words):
         (ModuleNotFoundError("x", name="tvm_ffi"), 3, "pip install apache-tvm-ffi"),
         (ImportError("undefined symbol", name="tvm"), 3, "kokoro-pipeline doctor"),
         (ModuleNotFoundError("x", name="kokoro_pipeline.nowhere"), 4, "this is a bug"),
-        (ImportError("x", name="kokoro_pipeline.text"), 4, "this is a bug"),
+        (ImportError("x", name="kokoro_pipeline.runtime.text"), 4, "this is a bug"),
         (ZeroDivisionError("division by zero"), 4, "this is a bug"),
         (RuntimeError("first\nsecond"), 4, "RuntimeError: first (this is a bug"),
     ],
@@ -165,7 +165,9 @@ def test_an_internal_error_says_how_to_see_more(run_cli, command_that):
 
 @pytest.fixture
 def our_warning() -> Iterator[type[Warning]]:
-    category = type("OursWarning", (UserWarning,), {"__module__": "kokoro_pipeline.runtime.speech"})
+    category = type(
+        "OursWarning", (UserWarning,), {"__module__": "kokoro_pipeline.runtime.speech.result"}
+    )
     yield category
 
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from kokoro_pipeline import text as text_package
-from kokoro_pipeline.text import Phonemized, Word
+from kokoro_pipeline.runtime import text as text_package
+from kokoro_pipeline.runtime.text import Phonemized, Word
 
 
 @pytest.fixture(autouse=True)

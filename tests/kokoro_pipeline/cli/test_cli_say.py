@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from kokoro_pipeline import runtime
-from kokoro_pipeline import text as text_package
 from kokoro_pipeline.cli import cached_artifact
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 from kokoro_pipeline.runtime import ChunkSpans, Span, Speech
-from kokoro_pipeline.text import Phonemized, Word
-from kokoro_pipeline.text.vocabulary import UnknownSymbol
+from kokoro_pipeline.runtime import text as text_package
+from kokoro_pipeline.runtime.text import Phonemized, Word
+from kokoro_pipeline.runtime.text.vocabulary import UnknownSymbol
 
 
 class Spoken:

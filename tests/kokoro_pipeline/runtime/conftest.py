@@ -25,7 +25,7 @@ from kokoro_pipeline.artifact.manifest import (
     TensorSpec,
     WeightsInfo,
 )
-from kokoro_pipeline.artifact.parameters import write_parameters
+from kokoro_pipeline.artifact.parameter_file import write_parameters
 from kokoro_pipeline.artifact.writer import ArtifactWriter
 from kokoro_pipeline.config import default_config
 

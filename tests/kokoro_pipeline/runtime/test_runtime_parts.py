@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from kokoro_pipeline.errors import ArtifactError, EnvironmentFault, InputError
-from kokoro_pipeline.runtime.alignment import frames_per_token, spread, token_of_frame
-from kokoro_pipeline.runtime.arrays import aligned_empty, is_kernel_ready, kernel_ready
-from kokoro_pipeline.runtime.noise import check_noise, check_seed, seeded_noise
-from kokoro_pipeline.runtime.threads import resolve_threads
+from kokoro_pipeline.runtime.engine.arrays import aligned_empty, is_kernel_ready, kernel_ready
+from kokoro_pipeline.runtime.engine.threads import resolve_threads
+from kokoro_pipeline.runtime.speech.alignment import frames_per_token, spread, token_of_frame
+from kokoro_pipeline.runtime.speech.noise import check_noise, check_seed, seeded_noise
 
 NOISE_OF_SEED_0 = [-0.14932191371917725, -1.3723161220550537, 0.007864747196435928]
 

@@ -1,0 +1,27 @@
+"""What a writer of audio accepts, and how samples become 16-bit numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kokoro_pipeline.errors import InputError
+
+FULL_SCALE = 32767
+"""The 16-bit number of a sample 1.0; -1.0 is its negative, so that silence stays in the middle."""
+
+
+def check_samples(samples: np.ndarray) -> np.ndarray:
+    """Mono samples as float32 [n]. Raises InputError for another rank or dtype, NaN or infinity."""
+    values = np.asarray(samples)
+    if values.ndim != 1 or values.dtype.kind != "f":
+        raise InputError(f"audio is float32 [samples], this is {values.dtype} {list(values.shape)}")
+    if bad := int(np.count_nonzero(~np.isfinite(values))):
+        raise InputError(f"{bad} of {values.size} samples are NaN or infinite: nothing was written")
+    return values.astype(np.float32, copy=False)
+
+
+def to_pcm16(samples: np.ndarray) -> tuple[np.ndarray, int]:
+    """Samples as int16 [n], rounded to nearest, and how many beyond [-1, 1] were clipped to it."""
+    clipped = int(np.count_nonzero(np.abs(samples) > 1.0))
+    scaled = np.rint(np.clip(samples, -1.0, 1.0) * np.float32(FULL_SCALE))
+    return scaled.astype(np.int16), clipped

@@ -1,0 +1,137 @@
+"""One thread that makes every call into TVM for one artifact.
+
+A VM is not re-entrant and TVM's worker pool is thread-local, so all calls of all threads go
+through a queue to the one thread that owns both. Callers wait; exceptions come back to them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import Any, TypeVar
+
+from kokoro_pipeline.errors import EnvironmentFault, InputError
+
+T = TypeVar("T")
+
+Job = tuple[Callable[[], Any], "Future[Any]"]
+Jobs = queue.SimpleQueue[Job | None]  # None ends the thread; SimpleQueue.put is safe within the GC
+
+INTERRUPT_SECONDS = 0.1
+"""How long Ctrl-C may go unheard while a job runs."""
+
+_numbers = itertools.count(1)
+_running: weakref.WeakKeyDictionary[threading.Thread, Jobs] = weakref.WeakKeyDictionary()
+
+
+class Dispatcher:
+    """Runs jobs one after another, in one thread, in the order they came; `at_end` is the last.
+
+    `at_end` must not refer to the dispatcher, or that is never garbage.
+    The thread ends at `close`, when the dispatcher is garbage, or at interpreter exit, after the
+    jobs already queued. A process forked from this one has no such thread: `run` says so.
+    """
+
+    def __init__(self, at_end: Callable[[], None]) -> None:
+        self._jobs: Jobs = queue.SimpleQueue()
+        self._closed = False
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._thread = threading.Thread(
+            target=_work,
+            args=(self._jobs, at_end),
+            name=f"kokoro-tvm-{next(_numbers)}",
+            daemon=True,
+        )
+        self._thread.start()
+        _running[self._thread] = self._jobs
+        self._finalizer = weakref.finalize(self, self._jobs.put, None)
+        self._finalizer.atexit = False  # _finish_all ends the threads in order, and waits
+
+    def run(self, function: Callable[[], T]) -> T:
+        """Run `function` on the dispatcher's thread and return what it returns, or raise what it
+        raises.
+
+        An interrupt (KeyboardInterrupt) leaves at once; a job still queued is then dropped, one
+        that runs is left to end. Raises InputError when closed, EnvironmentFault in a forked
+        process.
+        """
+        self._refuse_fork()
+        if threading.current_thread() is self._thread:
+            return function()
+        future: Future[T] = Future()
+        with self._lock:
+            if self._closed:
+                raise InputError("this Synthesizer is closed; load the artifact again")
+            self._jobs.put((function, future))
+        try:
+            # Libraries such as torch and TVM make a wait restart after a signal: without a limit
+            # Ctrl-C would only be heard when the job ends.
+            while not wait([future], timeout=INTERRUPT_SECONDS).done:
+                pass
+            return future.result()
+        except BaseException:
+            future.cancel()  # no effect on a job that ran: then this is the job's own exception
+            raise
+        finally:
+            del future  # its exception's traceback leads here: break the cycle
+
+    def close(self) -> None:
+        """End the thread after the jobs already queued; wait for it. Closing twice is harmless."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._finalizer.detach()
+        if self._pid == os.getpid():
+            self._jobs.put(None)
+            if threading.current_thread() is not self._thread:
+                self._thread.join()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
+    def _refuse_fork(self) -> None:
+        if self._pid != os.getpid():
+            raise EnvironmentFault(
+                f"this Synthesizer belongs to process {self._pid}, this is its fork {os.getpid()}, "
+                "and threads do not survive a fork; load the artifact after forking, or start "
+                "processes with the 'spawn' method"
+            )
+
+
+def _work(jobs: Jobs, at_end: Callable[[], None]) -> None:
+    while True:
+        job = jobs.get()
+        if job is None:
+            at_end()
+            return
+        function, future = job
+        if future.set_running_or_notify_cancel():
+            try:
+                result = function()
+            except BaseException as error:  # noqa: BLE001 - it is the caller's, and raised there
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+                del result
+        del job, function, future  # an idle thread keeps nobody's arrays alive
+
+
+def _finish_all() -> None:
+    # A compiled call that outlives the interpreter would return into a dead one, so wait for it.
+    for thread, jobs in list(_running.items()):
+        if thread.is_alive():
+            jobs.put(None)
+            thread.join()
+
+
+atexit.register(_finish_all)

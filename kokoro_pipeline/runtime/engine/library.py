@@ -1,0 +1,190 @@
+"""TVM's runtime without TVM's Python package: tvm_ffi, libtvm_runtime, and one artifact's library.
+
+`import tvm` costs seconds and the compiler; running needs neither. tvm_ffi gives functions and
+tensors, libtvm_runtime registers the VM, and the artifact's library is a module of it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from kokoro_pipeline.errors import ArtifactError, EnvironmentFault
+
+from .ffi_compatibility import RECOMMENDED, TVM, Pair, install_command, installed_pair
+from .threads import forbid_binding
+
+CPU_DEVICE = 1
+NAIVE_ALLOCATOR = 1
+POOLED_ALLOCATOR = 2
+
+_load_lock = threading.RLock()
+
+
+def load_runtime() -> ModuleType:
+    """Load tvm_ffi and libtvm_runtime into this process, once, and return the tvm_ffi module.
+
+    Raises EnvironmentFault where one is absent, or where the two do not fit: the message names both
+    versions and the pair that works.
+    """
+    with _load_lock:
+        return _load_runtime()
+
+
+@functools.cache
+def _load_runtime() -> ModuleType:
+    pair = installed_pair()
+    if pair.verdict in ("broken", "missing") or not pair.supported:
+        raise _bad_pair(pair)
+    library = find_runtime_library()
+    forbid_binding()
+    try:
+        tvm_ffi = import_tvm_ffi()
+    except (ImportError, OSError, RuntimeError) as error:
+        raise _bad_pair(pair, f"tvm_ffi fails to import: {error}") from error
+    try:
+        # Global, because the artifact's library finds the runtime's symbols in it.
+        ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        raise _bad_pair(pair, f"{library.name} fails to load: {error}") from error
+    return tvm_ffi
+
+
+def import_tvm_ffi() -> ModuleType:
+    """Import tvm_ffi without letting it import torch, which it does wherever torch is installed.
+
+    A torch already imported stays, and torch can be imported afterwards. Another thread that
+    imports torch for the first time at this very moment is told that there is none.
+    """
+    if "tvm_ffi" in sys.modules or "torch" in sys.modules:
+        return importlib.import_module("tvm_ffi")
+    with _absent("torch"):
+        return importlib.import_module("tvm_ffi")
+
+
+def find_runtime_library() -> Path:
+    """Path of libtvm_runtime, found without importing tvm: $TVM_LIBRARY_PATH as TVM has it, the
+    `tvm` package's folder, or the folder that the installed distribution names.
+
+    Raises EnvironmentFault where there is none.
+    """
+    name = {"darwin": "libtvm_runtime.dylib", "win32": "tvm_runtime.dll"}.get(
+        sys.platform, "libtvm_runtime.so"
+    )
+    folders = list(_library_folders())
+    for folder in folders:
+        if (folder / name).is_file():
+            return folder / name
+    searched = ", ".join(str(folder) for folder in folders) or "no folder: no tvm is installed"
+    raise EnvironmentFault(
+        f"{name} is not there (searched {searched}); "
+        f"reinstall with: {install_command(*RECOMMENDED)}"
+    )
+
+
+def _library_folders() -> Iterator[Path]:
+    override = os.environ.get("TVM_LIBRARY_PATH")
+    if override:
+        yield Path(override)
+    try:
+        spec = importlib.util.find_spec("tvm")
+    except (ImportError, ValueError):  # a finder that forbids it, a half-imported module
+        spec = None
+    if spec is not None:
+        for folder in spec.submodule_search_locations or ():
+            yield Path(folder) / "lib"
+    try:
+        distribution = importlib.metadata.distribution(TVM)
+    except importlib.metadata.PackageNotFoundError:
+        return
+    yield Path(str(distribution.locate_file("tvm/lib")))
+
+
+@contextmanager
+def _absent(module: str) -> Iterator[None]:
+    """`import module` raises ImportError inside, and is as it was afterwards."""
+    sys.modules[module] = None  # type: ignore[assignment] # how Python marks a module as absent
+    try:
+        yield
+    finally:
+        if sys.modules.get(module, module) is None:
+            del sys.modules[module]
+
+
+def _bad_pair(pair: Pair, evidence: str = "") -> EnvironmentFault:
+    reason = {
+        "missing": "the TVM runtime is not installed",
+        "broken": "these two are known not to load together",
+        "untested": "this pair is not known to work",
+        "works": "this pair is known to work, so the installation is damaged",
+    }[pair.verdict]
+    if pair.tvm is not None and not pair.supported:
+        reason = f"kokoro_pipeline runs on {TVM} 0.27"
+    good = install_command(*RECOMMENDED)
+    return EnvironmentFault(
+        f"{pair}: {reason}{f' ({evidence})' if evidence else ''}. "
+        f"The pair that works is {RECOMMENDED[0]} with {RECOMMENDED[1]}: {good}"
+    )
+
+
+class VirtualMachine:
+    """The VM of one artifact's library. To be made and called in one thread only."""
+
+    def __init__(
+        self, library: Path, tvm_ffi: Any, device: int = CPU_DEVICE, index: int = 0
+    ) -> None:
+        """Load `library` and start its VM on a device, given by DLPack's number of its kind.
+
+        Raises ArtifactError where it is no loadable library or holds no VM.
+        """
+        self._path = library
+        try:
+            self._module = tvm_ffi.load_module(str(library))
+            self._vm = self._module["vm_load_executable"]()
+            places = [(device, index)]
+            if device != CPU_DEVICE:
+                places.append((CPU_DEVICE, 0))  # shapes are computed there
+            self._vm["vm_initialization"](
+                *(word for place in places for word in (*place, POOLED_ALLOCATOR))
+            )
+        except (RuntimeError, OSError, AttributeError, ValueError) as error:
+            raise ArtifactError(
+                f"{library} cannot be loaded as a compiled model: {_first_line(error)}; "
+                "build the artifact anew"
+            ) from error
+
+    def function(self, name: str) -> Any:
+        """A function of the library. Raises ArtifactError where it has none of that name."""
+        try:
+            return self._vm[name]
+        except (AttributeError, RuntimeError, ValueError) as error:
+            raise ArtifactError(
+                f"{self._path} has no function {name}, which its manifest lists; "
+                "build the artifact anew"
+            ) from error
+
+    def instrument(self, watch: Any) -> None:
+        """Let `watch(function, name, before, result, *arguments)` see every call that the VM makes,
+        before it (then 0 lets it happen) and after; None for nothing."""
+        self._vm["set_instrument"](watch)
+
+
+def release_pool(tvm_ffi: Any) -> None:
+    """Return to the system the memory that TVM's allocator keeps for reuse. Memory in use stays."""
+    tvm_ffi.get_global_func("vm.builtin.memory_manager.clear")()
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[-1] if text else type(error).__name__

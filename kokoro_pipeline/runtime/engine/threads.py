@@ -1,0 +1,87 @@
+"""How many threads the kernels use, and telling TVM's pool so.
+
+TVM's pool and its size are thread-local: a pool configured in one thread says nothing to kernels
+called from another. `configure_pool` therefore belongs on the thread that makes the calls.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import Any
+
+from kokoro_pipeline.errors import EnvironmentFault, InputError
+
+MAX_THREADS = 1024
+ENVIRONMENT_VARIABLE = "TVM_NUM_THREADS"
+
+_FAST_CORES = 1  # ThreadGroup::kBig; without binding it only selects the count
+_CONFIGURE = "runtime.config_threadpool"
+_COUNT = "runtime.NumThreads"
+
+
+def resolve_threads(threads: int | None = None) -> int:
+    """The number of threads to use: `threads`, else $TVM_NUM_THREADS, else the CPUs that this
+    process may run on.
+
+    Raises InputError for a `threads` outside 1..1024 and EnvironmentFault for such a variable.
+    """
+    if threads is not None:
+        return _checked(threads)
+    value = os.environ.get(ENVIRONMENT_VARIABLE)
+    if value is not None:
+        if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= MAX_THREADS:
+            raise EnvironmentFault(
+                f"{ENVIRONMENT_VARIABLE} is {value!r}, expected a whole number from 1 to "
+                f"{MAX_THREADS}; unset it or pass threads="
+            )
+        return int(value)
+    return min(available_cpus(), MAX_THREADS)
+
+
+def available_cpus() -> int:
+    """CPUs in this process's affinity mask, or all of the machine where the system has no masks."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def forbid_binding() -> None:
+    """Keep TVM from pinning worker i to core i, which makes two pools share one core.
+
+    Read by the pool when it starts, so call this before the first kernel. A value the user has set
+    stays.
+    """
+    os.environ.setdefault("TVM_BIND_THREADS", "0")
+
+
+def configure_pool(threads: int, tvm_ffi: Any) -> None:
+    """Start the calling thread's pool with exactly `threads` threads, the caller among them.
+
+    Raises EnvironmentFault where this TVM cannot be told, or does not obey.
+    """
+    configure = tvm_ffi.get_global_func(_CONFIGURE, allow_missing=True)
+    count = tvm_ffi.get_global_func(_COUNT, allow_missing=True)
+    if configure is None or count is None:
+        raise EnvironmentFault(
+            f"libtvm_runtime has no {_CONFIGURE} or no {_COUNT}: this build of TVM cannot be told "
+            "how many threads to use; install apache-tvm 0.27 from PyPI"
+        )
+    # The list's length, not its content, sets the pool's limit; without it the limit is half the
+    # machine's CPUs, or what OMP_NUM_THREADS says.
+    configure(_FAST_CORES, threads, [str(index) for index in range(threads)])
+    if count() != threads:
+        raise EnvironmentFault(
+            f"TVM's thread pool has {count()} threads where {threads} were asked for; "
+            f"pass threads={count()} or set {ENVIRONMENT_VARIABLE}={count()}"
+        )
+
+
+def _checked(threads: Any) -> int:
+    try:
+        number = operator.index(threads)
+    except TypeError:
+        number = 0
+    if isinstance(threads, bool) or not 1 <= number <= MAX_THREADS:
+        raise InputError(f"threads is {threads!r}, expected a whole number from 1 to {MAX_THREADS}")
+    return number

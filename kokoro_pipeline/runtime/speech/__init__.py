@@ -1,0 +1,1 @@
+"""Speech: a request, its chunks, and the synthesizer that turns them into audio."""

@@ -1,0 +1,85 @@
+"""One chunk, at most 510 phonemes, through the six compiled functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_pipeline.config import BOUNDARY_TOKEN, SAMPLES_PER_FRAME, STYLE_DIM
+from kokoro_pipeline.errors import ArtifactError, InputError
+
+from ..engine.arrays import Array
+from ..engine.functions import MAX_FRAMES, CompiledFunction
+from .alignment import frames_per_token, spread, token_of_frame
+
+Functions = Mapping[str, CompiledFunction]
+
+ALIGN = "align_forward"
+"""Artifacts for a device have the gather as a function, so that features stay on the device."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long every token of a chunk lasts, and the features that F0 and N are made from."""
+
+    input_ids: NDArray[np.int64]
+    """[1, n], boundary tokens included."""
+    frames: NDArray[np.int64]
+    """[n], each at least 1."""
+    d: Any
+    """float32 [1, n, 640], an array, or a `Resident` on a device."""
+
+    @property
+    def total_frames(self) -> int:
+        """Frames of the chunk."""
+        return int(self.frames.sum())
+
+
+def predict_timing(
+    functions: Functions, ids: tuple[int, ...], style: Array, speed: float
+) -> Timing:
+    """Durations of the tokens `ids` (1 to 510) in `style` float32 [1, 256] at `speed`."""
+    input_ids = np.array([[BOUNDARY_TOKEN, *ids, BOUNDARY_TOKEN]], np.int64)
+    lengths = np.array([input_ids.shape[1]], np.int64)
+    d_en = functions["bert_forward"](input_ids, lengths)
+    duration, d = functions["duration_forward"](d_en, style[:, STYLE_DIM:], lengths)
+    timing = Timing(input_ids, frames_per_token(np.asarray(duration), speed), d)
+    if timing.total_frames > MAX_FRAMES:
+        raise InputError(
+            f"{len(ids)} phonemes at speed {speed:g} last {timing.total_frames} frames "
+            f"({timing.total_frames * SAMPLES_PER_FRAME / 24_000:.0f} s), over the limit of "
+            f"{MAX_FRAMES} for one chunk; use a higher speed or synthesize fewer phonemes at once"
+        )
+    return timing
+
+
+def render_audio(functions: Functions, timing: Timing, style: Array, noise: Array) -> Any:
+    """Audio float32 [600*frames] of a timed chunk, with `noise` float32 [1, 600*frames, 9].
+
+    Raises ArtifactError where the audio is not finite.
+    """
+    lengths = np.array([timing.input_ids.shape[1]], np.int64)
+    tokens = token_of_frame(timing.frames)
+    t_en = functions["text_encoder_forward"](timing.input_ids, lengths)
+    en, asr = _align(functions, timing.d, t_en, tokens)
+    f0, energy = functions["f0n_forward"](en, style[:, STYLE_DIM:])
+    har = functions["source_forward"](f0, noise)
+    audio = np.asarray(functions["decoder_forward"](asr, f0, energy, style[:, :STYLE_DIM], har))
+    if not np.isfinite(audio).all():
+        raise ArtifactError(
+            "decoder_forward gave samples that are no finite numbers; check the artifact with: "
+            "kokoro-pipeline verify DIR, and its weights with: kokoro-pipeline validate DIR"
+        )
+    return audio[0]
+
+
+def _align(functions: Functions, d: Any, t_en: Any, tokens: NDArray[np.int64]) -> tuple[Any, Any]:
+    """`en` [1, 640, t] and `asr` [1, 512, t]: the features of the token that each frame shows."""
+    if ALIGN in functions:
+        en, asr = functions[ALIGN](d, t_en, tokens)
+        return en, asr
+    return spread(np.swapaxes(d, 1, 2), tokens), spread(t_en, tokens)

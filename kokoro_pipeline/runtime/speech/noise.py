@@ -1,0 +1,58 @@
+"""The one random input of the model: additive noise of the harmonic source.
+
+`noise` is float32 [1, 600 * frames, 9] of standard normals, what `torch.randn_like(sine_waves)`
+gives inside kokoro's SineGen.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_pipeline.config import N_HARMONICS, SAMPLES_PER_FRAME
+from kokoro_pipeline.errors import InputError
+
+
+def noise_shape(frames: int) -> tuple[int, int, int]:
+    """The shape of the noise of a chunk of `frames` frames."""
+    return 1, SAMPLES_PER_FRAME * frames, N_HARMONICS
+
+
+def check_seed(seed: Any) -> int:
+    """`seed` as an int. Raises InputError unless it is a whole number from 0 up."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if isinstance(seed, bool) or number < 0:
+        raise InputError(f"seed is {seed!r}, expected a whole number from 0 up")
+    return number
+
+
+def seeded_noise(seed: int, chunk: int, frames: int) -> NDArray[np.float32]:
+    """Standard normals for chunk number `chunk` of an utterance, float32 [1, 600*frames, 9].
+
+    Chunks of one utterance draw from independent Philox streams, so that what one chunk gets does
+    not depend on the length of another.
+    """
+    stream = np.random.SeedSequence(seed, spawn_key=(chunk,))
+    generator = np.random.Generator(np.random.Philox(stream))
+    return generator.standard_normal(noise_shape(frames), dtype=np.float32)
+
+
+def check_noise(noise: Any, frames: int) -> NDArray[np.float32]:
+    """`noise` for a chunk of `frames` frames.
+
+    Raises InputError unless it is a finite float32 array [1, 600*frames, 9].
+    """
+    right = f"expected float32 {list(noise_shape(frames))} ([1, 600*frames, 9], frames={frames})"
+    if not isinstance(noise, np.ndarray):
+        raise InputError(f"noise is {type(noise).__name__}, {right}")
+    if noise.dtype != np.float32 or noise.shape != noise_shape(frames):
+        raise InputError(f"noise is {noise.dtype} {list(noise.shape)}, {right}")
+    if not np.isfinite(noise).all():
+        raise InputError(f"noise holds NaN or infinity, {right}, all finite")
+    return noise

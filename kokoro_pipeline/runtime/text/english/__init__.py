@@ -1,0 +1,1 @@
+"""English: from its spelling to words, their parts of speech, and phonemes."""

@@ -1,0 +1,207 @@
+"""Finding, reading, checking and blending voice packs."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import math
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from kokoro_pipeline.config import MAX_PHONEMES, STYLE_DIM
+from kokoro_pipeline.errors import EnvironmentFault, InputError
+
+from .tensor_file import read_tensor_file
+
+PACK_SHAPE = (MAX_PHONEMES, 1, 2 * STYLE_DIM)
+"""[510, 1, 256]: by number of phonemes less one, batch, decoder and predictor halves."""
+
+_RAW_BYTES = math.prod(PACK_SHAPE) * 4
+
+
+def load_voice(voice: str | os.PathLike[str] | np.ndarray, directory: Path) -> np.ndarray:
+    """A voice pack, float32 [510, 1, 256].
+
+    `voice` is a name that `directory` holds (see `list_voices`), a file (.npy, .bin, .pt), an array
+    float32 [510, 1, 256] or [510, 256], or a blend of names and files: "af_heart:0.6,af_bella:0.4",
+    or "af_heart,af_bella" in equal parts. Weights are positive and are divided by their sum. A
+    string is taken for a file when it has a "/" or ends in .npy, .bin or .pt.
+
+    Raises InputError: an unknown name (the message lists near ones), a file that cannot be read, a
+    shape, dtype or value that no pack has, bad weights.
+    """
+    if isinstance(voice, np.ndarray):
+        return check_pack(voice, "the voice array")
+    if isinstance(voice, os.PathLike):
+        return read_voice_file(Path(voice))
+    if not isinstance(voice, str):
+        raise InputError(f"a voice is a name, a path or an array, not {type(voice).__name__}")
+    text = voice.strip()
+    if "\0" in text:
+        raise InputError(f"{text!r} names no voice")
+    if _is_file_name(text) and os.path.isfile(text):  # noqa: PTH113  (Path's raises)  whatever commas and colons its name has
+        return read_voice_file(Path(text))
+    parts = parse_blend(text)
+    packs = [_load_one(name, directory) for name in parts]
+    if len(packs) == 1:
+        return packs[0]
+    total = sum(parts.values())
+    blend = np.zeros(PACK_SHAPE, np.float64)
+    for weight, pack in zip(parts.values(), packs, strict=True):
+        blend += np.multiply(pack, weight / total, dtype=np.float64)
+    return blend.astype(np.float32)
+
+
+def list_voices(directory: Path) -> list[str]:
+    """Names of the voices of an artifact or a weights folder, sorted: its `voices/NAME.npy`, `.pt`
+    or `.bin`. `directory` may also be the folder of those files itself."""
+    return sorted(_files(directory))
+
+
+def parse_blend(text: str) -> dict[str, float]:
+    """Split "a:0.6,b:0.4" into its names and weights, in order; "a,b" weighs 1 each.
+
+    Raises InputError for an empty text or part, a repeated name, a weight that is no positive
+    number, or weights on some parts only.
+    """
+    parts: dict[str, float] = {}
+    weighted = 0
+    for part in text.split(","):
+        name, colon, number = (piece.strip() for piece in part.rpartition(":"))
+        if not colon:
+            name, number = number, "1"
+        weighted += bool(colon)
+        try:
+            weight = float(number)
+        except ValueError:
+            raise InputError(f"voice {text!r}: {number!r} is no weight; write NAME:0.6") from None
+        if not name:
+            raise InputError(f"voice {text!r}: a name is missing; write NAME or NAME:0.6,NAME:0.4")
+        if not (math.isfinite(weight) and weight > 0):
+            raise InputError(f"voice {text!r}: the weight {number} of {name} is not positive")
+        if name in parts:
+            raise InputError(f"voice {text!r}: {name} appears twice")
+        parts[name] = weight
+    if 0 < weighted < len(parts):
+        raise InputError(f"voice {text!r}: give a weight to every voice or to none")
+    return parts
+
+
+def read_voice_file(path: Path) -> np.ndarray:
+    """A pack from a `.npy`, raw little-endian float32 `.bin`, or `.pt` file. Raises InputError."""
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise InputError(f"{path} is no voice file: expected one of {', '.join(_READERS)}")
+    try:
+        return check_pack(reader(path), str(path))
+    except OSError as error:
+        raise InputError(f"cannot read the voice {path}: {error.strerror or error}") from error
+
+
+def write_voice(path: Path, pack: np.ndarray) -> None:
+    """Write a pack as `.npy` [510, 1, 256]. Raises InputError for what is no pack, EnvironmentFault
+    where the disk does not take it."""
+    content = io.BytesIO()
+    np.save(content, check_pack(pack, str(path)))
+    try:
+        path.write_bytes(content.getvalue())
+    except OSError as error:
+        raise EnvironmentFault(f"cannot write {path}: {error.strerror}") from error
+
+
+def check_pack(values: np.ndarray, where: str) -> np.ndarray:
+    """`values` as a C-contiguous native float32 [510, 1, 256]; float16 and float64 are converted.
+
+    Raises InputError for another shape or dtype, NaN or infinity; `where` names the source.
+    """
+    if values.dtype.kind != "f":
+        raise InputError(f"{where}: a voice holds float32, this has {values.dtype}")
+    if values.shape not in (PACK_SHAPE, (PACK_SHAPE[0], PACK_SHAPE[2])):
+        raise InputError(
+            f"{where}: a voice has the shape {list(PACK_SHAPE)} or "
+            f"{[PACK_SHAPE[0], PACK_SHAPE[2]]}, this has {list(values.shape)}"
+        )
+    with np.errstate(over="ignore"):  # an overflow shows as infinity, below
+        pack = np.ascontiguousarray(values, np.float32).reshape(PACK_SHAPE)
+    if bad := int(np.count_nonzero(~np.isfinite(pack))):
+        raise InputError(f"{where}: {bad} of the voice's values are NaN or infinite")
+    return pack
+
+
+def style_row(pack: np.ndarray, n_phonemes: int) -> np.ndarray:
+    """The style for a chunk of `n_phonemes` (1 to 510), float32 [1, 256]: row `n_phonemes - 1`.
+
+    Raises InputError for another number.
+    """
+    if not 1 <= n_phonemes <= PACK_SHAPE[0]:
+        raise InputError(f"a chunk has 1 to {PACK_SHAPE[0]} phonemes, this has {n_phonemes}")
+    return pack[n_phonemes - 1]
+
+
+def _load_one(name: str, directory: Path) -> np.ndarray:
+    if _is_file_name(name):
+        return read_voice_file(Path(name))
+    files = _files(directory)
+    if name in files:
+        return read_voice_file(files[name])
+    if not files:
+        raise InputError(f"unknown voice {name!r}: {directory} holds no voices")
+    near = difflib.get_close_matches(name, files, n=5, cutoff=0.5)
+    said = f"did you mean {' or '.join(near)}?" if near else f"it has {_some(sorted(files))}"
+    raise InputError(f"unknown voice {name!r} in {directory}: {said}")
+
+
+def _some(names: list[str], limit: int = 8) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+def _files(directory: Path) -> Mapping[str, Path]:
+    folder = directory / "voices" if (directory / "voices").is_dir() else directory
+    found: dict[str, Path] = {}
+    try:
+        for suffix in _READERS:  # of several files of one name the first kind wins
+            for file in sorted(folder.glob(f"*{suffix}")):
+                found.setdefault(file.stem, file)
+    except OSError as error:
+        raise InputError(f"cannot list the voices of {folder}: {error.strerror}") from error
+    return found
+
+
+def _is_file_name(text: str) -> bool:
+    return "/" in text or os.sep in text or Path(text).suffix.lower() in _READERS
+
+
+def _read_npy(path: Path) -> np.ndarray:
+    try:
+        # Mapping reads the header alone, so a header that claims a huge shape allocates nothing.
+        values = np.lib.format.open_memmap(path, mode="r")
+    except OSError:
+        raise
+    except Exception as error:  # numpy parses the header as Python text: anything can come of it
+        raise InputError(f"{path} is no .npy file, or is damaged: {error}") from error
+    return np.asarray(values)
+
+
+def _read_raw(path: Path) -> np.ndarray:
+    size = path.stat().st_size
+    if size != _RAW_BYTES:
+        raise InputError(f"{path}: a raw voice has {_RAW_BYTES} bytes of float32, this has {size}")
+    return np.fromfile(path, "<f4").reshape(PACK_SHAPE)
+
+
+def _read_pt(path: Path) -> np.ndarray:
+    content = read_tensor_file(path)
+    if not isinstance(content, np.ndarray):
+        raise InputError(f"{path}: a voice is one tensor, this holds {type(content).__name__}")
+    return content
+
+
+_READERS: dict[str, Callable[[Path], np.ndarray]] = {
+    ".npy": _read_npy,
+    ".pt": _read_pt,
+    ".bin": _read_raw,
+}
