@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kokoro_pipeline.benchmarking.peers.onnx_export import export_onnx
 from kokoro_pipeline.benchmarking.peers.portable import portable_modules
-from kokoro_pipeline.weights import load_model, resolve
+from kokoro_pipeline.compiler.weights import load_model, resolve
 
 
 def main() -> None:

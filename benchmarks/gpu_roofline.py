@@ -18,17 +18,21 @@ from collections.abc import Iterable, Sequence
 import tvm
 
 from kokoro_pipeline.benchmarking.roofline import GPUS, Estimate, Gpu, Launch, estimate, launches
+from kokoro_pipeline.compiler.codegen.target import resolve_target
 from kokoro_pipeline.compiler.exporting import export_component
 from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
 from kokoro_pipeline.compiler.importing import import_program
-from kokoro_pipeline.compiler.parameters import ParameterTable
-from kokoro_pipeline.compiler.pipeline import run_phases
-from kokoro_pipeline.compiler.target import resolve_target
+from kokoro_pipeline.compiler.lowering.parameter_table import ParameterTable
+from kokoro_pipeline.compiler.model.align import make_alignment
+from kokoro_pipeline.compiler.model.components import (
+    Component,
+    evaluate_dimension,
+    make_components,
+)
+from kokoro_pipeline.compiler.passes.merge_components import merge_components
+from kokoro_pipeline.compiler.passes.pipeline import run_phases
+from kokoro_pipeline.compiler.weights import load_model, resolve
 from kokoro_pipeline.errors import KokoroError
-from kokoro_pipeline.model.align import make_alignment
-from kokoro_pipeline.model.components import Component, evaluate_dimension, make_components
-from kokoro_pipeline.passes.merge_components import merge_components
-from kokoro_pipeline.weights import load_model, resolve
 
 FRAMES_PER_TOKEN, FRAMES_PER_SECOND = 2.6, 40
 HEAD = (

@@ -20,23 +20,23 @@ from torch.nn import functional
 from tvm.target import codegen
 
 from kokoro_pipeline.benchmarking.tables import markdown_table
-from kokoro_pipeline.kernels.adain import adain
-from kokoro_pipeline.kernels.attention import attention
-from kokoro_pipeline.kernels.conv1d import Conv1d, conv1d, pack_conv1d
-from kokoro_pipeline.kernels.conv_transpose1d import (
+from kokoro_pipeline.compiler.kernels.cpu.adain import adain
+from kokoro_pipeline.compiler.kernels.cpu.attention import attention
+from kokoro_pipeline.compiler.kernels.cpu.conv1d import Conv1d, conv1d, pack_conv1d
+from kokoro_pipeline.compiler.kernels.cpu.conv_transpose1d import (
     ConvTranspose1d,
     conv_transpose1d,
     pack_conv_transpose1d,
 )
-from kokoro_pipeline.kernels.fft_conv1d import fft_conv1d, fft_of, pack_fft_conv1d
-from kokoro_pipeline.kernels.layer_norm import layer_norm
-from kokoro_pipeline.kernels.linear import linear, pack_linear
-from kokoro_pipeline.kernels.lstm import lstm_recurrence, pack_lstm_recurrent
-from kokoro_pipeline.kernels.producer import Activation, Producer
-from kokoro_pipeline.kernels.statistics import channel_statistics
-from kokoro_pipeline.kernels.transform_conv1d import SameConv1d
-from kokoro_pipeline.kernels.vector import VectorTarget
-from kokoro_pipeline.kernels.winograd_conv1d import (
+from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import fft_conv1d, fft_of, pack_fft_conv1d
+from kokoro_pipeline.compiler.kernels.cpu.layer_norm import layer_norm
+from kokoro_pipeline.compiler.kernels.cpu.linear import linear, pack_linear
+from kokoro_pipeline.compiler.kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
+from kokoro_pipeline.compiler.kernels.cpu.producer import Activation, Producer
+from kokoro_pipeline.compiler.kernels.cpu.statistics import channel_statistics
+from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
+from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
+from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import (
     pack_winograd_conv1d,
     winograd_conv1d,
     winograd_of,

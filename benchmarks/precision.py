@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kokoro_pipeline.gpu_kernels.precision import Precision, to_words
-from kokoro_pipeline.model.components import make_components
+from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision, to_words
+from kokoro_pipeline.compiler.model.components import make_components
+from kokoro_pipeline.compiler.weights import load_model, resolve
 from kokoro_pipeline.validation import select_cases, validate_functions
-from kokoro_pipeline.weights import load_model, resolve
 
 Convolution = nn.Conv1d | nn.ConvTranspose1d
 

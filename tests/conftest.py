@@ -13,7 +13,7 @@ import pytest
 def synthetic_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The synthetic weights of seed 0 in the hub's layout, written once a session. Read only."""
     pytest.importorskip("torch", reason="writing a checkpoint needs torch")
-    from kokoro_pipeline.weights import write_synthetic
+    from kokoro_pipeline.compiler.weights import write_synthetic
 
     folder = write_synthetic(tmp_path_factory.mktemp("weights") / "synthetic", seed=0).path
     yield folder

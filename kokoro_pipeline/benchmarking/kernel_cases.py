@@ -9,19 +9,27 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ..kernels.adain import Activation, adain
-from ..kernels.attention import attention
-from ..kernels.conv1d import Conv1d, conv1d, pack_conv1d
-from ..kernels.conv_transpose1d import ConvTranspose1d, conv_transpose1d, pack_conv_transpose1d
-from ..kernels.fft_conv1d import fft_conv1d, fft_of, pack_fft_conv1d
-from ..kernels.layer_norm import layer_norm
-from ..kernels.linear import linear, pack_linear
-from ..kernels.lstm import lstm_recurrence, pack_lstm_recurrent
-from ..kernels.producer import NOTHING, Producer
-from ..kernels.statistics import channel_statistics
-from ..kernels.transform_conv1d import SameConv1d, Transform
-from ..kernels.vector import Parameter, T, VectorTarget, build_kernel, i64
-from ..kernels.winograd_conv1d import pack_winograd_conv1d, winograd_conv1d, winograd_of
+from ..compiler.kernels.cpu.adain import Activation, adain
+from ..compiler.kernels.cpu.attention import attention
+from ..compiler.kernels.cpu.conv1d import Conv1d, conv1d, pack_conv1d
+from ..compiler.kernels.cpu.conv_transpose1d import (
+    ConvTranspose1d,
+    conv_transpose1d,
+    pack_conv_transpose1d,
+)
+from ..compiler.kernels.cpu.fft_conv1d import fft_conv1d, fft_of, pack_fft_conv1d
+from ..compiler.kernels.cpu.layer_norm import layer_norm
+from ..compiler.kernels.cpu.linear import linear, pack_linear
+from ..compiler.kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
+from ..compiler.kernels.cpu.producer import NOTHING, Producer
+from ..compiler.kernels.cpu.statistics import channel_statistics
+from ..compiler.kernels.cpu.transform_conv1d import SameConv1d, Transform
+from ..compiler.kernels.cpu.vector import Parameter, T, VectorTarget, build_kernel, i64
+from ..compiler.kernels.cpu.winograd_conv1d import (
+    pack_winograd_conv1d,
+    winograd_conv1d,
+    winograd_of,
+)
 
 PEAK_STEPS = 100_000
 TOKENS = 60

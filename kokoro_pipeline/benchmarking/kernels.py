@@ -59,7 +59,7 @@ class KernelRole:
         import tvm
         from tvm.target import codegen
 
-        from ..kernels.vector import VectorTarget
+        from ..compiler.kernels.cpu.vector import VectorTarget
         from .kernel_cases import kernel_cases, peak_case
 
         self._threads = threads

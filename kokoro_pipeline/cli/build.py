@@ -156,10 +156,10 @@ def _synthetic(args: argparse.Namespace) -> str:
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
     """Say what a build would do, and fail where it would fail at once; reads no weights."""
-    from ..compiler.cuda_compiler import find_cuda_compiler
-    from ..compiler.linking import find_linker
-    from ..compiler.pipeline import OPT_LEVELS
-    from ..compiler.target import check_precision_level, resolve_target
+    from ..compiler.codegen.cuda_compiler import find_cuda_compiler
+    from ..compiler.codegen.linking import find_linker
+    from ..compiler.codegen.target import check_precision_level, resolve_target
+    from ..compiler.passes.pipeline import OPT_LEVELS
     from ..runtime.speech.synthesizer import FUNCTIONS
 
     opt = max(OPT_LEVELS) if args.opt is None else args.opt

@@ -35,9 +35,9 @@ def cached_artifact(weights: str, console: Console, build: Builder | None = None
     if known is not None:
         return known
     from ..artifact.cache import artifact_cache_path, open_or_build
-    from ..compiler.pipeline import OPT_LEVELS
-    from ..compiler.target import host_mcpu
-    from ..weights import resolve
+    from ..compiler.codegen.target import host_mcpu
+    from ..compiler.passes.pipeline import OPT_LEVELS
+    from ..compiler.weights import resolve
 
     console.progress(f"looking for the weights {wanted}")
     folder = resolve(wanted, progress=console.watched)

@@ -41,7 +41,7 @@ def cuda_driver() -> list[Finding]:
 
 def cuda_compiler() -> list[Finding]:
     """What compiles kernels for `build --target cuda`, which needs no driver."""
-    from ..compiler.cuda_compiler import find_cuda_compiler
+    from ..compiler.codegen.cuda_compiler import find_cuda_compiler
 
     try:
         found = find_cuda_compiler()

@@ -165,7 +165,7 @@ def audio_package() -> list[Finding]:
 
 def linker() -> list[Finding]:
     """What makes a library of the compiled objects; `build` needs one, running does not."""
-    from ..compiler.linking import find_linker
+    from ..compiler.codegen.linking import find_linker
 
     try:
         found = find_linker()

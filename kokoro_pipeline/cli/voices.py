@@ -74,7 +74,7 @@ def _weights_folder(spec: str, console: Console) -> Path:
     """A local folder as it is, which needs no torch; other weights as `build` finds them."""
     if Path(spec).is_dir():
         return Path(spec)
-    from ..weights import resolve
+    from ..compiler.weights import resolve
 
     return resolve(spec, progress=console.watched).path
 

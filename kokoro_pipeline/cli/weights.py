@@ -11,7 +11,7 @@ from .command import Command
 from .console import Console, table
 
 if TYPE_CHECKING:
-    from ..weights import WeightsFolder
+    from ..compiler.weights import WeightsFolder
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 
 def _synthetic(args: argparse.Namespace, console: Console) -> int:
-    from ..weights import write_synthetic
+    from ..compiler.weights import write_synthetic
 
     console.progress(f"writing synthetic weights, seed {args.seed}, into {args.output}")
     folder = write_synthetic(args.output, seed=args.seed)
@@ -76,7 +76,7 @@ def _synthetic(args: argparse.Namespace, console: Console) -> int:
 
 
 def _show(args: argparse.Namespace, console: Console) -> int:
-    from ..weights import resolve
+    from ..compiler.weights import resolve
 
     folder = resolve(args.weights, seed=args.seed, progress=console.watched)
     if folder.fallback_reason:
@@ -89,7 +89,7 @@ def _show(args: argparse.Namespace, console: Console) -> int:
 
 
 def _download(args: argparse.Namespace, console: Console) -> int:
-    from ..weights import resolve
+    from ..compiler.weights import resolve
 
     console.progress(f"fetching {arguments.HUB_WEIGHTS}")
     _print(resolve(arguments.HUB_WEIGHTS, progress=console.watched), args, console)

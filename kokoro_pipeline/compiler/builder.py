@@ -33,25 +33,25 @@ from ..artifact.parameter_file import write_parameters
 from ..artifact.reader import Artifact
 from ..artifact.writer import ArtifactWriter
 from ..errors import ArtifactError, CheckFailed, EnvironmentFault, InputError
-from ..gpu_kernels.precision import Precision
-from ..model.align import ALIGN, make_alignment
-from ..model.align import SIGNATURE as ALIGN_SIGNATURE
-from ..model.components import COMPONENT_NAMES, SIGNATURES, Component, Signature, make_components
-from ..passes.drop_upper_bounds import drop_upper_bounds
-from ..passes.merge_components import merge_components
 from ..runtime.engine.device import find_device
 from ..runtime.voices import write_voice
-from ..weights import WeightsFolder, load_model, load_voices, resolve
-from .cuda_compiler import CudaBinary, CudaCompiler, KernelResources, find_cuda_compiler
+from .codegen.cuda_compiler import CudaBinary, CudaCompiler, KernelResources, find_cuda_compiler
+from .codegen.linking import Linker, export_library, find_linker
+from .codegen.packing import cuda_packer, device_code_kept_as_text
+from .codegen.target import BuildTarget, check_precision_level, resolve_target
 from .exporting import export_component
 from .gpu_pipeline import gpu_phases
 from .importing import import_program
-from .linking import Linker, export_library, find_linker
-from .packing import cuda_packer, device_code_kept_as_text
-from .parameters import PARAMETER_NAMES, ParameterTable
-from .pipeline import OPT_LEVELS, Phase, generate_code, phases, run_phases
-from .target import BuildTarget, check_precision_level, resolve_target
-from .workspace import Workspace, recording_workspace
+from .kernels.common.operand_precision import Precision
+from .lowering.parameter_table import PARAMETER_NAMES, ParameterTable
+from .model.align import ALIGN, make_alignment
+from .model.align import SIGNATURE as ALIGN_SIGNATURE
+from .model.components import COMPONENT_NAMES, SIGNATURES, Component, Signature, make_components
+from .passes.drop_upper_bounds import drop_upper_bounds
+from .passes.merge_components import merge_components
+from .passes.pipeline import OPT_LEVELS, Phase, generate_code, phases, run_phases
+from .passes.workspace import Workspace, recording_workspace
+from .weights import WeightsFolder, load_model, load_voices, resolve
 
 Progress = Callable[[str], None]
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.export import Dim, ExportedProgram
 
-from ..model.components import Component, Signature
+from .model.components import Component, Signature
 
 # Upper bounds are for torch's range analysis; the runtime checks what a model really takes.
 _SYMBOL_RANGES = {"B": (1, 1024), "n": (1, 512), "t": (1, 1 << 17), "m": (1, 1 << 18)}

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import tvm
 from tvm import relax
 
-from ..gpu_kernels.precision import Precision
-from ..passes.bind_operators import bind_operators
-from ..passes.bind_threads import bind_threads
-from ..passes.clip_takes import clip_takes
-from ..passes.drop_parameters import drop_parameters
-from ..passes.exact_constants import exact_constants
-from ..passes.gpu_operators import GPU_OPERATORS, gpu_lstm_recurrence
-from ..passes.lower_source import lower_sources
-from ..passes.lower_to_gpu_kernels import lower_to_gpu_kernels
-from ..passes.metal_functions import METAL_FUNCTIONS
-from .parameters import ParameterTable
-from .pipeline import Phase, final_phases
+from .kernels.common.operand_precision import Precision
+from .lowering.lower_source import lower_sources
+from .lowering.lower_to_gpu_kernels import lower_to_gpu_kernels
+from .lowering.parameter_table import ParameterTable
+from .passes.bind_operators import bind_operators
+from .passes.bind_threads import bind_threads
+from .passes.clip_takes import clip_takes
+from .passes.drop_parameters import drop_parameters
+from .passes.exact_constants import exact_constants
+from .passes.gpu_operators import GPU_OPERATORS, gpu_lstm_recurrence
+from .passes.metal_functions import METAL_FUNCTIONS
+from .passes.pipeline import Phase, final_phases
 
 REDUCED = ("decoder_forward",)
 """Functions that `precision` is for. Before them lie decisions (durations) and a chaotic source

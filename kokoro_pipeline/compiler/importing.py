@@ -8,8 +8,8 @@ from tvm.relax.frontend.torch import from_exported_program
 
 import tvm_kokoro_ext
 
-from .converters import convert_map
-from .parameters import PARAMETER_NAMES, ParameterTable
+from .lowering.custom_operators import convert_map
+from .lowering.parameter_table import PARAMETER_NAMES, ParameterTable
 
 
 def import_program(program: ExportedProgram, name: str, parameters: ParameterTable) -> tvm.IRModule:

@@ -13,7 +13,7 @@ from .report import CaseResult, ValidationReport
 
 if TYPE_CHECKING:
     from ..artifact.manifest import WeightsInfo
-    from ..weights import WeightsFolder
+    from ..compiler.weights import WeightsFolder
     from .compare import Comparison, Functions
     from .references import Progress, ReferenceWeights
     from .store import ReferenceStore
@@ -87,7 +87,7 @@ def validate_functions(
     import torch
 
     from ..artifact.cache import cache_root
-    from ..weights import load_model, load_voices
+    from ..compiler.weights import load_model, load_voices
     from .reference import ReferenceModel
     from .references import ReferenceWeights
     from .store import ReferenceStore
@@ -187,7 +187,7 @@ def weights_of(recorded: WeightsInfo, spec: str | Path | None) -> WeightsFolder:
     Raises InputError naming both hashes where what is found are other weights.
     """
     require_torch()
-    from ..weights import resolve
+    from ..compiler.weights import resolve
 
     wanted = (
         str(spec) if spec is not None else "synthetic" if recorded.synthetic else recorded.source

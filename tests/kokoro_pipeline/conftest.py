@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
     import tvm
 
-    from kokoro_pipeline.compiler.parameters import ParameterTable
+    from kokoro_pipeline.compiler.lowering.parameter_table import ParameterTable
 
 NAME = "program"
 
@@ -37,7 +37,7 @@ class SmallProgram:
     @property
     def parameter_names(self) -> list[str]:
         """What the compiled function takes after its inputs."""
-        from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES
+        from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES
 
         return [str(name) for name in self.final[NAME].attrs[PARAMETER_NAMES]]
 
@@ -82,10 +82,10 @@ def compile_program() -> CompileProgram:
     import tvm
     from tvm import relax
 
+    from kokoro_pipeline.compiler.codegen.target import resolve_target
     from kokoro_pipeline.compiler.importing import import_program
-    from kokoro_pipeline.compiler.parameters import ParameterTable
-    from kokoro_pipeline.compiler.pipeline import generate_code, phases
-    from kokoro_pipeline.compiler.target import resolve_target
+    from kokoro_pipeline.compiler.lowering.parameter_table import ParameterTable
+    from kokoro_pipeline.compiler.passes.pipeline import generate_code, phases
 
     def compile_module(
         module: torch.nn.Module,

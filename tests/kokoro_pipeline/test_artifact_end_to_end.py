@@ -66,10 +66,10 @@ def test_speech_equals_the_whole_stock_model(tts, synthetic_folder):
     """Durations exactly, audio no farther from float64 than PyTorch's float32 is, and not by luck
     of a mute model: it has a pitch and a peak."""
     torch = pytest.importorskip("torch")
+    from kokoro_pipeline.compiler.weights import load_model, load_voices, resolve
     from kokoro_pipeline.config import BOUNDARY_TOKEN
     from kokoro_pipeline.validation.precision import kokoro_runs_in
     from kokoro_pipeline.validation.reference import ReferenceModel
-    from kokoro_pipeline.weights import load_model, load_voices, resolve
 
     folder = resolve(str(synthetic_folder))
     vocab = load_config().vocab

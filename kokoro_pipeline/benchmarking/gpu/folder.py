@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 import torch
 
 import kokoro_pipeline
+from kokoro_pipeline.compiler.weights import load_model, load_voices, resolve
 from kokoro_pipeline.runtime.engine.cuda_driver import (
     TVM_CUDA_LIBRARY,
     installed_cuda_runtimes,
@@ -32,7 +33,6 @@ from ...validation.reference import ReferenceModel
 from ...validation.references import References, ReferenceWeights
 from ...validation.store import ReferenceStore
 from ...validation.validator import STORE_FOLDER
-from ...weights import load_model, load_voices, resolve
 from .recipe import write_recipe
 from .references import save_references
 from .run import ARTIFACT, RECIPE_FOLDER, REFERENCES

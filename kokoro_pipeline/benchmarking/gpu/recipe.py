@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compiler.parameters import ParameterTable, Transform
+from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision
+from kokoro_pipeline.compiler.lowering.parameter_table import ParameterTable, Transform
+from kokoro_pipeline.compiler.weights.constants import stored_constants
+
 from ...errors import InputError
-from ...gpu_kernels.precision import Precision
-from ...weights.constants import stored_constants
 from .regenerate import (
     FOLDED,
     LAYOUTS,

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_pipeline.artifact.parameter_file import write_parameters
+from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision, to_words
+from kokoro_pipeline.compiler.weights.constants import stored_constants
+from kokoro_pipeline.compiler.weights.draws import draw_tensor
 
 from ...artifact.manifest import Manifest
 from ...artifact.reader import file_sha256
 from ...errors import ArtifactError
-from ...gpu_kernels.precision import Precision, to_words
-from ...weights.constants import stored_constants
-from ...weights.draws import draw_tensor
 
 Array = NDArray[Any]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ...model.components import SIGNATURES, Signature, evaluate_dimension
+from kokoro_pipeline.compiler.model.components import SIGNATURES, Signature, evaluate_dimension
 
 OPSET = 17
 _SIZES = {"B": 1, "n": 12, "t": 14, "m": 28}

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import openvino
 
-from ...model.components import SIGNATURES
+from kokoro_pipeline.compiler.model.components import SIGNATURES
+
 from ..chain import Functions
 from ..machine import installed_versions
 from ..verification import FLOAT32, Tolerance

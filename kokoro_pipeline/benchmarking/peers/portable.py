@@ -1,8 +1,8 @@
 """The six functions as modules that every runtime can take: stock operations in place of ours.
 
-The mathematics and the parameters are `kokoro_pipeline.model`'s. What differs: `nn.LSTM` and plain
-attention in place of the custom operators (a benchmark has one row and no padding), and a harmonic
-source in float32, for OpenVINO has no float64.
+The mathematics and the parameters are `kokoro_pipeline.compiler.model`'s. What differs: `nn.LSTM`
+and plain attention in place of the custom operators (a benchmark has one row and no padding), and a
+harmonic source in float32, for OpenVINO has no float64.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ...model.bert import BertForward
-from ...model.components import fold_weight_norm
-from ...model.decoder import DecoderForward
-from ...model.duration import DurationForward
-from ...model.f0n import F0NForward
-from ...model.source import SourceForward
-from ...model.stft import BINS, HOP, N_FFT, ForwardSTFT
-from ...model.stock import StockModule
-from ...model.text_encoder import TextEncoderForward
+from kokoro_pipeline.compiler.model.bert import BertForward
+from kokoro_pipeline.compiler.model.components import fold_weight_norm
+from kokoro_pipeline.compiler.model.decoder import DecoderForward
+from kokoro_pipeline.compiler.model.duration import DurationForward
+from kokoro_pipeline.compiler.model.f0n import F0NForward
+from kokoro_pipeline.compiler.model.source import SourceForward
+from kokoro_pipeline.compiler.model.stft import BINS, HOP, N_FFT, ForwardSTFT
+from kokoro_pipeline.compiler.model.stock import StockModule
+from kokoro_pipeline.compiler.model.text_encoder import TextEncoderForward
 
 
 class UnpaddedLSTM(nn.Module):
@@ -119,8 +119,8 @@ class Float32Source(SourceForward):
 def portable_modules(model: StockModule) -> dict[str, nn.Module]:
     """The six functions by name, over the parameters of a stock `kokoro.KModel` in eval mode.
 
-    Inputs and outputs are `kokoro_pipeline.model.components.SIGNATURES`', for one row without
-    padding. The model's weight norms are folded in place.
+    Inputs and outputs are `kokoro_pipeline.compiler.model.components.SIGNATURES`', for one row
+    without padding. The model's weight norms are folded in place.
     """
     fold_weight_norm(model)
     # The stand-ins have other types than what they stand for.

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...model.components import fold_weight_norm
+from kokoro_pipeline.compiler.model.components import fold_weight_norm
+from kokoro_pipeline.compiler.weights import load_model, open_folder
+
 from ...validation.reference import ReferenceModel
-from ...weights import load_model, open_folder
 from ..chain import Functions
 from ..machine import installed_versions
 from ..verification import FLOAT32, Tolerance

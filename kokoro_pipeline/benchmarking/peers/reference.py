@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from kokoro_pipeline.compiler.model.components import fold_weight_norm
+from kokoro_pipeline.compiler.model.source import SourceForward
+from kokoro_pipeline.compiler.weights import load_model
 from kokoro_pipeline.runtime.speech.alignment import spread, token_of_frame
 
 from ...artifact.reader import read_artifact
 from ...config import STYLE_DIM
-from ...model.components import fold_weight_norm
-from ...model.source import SourceForward
 from ...validation.reference import ReferenceModel
 from ...validation.validator import weights_of
-from ...weights import load_model
 from ..case import load_case
 from .onnx_export import export_onnx
 from .portable import portable_modules

@@ -33,7 +33,13 @@ from kokoro_pipeline.benchmarking.gpu.regenerate import (  # noqa: E402
     encode_layout,
     regenerate,
 )
-from kokoro_pipeline.compiler.parameters import ParameterTable  # noqa: E402
+from kokoro_pipeline.compiler.kernels.common.operand_precision import (  # noqa: E402
+    Precision,
+    to_words,
+)
+from kokoro_pipeline.compiler.kernels.gpu.conv1d import Conv1d, pack_conv1d  # noqa: E402
+from kokoro_pipeline.compiler.lowering.parameter_table import ParameterTable  # noqa: E402
+from kokoro_pipeline.compiler.weights import load_model, load_voices, open_folder  # noqa: E402
 from kokoro_pipeline.config import default_config  # noqa: E402
 from kokoro_pipeline.errors import (  # noqa: E402
     ArtifactError,
@@ -41,12 +47,9 @@ from kokoro_pipeline.errors import (  # noqa: E402
     EnvironmentFault,
     InputError,
 )
-from kokoro_pipeline.gpu_kernels.conv1d import Conv1d, pack_conv1d  # noqa: E402
-from kokoro_pipeline.gpu_kernels.precision import Precision, to_words  # noqa: E402
 from kokoro_pipeline.validation import short_cases  # noqa: E402
 from kokoro_pipeline.validation.case_reference import case_inputs, compute_reference  # noqa: E402
 from kokoro_pipeline.validation.reference import ReferenceModel  # noqa: E402
-from kokoro_pipeline.weights import load_model, load_voices, open_folder  # noqa: E402
 
 SOME = ("text_encoder_forward", "source_forward")
 """Functions that build in seconds: an LSTM, folded norms, a packing, and float64 constants."""
@@ -168,7 +171,7 @@ def reference(synthetic_folder):
 
 @pytest.fixture(scope="module")
 def plain(synthetic_folder):
-    from kokoro_pipeline.model.components import fold_weight_norm
+    from kokoro_pipeline.compiler.model.components import fold_weight_norm
 
     model = load_model(open_folder(synthetic_folder))
     fold_weight_norm(model)

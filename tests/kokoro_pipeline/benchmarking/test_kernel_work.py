@@ -7,11 +7,11 @@ from tvm import relax, te, tirx
 
 from kokoro_pipeline.benchmarking.kernel_work import KernelWork, count_work
 from kokoro_pipeline.benchmarking.roofline import GPUS, estimate, launches
+from kokoro_pipeline.compiler.kernels.gpu.linear import LinearTile, linear
+from kokoro_pipeline.compiler.kernels.gpu.lstm import lstm_recurrence
+from kokoro_pipeline.compiler.kernels.gpu.statistics import row_statistics
+from kokoro_pipeline.compiler.passes.bind_threads import bind_function
 from kokoro_pipeline.errors import InputError
-from kokoro_pipeline.gpu_kernels.linear import LinearTile, linear
-from kokoro_pipeline.gpu_kernels.lstm import lstm_recurrence
-from kokoro_pipeline.gpu_kernels.statistics import row_statistics
-from kokoro_pipeline.passes.bind_threads import bind_function
 
 A100 = GPUS["A100"]
 

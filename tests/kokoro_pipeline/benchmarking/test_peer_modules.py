@@ -14,10 +14,10 @@ from kokoro_pipeline.benchmarking.peers.backend import BackendOptions  # noqa: E
 from kokoro_pipeline.benchmarking.peers.onnx_export import export_onnx  # noqa: E402
 from kokoro_pipeline.benchmarking.peers.portable import portable_modules  # noqa: E402
 from kokoro_pipeline.benchmarking.verification import _spectrum  # noqa: E402
+from kokoro_pipeline.compiler.model import COMPONENT_NAMES, make_components  # noqa: E402
+from kokoro_pipeline.compiler.model.components import SIGNATURES, evaluate_dimension  # noqa: E402
+from kokoro_pipeline.compiler.weights import load_model, open_folder  # noqa: E402
 from kokoro_pipeline.config import load_config  # noqa: E402
-from kokoro_pipeline.model import COMPONENT_NAMES, make_components  # noqa: E402
-from kokoro_pipeline.model.components import SIGNATURES, evaluate_dimension  # noqa: E402
-from kokoro_pipeline.weights import load_model, open_folder  # noqa: E402
 
 SMALL = ("text_encoder_forward", "f0n_forward", "source_forward")
 """The functions whose export takes seconds: an LSTM, convolutions, a spectrum."""

@@ -50,7 +50,7 @@ def run_cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """`stand_in("kokoro_pipeline.weights", resolve=f)` replaces a module by these names."""
+    """`stand_in("kokoro_pipeline.compiler.weights", resolve=f)` replaces a module by them."""
 
     def replace(name: str, **attributes: Any) -> None:
         module = ModuleType(name)

@@ -10,7 +10,7 @@ import pytest
 
 from kokoro_pipeline import validation
 from kokoro_pipeline.artifact.manifest import TargetInfo, WeightsInfo
-from kokoro_pipeline.compiler.cuda_compiler import KernelResources
+from kokoro_pipeline.compiler.codegen.cuda_compiler import KernelResources
 from kokoro_pipeline.errors import EnvironmentFault
 
 HUB = "hexgrad/Kokoro-82M"
@@ -144,16 +144,17 @@ def target(stand_in):
         def __str__(self) -> str:
             return "llvm on linux-x86_64, znver4"
 
-    stand_in("kokoro_pipeline.compiler.pipeline", OPT_LEVELS={0: "plain", 1: "direct"})
+    stand_in("kokoro_pipeline.compiler.passes.pipeline", OPT_LEVELS={0: "plain", 1: "direct"})
     stand_in(
-        "kokoro_pipeline.compiler.target",
+        "kokoro_pipeline.compiler.codegen.target",
         resolve_target=lambda kind, mcpu, host, precision: Chosen(),
         check_precision_level=lambda precision, opt: None,
     )
     stand_in(
-        "kokoro_pipeline.compiler.linking", find_linker=lambda host: SimpleNamespace(name="g++")
+        "kokoro_pipeline.compiler.codegen.linking",
+        find_linker=lambda host: SimpleNamespace(name="g++"),
     )
-    stand_in("kokoro_pipeline.compiler.cuda_compiler", find_cuda_compiler=None)
+    stand_in("kokoro_pipeline.compiler.codegen.cuda_compiler", find_cuda_compiler=None)
 
 
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(run_cli, builder, target, tmp_path):
@@ -239,7 +240,7 @@ def weights(stand_in, tmp_path):
         assert (directory, seed) == (Path("OUT"), 5)
         return SimpleNamespace(path=tmp_path, info=synthetic, fallback_reason=None)
 
-    stand_in("kokoro_pipeline.weights", resolve=resolve, write_synthetic=write_synthetic)
+    stand_in("kokoro_pipeline.compiler.weights", resolve=resolve, write_synthetic=write_synthetic)
     return tmp_path
 
 

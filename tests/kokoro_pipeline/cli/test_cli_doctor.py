@@ -147,7 +147,7 @@ def test_no_linker_is_absent_because_running_needs_none(stand_in):
     def find_linker():
         raise EnvironmentFault("no linker found")
 
-    stand_in("kokoro_pipeline.compiler.linking", find_linker=find_linker)
+    stand_in("kokoro_pipeline.compiler.codegen.linking", find_linker=find_linker)
     (finding,) = probes.linker()
     assert (finding.state, finding.detail) == ("absent", "no linker found")
     assert "ziglang" in finding.remedy

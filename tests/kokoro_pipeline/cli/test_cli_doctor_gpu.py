@@ -53,7 +53,7 @@ def test_the_compiler(stand_in, there):
             raise EnvironmentFault("no CUDA compiler found, and --target cuda needs one: install")
         return SimpleNamespace(name="nvcc 13.0")
 
-    stand_in("kokoro_pipeline.compiler.cuda_compiler", find_cuda_compiler=find)
+    stand_in("kokoro_pipeline.compiler.codegen.cuda_compiler", find_cuda_compiler=find)
     (finding,) = gpu_probes.cuda_compiler()
     assert finding.state == ("ok" if there else "absent")
     assert ("nvcc 13.0" in finding.detail) == there

@@ -151,7 +151,7 @@ def test_debug_may_stand_anywhere(run_cli, stand_in, place):
     def resolve(*_: Any, **__: Any) -> None:
         raise InputError("no such weights")
 
-    stand_in("kokoro_pipeline.weights", resolve=resolve)
+    stand_in("kokoro_pipeline.compiler.weights", resolve=resolve)
     words = ["weights", "show", "nowhere"]
     ended = run_cli(*words[:place], "--debug", *words[place:])
     assert ended.code == 3

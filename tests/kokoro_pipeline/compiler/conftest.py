@@ -14,10 +14,10 @@ def compile_wave() -> Callable[[Any], Any]:
     import tvm
     from tvm import relax
 
+    from kokoro_pipeline.compiler.codegen.packing import device_code_kept_as_text
     from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
-    from kokoro_pipeline.compiler.packing import device_code_kept_as_text
-    from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES, ParameterTable
-    from kokoro_pipeline.compiler.pipeline import generate_code, phases, run_phases
+    from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
+    from kokoro_pipeline.compiler.passes.pipeline import generate_code, phases, run_phases
 
     def make(target: Any) -> Any:
         x = relax.Var("x", relax.TensorType([tvm.tirx.Var("n", "int64"), 64], "float32"))

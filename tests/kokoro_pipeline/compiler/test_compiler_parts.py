@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from kokoro_pipeline import weights
 from kokoro_pipeline.artifact.cpu import host_features, vector_features
-from kokoro_pipeline.compiler import builder, pipeline, target
-from kokoro_pipeline.compiler.parameters import ParameterTable
-from kokoro_pipeline.compiler.pipeline import OPT_LEVELS, phases, run_phases
-from kokoro_pipeline.compiler.target import BuildTarget, host_mcpu, resolve_target
+from kokoro_pipeline.compiler import builder, weights
+from kokoro_pipeline.compiler.codegen import target
+from kokoro_pipeline.compiler.codegen.target import BuildTarget, host_mcpu, resolve_target
+from kokoro_pipeline.compiler.lowering.parameter_table import ParameterTable
+from kokoro_pipeline.compiler.passes import pipeline
+from kokoro_pipeline.compiler.passes.pipeline import OPT_LEVELS, phases, run_phases
 from kokoro_pipeline.errors import ArtifactError, EnvironmentFault, InputError
 
 # Parameters

@@ -12,8 +12,8 @@ from tvm import relax, tirx
 
 from kokoro_pipeline.compiler.exporting import dynamic_shapes, export_component
 from kokoro_pipeline.compiler.importing import import_program
-from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES, ParameterTable
-from kokoro_pipeline.model.components import (
+from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
+from kokoro_pipeline.compiler.model.components import (
     COMPONENT_NAMES,
     SIGNATURES,
     Component,
@@ -21,7 +21,7 @@ from kokoro_pipeline.model.components import (
     evaluate_dimension,
     make_components,
 )
-from kokoro_pipeline.weights import load_model, resolve
+from kokoro_pipeline.compiler.weights import load_model, resolve
 
 
 @pytest.fixture(scope="module")

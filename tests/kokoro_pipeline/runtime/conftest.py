@@ -194,7 +194,7 @@ def toy_module() -> Any:
     """The six functions as a module of Relax."""
     from tvm import relax, tirx
 
-    from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES
+    from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES
 
     builder, operators = relax.BlockBuilder(), ToyOperators()
     for name, (inputs, _) in SIGNATURES.items():

@@ -144,7 +144,7 @@ class Asked:
 @pytest.fixture
 def resolve(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     """A stand-in for `weights.resolve`: what it was asked for; its weights have the hash 1111…"""
-    import kokoro_pipeline.weights
+    import kokoro_pipeline.compiler.weights
 
     asked: list[Asked] = []
 
@@ -153,7 +153,7 @@ def resolve(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
         info = WeightsInfo(spec, None, "1" * 64, synthetic=spec == "synthetic", seed=seed)
         return SimpleNamespace(path=Path("weights"), info=info)
 
-    monkeypatch.setattr(kokoro_pipeline.weights, "resolve", stand_in, raising=False)
+    monkeypatch.setattr(kokoro_pipeline.compiler.weights, "resolve", stand_in, raising=False)
     return asked
 
 

@@ -38,7 +38,7 @@ ALIGN = FunctionSpec(
 def add_alignment(module: Any) -> None:
     from tvm import relax, tirx
 
-    from kokoro_pipeline.compiler.parameters import PARAMETER_NAMES
+    from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES
 
     n, t = tirx.Var("n", "int64"), tirx.Var("t", "int64")
     arguments = [
@@ -104,14 +104,14 @@ def compile_cc(source: Path, output: Path, *options: str) -> None:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory) -> Machine:
-    from kokoro_pipeline.compiler.cuda_compiler import CudaBinary
-    from kokoro_pipeline.compiler.fatbin import write_fatbin
+    from kokoro_pipeline.compiler.codegen.cuda_compiler import CudaBinary
+    from kokoro_pipeline.compiler.codegen.fatbin import write_fatbin
+    from kokoro_pipeline.compiler.codegen.linking import export_library, find_linker
+    from kokoro_pipeline.compiler.codegen.packing import cuda_packer, device_code_kept_as_text
+    from kokoro_pipeline.compiler.codegen.target import resolve_target
     from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
-    from kokoro_pipeline.compiler.linking import export_library, find_linker
-    from kokoro_pipeline.compiler.packing import cuda_packer, device_code_kept_as_text
-    from kokoro_pipeline.compiler.parameters import ParameterTable
-    from kokoro_pipeline.compiler.pipeline import generate_code, run_phases
-    from kokoro_pipeline.compiler.target import resolve_target
+    from kokoro_pipeline.compiler.lowering.parameter_table import ParameterTable
+    from kokoro_pipeline.compiler.passes.pipeline import generate_code, run_phases
 
     from .conftest import SIGNATURES, toy_module, write_toy_artifact
 

@@ -1,0 +1,327 @@
+"""What a library is compiled for: a device kind with its architectures, and the CPU of the host.
+
+`--target` names the device in one of three forms: a kind (`llvm`, `cuda`, `metal`), a tag of TVM
+(`nvidia/nvidia-a100`, `apple/m1-gpu`) or JSON in TVM's own words, whose host part is the CPU.
+`--host` names the system that the library is linked for, by default this one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import tvm
+from tvm.target import codegen
+
+from kokoro_pipeline.artifact.cpu import (
+    host_architecture,
+    host_features,
+    portable_mcpu,
+    vector_features,
+)
+from kokoro_pipeline.artifact.manifest import PRECISIONS, TargetInfo
+from kokoro_pipeline.errors import InputError
+
+KINDS = ("llvm", "cuda", "metal")
+"""Target kinds that this version compiles for."""
+
+CUDA_ARCHS = (
+    *("sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90"),
+    *("sm_100", "sm_103", "sm_110", "sm_120", "sm_121"),
+)
+"""CUDA architectures there can be machine code for, the oldest first."""
+
+TENSOR_CORE_ARCHS = CUDA_ARCHS[1:]
+"""Those whose tensor cores multiply tf32, bfloat16 and float16 into float32."""
+
+DEFAULT_CUDA_ARCHS = ("sm_80", "sm_90")
+"""Machine code of `--target cuda`; PTX of the newest of a target's serves the GPUs after it."""
+
+# The compiler's own defaults differ between versions of TVM; these hold on every listed GPU.
+_CUDA_LIMITS = {
+    "max_threads_per_block": 1024,
+    "max_shared_memory_per_block": 49152,
+    "thread_warp_size": 32,
+}
+# TVM takes SIMD groups of 16 for granted; Apple's GPUs have 32.
+_METAL_LIMITS = {"thread_warp_size": 32}
+
+
+@dataclass(frozen=True)
+class Host:
+    """A system that libraries are linked for."""
+
+    name: str
+    system: str
+    """As `sys.platform` has it: "linux" or "darwin"."""
+    architecture: str
+    triple: str
+    mcpu: str
+    """The CPU to compile for where the host is another machine and none is named."""
+
+    @property
+    def library_name(self) -> str:
+        """Name of the library in an artifact."""
+        return "model.dylib" if self.system == "darwin" else "model.so"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this machine is such a host."""
+        return (self.system, self.architecture) == (_system(), host_architecture())
+
+
+HOSTS: Mapping[str, Host] = {
+    host.name: host
+    for host in (
+        Host("linux-x86_64", "linux", "x86_64", "x86_64-linux-gnu", "x86-64-v3"),
+        Host("linux-aarch64", "linux", "aarch64", "aarch64-linux-gnu", "generic"),
+        Host("macos-arm64", "darwin", "aarch64", "arm64-apple-macos11", "apple-m1"),
+    )
+}
+"""What `--host` can be."""
+
+
+@dataclass(frozen=True)
+class BuildTarget:
+    """A target kind, the CPU and system of its host, and the GPU's architectures."""
+
+    kind: str
+    mcpu: str
+    host: Host = field(default_factory=lambda: this_host())
+    archs: tuple[str, ...] = ()
+    """CUDA architectures with machine code, the oldest first; () for the other kinds."""
+    attributes: tuple[tuple[str, Any], ...] = ()
+    """What a tag or JSON says beyond these, for TVM."""
+    precision: str = "float32"
+    """One of `PRECISIONS`, of the decoder's products; tensor cores multiply all but the first."""
+
+    @property
+    def host_tvm(self) -> tvm.target.Target:
+        """TVM's target of the host code. `Target("llvm")` alone would mean SSE2."""
+        config: dict[str, Any] = {"kind": "llvm", "mcpu": self.mcpu}
+        if self.kind == "llvm":
+            config.update(self.attributes)
+        if not self.host.is_here:
+            config["mtriple"] = self.host.triple
+        return tvm.target.Target(config)
+
+    @property
+    def tvm(self) -> tvm.target.Target:
+        """TVM's own target, with its host where it is a device. CUDA code is generated for the
+        oldest architecture, and so is right for all of them."""
+        if self.kind == "llvm":
+            return self.host_tvm
+        config: dict[str, Any] = {"kind": self.kind, **dict(self.attributes)}
+        if self.kind == "cuda":
+            config = {**_CUDA_LIMITS, **config, "arch": self.archs[0]}
+        else:
+            config = {**_METAL_LIMITS, **config}
+        return tvm.target.Target(config, host=self.host_tvm)
+
+    @property
+    def info(self) -> TargetInfo:
+        """For the manifest: the vector features that a CPU must have to run the library, and the
+        device."""
+        features = vector_features(codegen.llvm_get_cpu_features(self.host_tvm))
+        return TargetInfo(
+            self.kind, self.mcpu, features, self.host.name, self.archs, self.precision
+        )
+
+    def __str__(self) -> str:
+        archs = f" {' '.join(self.archs)}" if self.archs else ""
+        reduced = "" if self.precision == "float32" else f" in {self.precision}"
+        return f"{self.kind}{archs}{reduced} on {self.host.name}, {self.mcpu}"
+
+
+def resolve_target(
+    target: str = "llvm",
+    mcpu: str | None = None,
+    host: str | None = None,
+    precision: str = "float32",
+) -> BuildTarget:
+    """The target of a build.
+
+    `target`: a kind, a tag or JSON, as the module says. `mcpu`: an LLVM CPU name, by default this
+    machine's, or for another host one that the like of it have. `host`: a name in `HOSTS` or its
+    LLVM triple, by default this machine, but for Metal a Mac. `precision`: one of `PRECISIONS`.
+
+    Raises InputError for a kind, tag, architecture, host or CPU name that is not known, listing
+    those that are, and for a combination that makes no sense.
+    """
+    config = _config(target)
+    kind = config.pop("kind")
+    spoken_host = config.pop("host", None)
+    if isinstance(spoken_host, Mapping):
+        mcpu = mcpu or _text(spoken_host, "mcpu", target)
+        host = host or _text(spoken_host, "mtriple", target)
+    archs: tuple[str, ...] = ()
+    if kind == "cuda":
+        archs = _cuda_archs(config.pop("arch", DEFAULT_CUDA_ARCHS), target)
+    elif kind == "llvm":
+        mcpu = mcpu or _text(config, "mcpu", target)
+        host = host or _text(config, "mtriple", target)
+        config = {name: config[name] for name in config if name not in ("mcpu", "mtriple")}
+    where = _host(host, kind)
+    if kind == "metal" and where.system != "darwin":
+        raise InputError(
+            f"--target metal on --host {where.name}: Metal runs on Macs only; "
+            "leave out --host, or give --host macos-arm64"
+        )
+    if kind == "cuda" and where.system == "darwin":
+        raise InputError(
+            f"--target cuda on --host {where.name}: CUDA runs on Linux only; "
+            "give --host linux-x86_64 or linux-aarch64"
+        )
+    if mcpu is None:
+        mcpu = host_mcpu() if where.is_here else where.mcpu
+    elif not codegen.llvm_is_valid_cpu(mcpu, where.triple):
+        names = codegen.llvm_get_cpu_archlist(
+            tvm.target.Target({"kind": "llvm", "mtriple": where.triple})
+        )
+        known = ", ".join(sorted(str(name) for name in names))
+        raise InputError(f"unknown CPU {mcpu!r} for --mcpu: on {where.name} LLVM knows {known}")
+    _check_precision(precision, kind, archs)
+    found = BuildTarget(kind, mcpu, where, archs, tuple(sorted(config.items())), precision)
+    try:
+        found.tvm  # noqa: B018 -- TVM checks the attributes when the target is made
+    except (ValueError, TypeError, RuntimeError) as error:
+        words = str(error).splitlines()[0]
+        raise InputError(f"TVM takes no such target {target!r}: {words}") from error
+    return found
+
+
+def _check_precision(precision: str, kind: str, archs: tuple[str, ...]) -> None:
+    if precision not in PRECISIONS:
+        raise InputError(f"unknown --precision {precision}: the known are {', '.join(PRECISIONS)}")
+    if precision == "float32":
+        return
+    if kind != "cuda":
+        raise InputError(
+            f"--precision {precision} with --target {kind}: only CUDA's tensor cores multiply in "
+            "it here; leave out --precision, or give --target cuda"
+        )
+    lacking = [arch for arch in archs if arch not in TENSOR_CORE_ARCHS]
+    if lacking:
+        raise InputError(
+            f"--precision {precision} with {', '.join(lacking)}: tensor cores multiply in it from "
+            f"{TENSOR_CORE_ARCHS[0]} on; leave out --precision, or the architecture"
+        )
+
+
+def check_precision_level(precision: str, opt_level: int) -> None:
+    """Raise InputError where a level has no kernels of a precision."""
+    if precision != "float32" and opt_level == 0:
+        raise InputError(
+            f"--precision {precision} with --opt 0: plain legalization computes in float32; "
+            "leave out one of them"
+        )
+
+
+def host_mcpu() -> str:
+    """LLVM's name of this CPU, or of a level below it where the system hides features of it."""
+    name = str(codegen.llvm_get_system_cpu())
+    here = host_features()
+    if set(BuildTarget("llvm", name).info.features) <= here:
+        return name
+    return portable_mcpu(here)
+
+
+def this_host() -> Host:
+    """The host that this machine is. Raises InputError where it is none of `HOSTS`."""
+    for host in HOSTS.values():
+        if host.is_here:
+            return host
+    raise InputError(
+        f"no artifact can be built for {_system()}/{host_architecture()} itself: name a host with "
+        f"--host, one of {', '.join(HOSTS)}"
+    )
+
+
+def _system() -> str:
+    return "linux" if sys.platform.startswith("linux") else sys.platform
+
+
+def _config(target: str) -> dict[str, Any]:
+    """The attributes that a kind, a tag or JSON stands for; "kind" is one of `KINDS`."""
+    if target.lstrip().startswith("{"):
+        try:
+            config = json.loads(target)
+        except ValueError as error:
+            raise InputError(f"--target {target!r} is no JSON: {error}") from None
+        if "tag" in config:
+            config = {**_tagged(str(config.pop("tag"))), **config}
+    elif "/" in target:
+        config = _tagged(target)
+    else:
+        config = {"kind": target}
+    kind = config.get("kind")
+    if kind not in KINDS:
+        raise InputError(
+            f"unknown target {kind if isinstance(kind, str) else target!r}: this version builds "
+            f"for {', '.join(KINDS)}; CUDA architectures are {', '.join(CUDA_ARCHS)}; tags as "
+            "nvidia/nvidia-a100 and apple/m1-gpu, and JSON as "
+            '{"kind": "cuda", "arch": "sm_90"}, are taken too'
+        )
+    return config
+
+
+def _text(config: Mapping[str, Any], name: str, target: str) -> str | None:
+    value = config.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{name} is {value!r} in --target {target}, expected a name")
+    return value
+
+
+def _tagged(tag: str) -> dict[str, Any]:
+    known = tvm.target.list_tags()
+    if tag not in known:
+        vendor = tag.partition("/")[0] + "/"
+        near = sorted(name for name in known if name.startswith(vendor)) or sorted(known)
+        raise InputError(f"unknown target tag {tag!r}: TVM knows {', '.join(near)}")
+    config = json.loads(str(tvm.target.Target(tag)))
+    # TVM derives these; "tag" itself would bring back what the caller overrides.
+    derived = ("tag", "keys")
+    return {
+        name: value
+        for name, value in config.items()
+        if name not in derived and not name.startswith("feature.")
+    }
+
+
+def _cuda_archs(said: Any, target: str) -> tuple[str, ...]:
+    """Architectures by age, each once. The suffix of sm_90a is dropped: nothing here needs it."""
+    wanted = (
+        [said] if isinstance(said, str) else list(said) if isinstance(said, list | tuple) else []
+    )
+    archs = {
+        re.sub(r"(?<=\d)[af]$", "", arch) if isinstance(arch, str) else arch for arch in wanted
+    }
+    unknown = sorted(str(arch) for arch in archs if arch not in CUDA_ARCHS)
+    if unknown or not archs:
+        raise InputError(
+            f"unknown CUDA architecture {', '.join(unknown) or repr(said)} in --target {target}: "
+            f"the known are {', '.join(CUDA_ARCHS)}"
+        )
+    return tuple(sorted(archs, key=CUDA_ARCHS.index))
+
+
+def _host(said: str | None, kind: str) -> Host:
+    if said is None:
+        return HOSTS["macos-arm64"] if kind == "metal" else this_host()
+    if said in HOSTS:
+        return HOSTS[said]
+    architecture = said.partition("-")[0].lower()
+    system = "darwin" if re.search("apple|darwin|macos", said) else "linux"
+    architecture = {"arm64": "aarch64", "amd64": "x86_64"}.get(architecture, architecture)
+    spelled = "-" in said and (system == "darwin" or "linux" in said)
+    for host in HOSTS.values():
+        if spelled and (host.system, host.architecture) == (system, architecture):
+            return host
+    raise InputError(
+        f"unknown host {said!r}: the known are "
+        f"{', '.join(f'{host.name} ({host.triple})' for host in HOSTS.values())}"
+    )

@@ -1,0 +1,1 @@
+"""Kernels as tirx PrimFuncs: they know shapes and targets, not the model."""

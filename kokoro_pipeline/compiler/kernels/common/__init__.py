@@ -1,0 +1,1 @@
+"""What kernels of the CPU and of GPUs share."""

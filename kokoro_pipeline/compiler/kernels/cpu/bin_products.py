@@ -1,0 +1,280 @@
+"""The products of a transformed convolution: for each bin, numbers [tiles, CI] times a matrix.
+
+A bin is real, one product with a matrix [CI, CO], or complex. A complex bin multiplies numbers
+a + ib with a matrix c + id in three real products that share what they load,
+
+    p = (a + b) c,  q = a (d - c),  r = b (c + d)      ->      real p - r,  imaginary p + q.
+
+The sums of c and d are made in registers: memory has two matrices for the three products.
+
+Numbers and products are rows of a scratch buffer, in slots of their tile. Bin i's products go to
+the slots of numbers that earlier bins have used up: the numbers lie `ahead` slots further on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from kokoro_pipeline.errors import InputError
+
+from .direct import CHUNK
+from .sums import Sums
+from .vector import Buffer, Expr, T, Tile, VectorTarget, bind, div, i64
+
+PAIR = 2  # the fewest tiles of a register tile
+
+
+class Kind(Enum):
+    """What a bin consists of."""
+
+    REAL = "real"
+    COMPLEX = "complex"
+
+    @property
+    def numbers(self) -> int:
+        """Slots that go in: a + b, a, b of a complex bin."""
+        return 3 if self is Kind.COMPLEX else 1
+
+    @property
+    def parts(self) -> int:
+        """Matrices, and slots that come out: real and imaginary part of a complex bin."""
+        return 2 if self is Kind.COMPLEX else 1
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of one kind, one after the other."""
+
+    kind: Kind
+    count: int
+
+    @property
+    def numbers(self) -> int:
+        return self.count * self.kind.numbers
+
+    @property
+    def parts(self) -> int:
+        return self.count * self.kind.parts
+
+
+def _chunk(lanes: int, in_channels: int) -> int:
+    """Terms that are summed before they are added up, for the reason given in `direct`."""
+    most = min(in_channels, CHUNK)
+    return max(n for n in range(lanes, most + 1, lanes) if in_channels % n == 0)
+
+
+def padded_channels(lanes: int, channels: int) -> int:
+    """The fewest input channels from `channels` that divide into chunks of whole vectors, none of
+    them so short that adding it up costs as much as the chunk."""
+    padded = -(-channels // lanes) * lanes
+    while _chunk(lanes, padded) < min(padded, CHUNK // 2):
+        padded += lanes
+    return padded
+
+
+def padded_outputs(target: VectorTarget, out_channels: int) -> int:
+    """The fewest output channels from `out_channels` that divide into panels."""
+    width = _panel_width(target, out_channels)
+    return -(-out_channels // width) * width
+
+
+def _panel_width(target: VectorTarget, out_channels: int) -> int:
+    return target.tile(out_channels).vectors * target.lanes
+
+
+@dataclass(frozen=True)
+class BinProducts:
+    """The products of all `bins` for CI input and CO output channels."""
+
+    target: VectorTarget
+    in_channels: int
+    out_channels: int
+    bins: Sequence[Bins]
+
+    def __post_init__(self) -> None:
+        width = _panel_width(self.target, self.out_channels)
+        if self.out_channels % width:
+            raise InputError(
+                f"{self.out_channels} output channels divide into no panels of {width}"
+            )
+
+    @property
+    def ahead(self) -> int:
+        """Slots between a bin's products and its numbers, that none be overwritten too early."""
+        return max(bins.kind.parts for bins in self.bins)
+
+    @property
+    def slots(self) -> int:
+        return self.ahead + sum(bins.numbers for bins in self.bins)
+
+    @property
+    def floats(self) -> int:
+        """Of all matrices."""
+        parts = sum(bins.parts for bins in self.bins)
+        return parts * self.in_channels * self.out_channels
+
+    @property
+    def height(self) -> int:
+        """Tiles that the most frequent kind multiplies together."""
+        most = max(self.bins, key=lambda bins: bins.numbers)
+        return self.tile(most.kind).rows
+
+    def tile(self, kind: Kind) -> Tile:
+        """The register tile. A complex bin's three sums share each load of c and d, and the
+        registers hold these and the two sums of them."""
+        if kind is Kind.REAL:
+            return self.target.tile(self.out_channels)
+        return Tile(rows=min(8, (self.target.registers - 5) // 3), vectors=1)
+
+    def pack(self, matrices: np.ndarray) -> np.ndarray:
+        """float [CO, parts, CI], c before d of a complex bin -> float32 [floats].
+
+        Bin by bin, in panels of as many output channels as a register tile has, a row of each
+        input channel; the two parts of a complex bin lie side by side.
+        """
+        packed = []
+        first = 0
+        for bins in self.bins:
+            width = self.tile(bins.kind).vectors * self.target.lanes
+            part = matrices[:, first : first + bins.parts].astype(np.float32)
+            panels = part.reshape(-1, width, bins.count, bins.kind.parts, self.in_channels)
+            packed.append(panels.transpose(2, 0, 4, 3, 1).ravel())
+            first += bins.parts
+        return np.concatenate(packed)
+
+    def emit(
+        self, scratch: Buffer, of_tile: int, slot: int, weights: Buffer, base: int, tiles: Expr
+    ) -> None:
+        """scratch[tile, product slot] = numbers * matrices for all tiles, with the matrices from
+        weights[base] on. Slots are `slot` floats long, tiles' slots `of_tile` apart.
+
+        Rows after the last tile, up to a pair of them, may be read and written.
+        """
+        numbers, products = self.ahead, 0
+        for bins in self.bins:
+            with T.serial(i64(0), i64(bins.count)) as index:
+                self._bin(
+                    bins.kind,
+                    scratch,
+                    of_tile,
+                    slot,
+                    bind((numbers + index * bins.kind.numbers) * slot),
+                    bind((products + index * bins.kind.parts) * slot),
+                    weights,
+                    bind(base + index * (bins.kind.parts * self.in_channels * self.out_channels)),
+                    tiles,
+                )
+            base += bins.parts * self.in_channels * self.out_channels
+            numbers += bins.numbers
+            products += bins.parts
+
+    def _bin(
+        self,
+        kind: Kind,
+        scratch: Buffer,
+        of_tile: int,
+        slot: int,
+        numbers: Expr,
+        products: Expr,
+        weights: Buffer,
+        base: Expr,
+        tiles: Expr,
+    ) -> None:
+        """One bin, its numbers, products and matrices from those places on."""
+        target, CI = self.target, self.in_channels
+        shape, multiply = self.tile(kind), _MULTIPLY[kind]
+        width = shape.vectors * target.lanes
+        part = _chunk(target.lanes, CI)
+        with (
+            T.serial(i64(0), i64(self.out_channels // width)) as panel,
+            T.serial(i64(0), i64(CI // part)) as chunk,
+        ):
+            terms = bind(chunk * part)
+            matrix = bind(base + (panel * CI + terms) * (width * kind.parts))
+
+            def multiply_tiles(rows: int, first: Expr) -> None:
+                own = bind(numbers + first * of_tile + terms)
+                to = bind(products + first * of_tile + panel * width)
+                results = multiply(
+                    target,
+                    Tile(rows, shape.vectors),
+                    part,
+                    lambda r, k, j: scratch[own + j + (r * of_tile + k * slot)],
+                    lambda v, j: target.load(
+                        weights, matrix + j * (width * kind.parts) + v * target.lanes
+                    ),
+                )
+
+                def flush(add: bool) -> None:
+                    for r in range(rows):
+                        for k in range(kind.parts):
+                            for v in range(shape.vectors):
+                                at = to + (r * of_tile + k * slot + v * target.lanes)
+                                total = results(r, k, v)
+                                if add:
+                                    total = target.load(scratch, at) + total
+                                target.store(scratch, at, total)
+
+                if part == CI:
+                    flush(add=False)
+                    return
+                with T.If(chunk > 0):
+                    with T.Then():
+                        flush(add=True)
+                    with T.Else():
+                        flush(add=False)
+
+            first: Expr = i64(0)
+            for rows in _heights(shape.rows):
+                # An odd row at the end has whatever lies there for company; nobody reads it.
+                left = tiles - first + (1 if rows == PAIR else 0)
+                count = bind(div(left, rows))
+                with T.serial(i64(0), count) as i:
+                    multiply_tiles(rows, bind(first + i * rows))
+                first = bind(first + count * rows)
+
+
+def _heights(rows: int) -> list[int]:
+    """Register tiles from the highest down to a pair: few are left over for the least."""
+    heights = [rows]
+    while heights[-1] > PAIR:
+        heights.append(max(PAIR, heights[-1] // 2))
+    return heights
+
+
+Scalar = Callable[[int, int, Expr], Expr]
+Vector = Callable[[int, Expr], Expr]
+Results = Callable[[int, int, int], Expr]
+
+
+def _multiply_real(
+    target: VectorTarget, tile: Tile, steps: int, scalar: Scalar, vector: Vector
+) -> Results:
+    sums = Sums(target, tile)
+    sums.accumulate(i64(steps), lambda r, j: scalar(r, 0, j), vector)
+    return lambda r, _, v: sums.get(r, v)
+
+
+def _multiply_complex(
+    target: VectorTarget, tile: Tile, steps: int, scalar: Scalar, vector: Vector
+) -> Results:
+    sums = Sums(target, Tile(tile.rows, 3))
+    with T.serial(i64(0), i64(steps)) as j:
+        c, d = bind(vector(0, j)), bind(vector(1, j))
+        factors = [c, bind(d - c), bind(c + d)]
+        for r in range(tile.rows):
+            for k, factor in enumerate(factors):
+                sums.add(r, k, target.splat(scalar(r, k, j)) * factor)
+
+    def results(r: int, k: int, _: int) -> Expr:
+        p = sums.get(r, 0)
+        return p - sums.get(r, 2) if k == 0 else p + sums.get(r, 1)
+
+    return results
+
+
+_MULTIPLY = {Kind.REAL: _multiply_real, Kind.COMPLEX: _multiply_complex}

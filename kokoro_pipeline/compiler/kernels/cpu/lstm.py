@@ -1,0 +1,135 @@
+"""The bidirectional LSTM recurrence: one time loop, directions and batch rows in parallel.
+
+For each direction, from h = c = 0, over the steps t of a row's length (backwards in the second):
+
+    i, f, g, o = gates[t] + W_hh h          (PyTorch's order; gates = W_ih x + b_ih + b_hh)
+    c = sigmoid(f) c + sigmoid(i) tanh(g),  h = sigmoid(o) tanh(c)
+
+A step is a matrix-vector product with W_hh (1 MB a direction for H = 256), bound by the L2 cache.
+The four gates of a block of hidden units are kept together: a block needs one pass, and its state
+update follows while the sums are at hand. Odd steps walk the blocks backwards: what a step read
+last is what the next one reads first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from tvm import tirx
+
+from kokoro_pipeline.errors import InputError
+
+from .math import sigmoid, tanh
+from .vector import (
+    Buffer,
+    Parameter,
+    T,
+    VectorTarget,
+    bind,
+    build_kernel,
+    div,
+    i64,
+    maximum,
+    minimum,
+    mod,
+    registers,
+    zero_range,
+)
+
+GATES = 4
+
+
+def _block_vectors(target: VectorTarget, hidden: int) -> int:
+    """Vectors of one gate in a block: all four gates' sums take at most half of the registers."""
+    for vectors in (4, 2, 1):
+        if GATES * vectors <= target.registers // 2 and hidden % (vectors * target.lanes) == 0:
+            return vectors
+    raise InputError(
+        f"an LSTM of {hidden} hidden units does not divide into vectors of {target.lanes}; "
+        "build with --opt 0"
+    )
+
+
+def pack_lstm_recurrent(target: VectorTarget, recurrent: np.ndarray) -> np.ndarray:
+    """PyTorch's W_hh of both directions, [2, 4H, H] -> float32 [2 * H/block, H * 4 * block].
+
+    For each direction and block of hidden units: for each input k, the four gates' weights.
+    """
+    hidden = recurrent.shape[2]
+    block = _block_vectors(target, hidden) * target.lanes
+    parts = np.asarray(recurrent, np.float32).reshape(2, GATES, hidden // block, block, hidden)
+    packed = parts.transpose(0, 2, 4, 1, 3)
+    return np.ascontiguousarray(packed).reshape(2 * hidden // block, hidden * GATES * block)
+
+
+def lstm_recurrence(target: VectorTarget, hidden: int) -> tirx.PrimFunc:
+    """(gates, recurrent, lengths) -> output; see the module's docstring for the equations.
+
+    gates float32 [B, n, 8H]: forward i, f, g, o, then backward i, f, g, o, biases included.
+    recurrent float32: as `pack_lstm_recurrent` gives it. lengths int64 [B], each 0 <= length <= n.
+    output float32 [B, n, 2H]: forward, then backward. Steps from a row's length on are never read,
+    and the output there is 0.
+    """
+    H, V = hidden, target.lanes
+    vectors = _block_vectors(target, H)
+    block = vectors * V
+    blocks = H // block
+    batch, steps = tirx.Var("B", "int64"), tirx.Var("n", "int64")
+
+    def body(gates: Buffer, recurrent: Buffer, lengths: Buffer, output: Buffer) -> None:
+        with T.parallel(i64(0), batch * 2) as task:
+            b, d = bind(div(task, 2)), bind(mod(task, 2))
+            length = bind(minimum(maximum(lengths[b], 0), steps))
+            h = T.alloc_buffer((2 * H,), "float32")
+            c = T.alloc_buffer((H,), "float32")
+            done = T.alloc_buffer((GATES * block,), "float32")
+            zero_range(target, h, i64(0), i64(2 * H))
+            zero_range(target, c, i64(0), i64(H))
+            with T.serial(i64(0), length) as step:
+                t = bind(step + d * (length - 1 - step - step))
+                odd = bind(mod(step, 2))
+                now, after = bind(odd * H), bind((1 - odd) * H)
+                row = bind((b * steps + t) * (2 * GATES * H) + d * (GATES * H))
+                to = bind((b * steps + t) * (2 * H) + d * H)
+                with T.serial(i64(0), i64(blocks)) as count:
+                    at = bind(count + odd * (blocks - 1 - count - count))
+                    sums = [registers(block) for _ in range(GATES)]
+                    for gate in range(GATES):
+                        for v in range(vectors):
+                            start = target.load(gates, row + gate * H + at * block + v * V)
+                            target.store(sums[gate], i64(v * V), start)
+                    weights = bind((d * blocks + at) * (H * GATES * block))
+                    with T.serial(i64(0), i64(H)) as k:
+                        value = bind(target.splat(h[now + k]))
+                        for i in range(GATES * vectors):
+                            weight = target.load(recurrent, weights + k * (GATES * block) + i * V)
+                            gate, slot = i // vectors, i64(i % vectors * V)
+                            partial = target.load(sums[gate], slot) + value * weight
+                            target.store(sums[gate], slot, partial)
+                    for i in range(GATES * vectors):
+                        total = target.load(sums[i // vectors], i64(i % vectors * V))
+                        target.store(done, i64(i * V), total)
+                    with T.serial(i64(0), i64(vectors)) as v:
+                        unit = bind(at * block + v * V)
+                        i, f, g, o = (
+                            bind(target.load(done, v * V + gate * block)) for gate in range(GATES)
+                        )
+                        forget = bind(sigmoid(target, f) * target.load(c, unit))
+                        cell = target.hold(forget + sigmoid(target, i) * tanh(target, g))
+                        target.store(c, unit, cell)
+                        out = target.hold(sigmoid(target, o) * tanh(target, cell))
+                        target.store(h, after + unit, out)
+                        target.store(output, to + unit, out)
+            with T.serial(i64(0), steps - length) as t:
+                start = bind((b * steps + length + t) * (2 * H) + d * H)
+                zero_range(target, output, start, start + H)
+
+    return build_kernel(
+        f"lstm_recurrence_h{H}_v{V}r{target.registers}",
+        [
+            Parameter("gates", (batch, steps, 2 * GATES * H)),
+            Parameter("recurrent", (2 * blocks, H * GATES * block)),
+            Parameter("lengths", (batch,), "int64"),
+            Parameter("output", (batch, steps, 2 * H)),
+        ],
+        body,
+    )

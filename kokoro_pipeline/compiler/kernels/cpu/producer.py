@@ -1,0 +1,147 @@
+"""What a kernel does to its input while it reads it: AdaIN's affine, an activation, or nothing.
+
+    z = (X - mean) * scale + shift                      scale = (1 + gamma) * rstd * W
+    Y = z,  max(z, slope * z)  or  z + sin^2(alpha z) / alpha        (LeakyReLU, Snake)
+
+with shift = (1 + gamma) * B + beta, all per batch row and channel. The subtraction comes first, so
+that a large mean costs no accuracy. Without AdaIN z is X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tvm import tirx
+
+from kokoro_pipeline.errors import InputError
+
+from .lanes import Lanes, over_channels
+from .math import sin_squared
+from .vector import Buffer, Expr, Parameter, T, VectorTarget, bind
+
+
+class Activation(Enum):
+    NONE = "none"
+    LEAKY_RELU = "leaky_relu"
+    SNAKE = "snake"
+
+
+@dataclass(frozen=True)
+class Producer:
+    """Which steps are taken. `slope`, in [0, 1], is LeakyReLU's."""
+
+    adain: bool = False
+    activation: Activation = Activation.NONE
+    slope: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.slope <= 1.0:
+            raise InputError(f"LeakyReLU's slope is {self.slope}; it must lie in [0, 1]")
+
+    def check(self, target: VectorTarget, channels: int) -> None:
+        """Raise InputError where Snake's channels do not divide into the target's vectors."""
+        if self.activation is Activation.SNAKE and channels % target.lanes:
+            raise InputError(
+                f"Snake over {channels} channels does not divide into vectors of {target.lanes}; "
+                "build with --opt 0"
+            )
+
+    @property
+    def name(self) -> str:
+        """Part of a kernel's name: empty, or from an underscore on."""
+        activation = {
+            Activation.NONE: "",
+            Activation.LEAKY_RELU: f"_leaky{self.slope:g}",
+            Activation.SNAKE: "_snake",
+        }[self.activation]
+        return ("_adain" if self.adain else "") + activation.replace("-", "m").replace(".", "_")
+
+    def parameters(self, batch: Expr, channels: int) -> list[Parameter]:
+        """The arguments after x: mean, rstd [B, C]; weight, bias [C]; style [B, 2C]; alpha [C].
+
+        The first five with AdaIN only, style with gamma before beta; alpha, nowhere 0, with Snake.
+        """
+        adain = [
+            Parameter("mean", (batch, channels)),
+            Parameter("rstd", (batch, channels)),
+            Parameter("weight", (channels,)),
+            Parameter("bias", (channels,)),
+            Parameter("style", (batch, 2 * channels)),
+        ]
+        alpha = [Parameter("alpha", (channels,))]
+        return (adain if self.adain else []) + (
+            alpha if self.activation is Activation.SNAKE else []
+        )
+
+    def prepare(
+        self, target: VectorTarget, channels: int, buffers: Sequence[Buffer], b: Expr
+    ) -> Prepared:
+        """Compute batch row b's coefficients from the arguments that `parameters` lists."""
+        return Prepared(self, target, channels, buffers, b)
+
+
+NOTHING = Producer()
+
+
+class Prepared:
+    """The coefficients of one batch row, in scratch."""
+
+    def __init__(
+        self,
+        producer: Producer,
+        target: VectorTarget,
+        channels: int,
+        buffers: Sequence[Buffer],
+        b: Expr,
+    ) -> None:
+        self._producer, self._target, self._row = producer, target, b * channels
+        snake = producer.activation is Activation.SNAKE
+        mean, rstd, weight, bias, style = buffers[:5] if producer.adain else [None] * 5
+        self._mean, self._alpha = mean, buffers[-1] if snake else None
+        if producer.adain:
+            self._scale = T.alloc_buffer((channels,), "float32")
+            self._shift = T.alloc_buffer((channels,), "float32")
+        if snake:
+            self._inverse = T.alloc_buffer((channels,), "float32")
+
+        def channel(lanes: Lanes, _: int, c: Expr) -> None:
+            one = lanes.splat(1.0)
+            if producer.adain:
+                gamma = bind(lanes.load(style, b * (2 * channels) + c) + one)
+                beta = lanes.load(style, b * (2 * channels) + channels + c)
+                factor = lanes.load(rstd, self._row + c) * lanes.load(weight, c)
+                lanes.store(self._scale, c, gamma * factor)
+                lanes.store(self._shift, c, gamma * lanes.load(bias, c) + beta)
+            if snake:
+                lanes.store(self._inverse, c, one / lanes.load(self._alpha, c))
+
+        if producer.adain or snake:
+            over_channels(target, channels, 1, channel)
+
+    def at(self, lanes: Lanes, c: Expr) -> Callable[[Expr], Expr]:
+        """The function of a vector of X at channels c, c + 1, ...; Snake takes whole vectors."""
+        producer = self._producer
+        if producer.adain:
+            mean = bind(lanes.load(self._mean, self._row + c))
+            scale = bind(lanes.load(self._scale, c))
+            shift = bind(lanes.load(self._shift, c))
+        if producer.activation is Activation.SNAKE:
+            alpha = bind(lanes.load(self._alpha, c))
+            inverse = bind(lanes.load(self._inverse, c))
+
+        def apply(value: Expr) -> Expr:
+            z = value
+            if producer.adain:
+                centred = bind(z - mean)
+                z = bind(centred * scale + shift)
+            if producer.activation is Activation.LEAKY_RELU:
+                z = bind(z)
+                return tirx.max(z * lanes.splat(producer.slope), z)
+            if producer.activation is Activation.SNAKE:
+                z = self._target.hold(z)
+                return z + sin_squared(self._target, z * alpha) * inverse
+            return z
+
+        return apply

@@ -1,0 +1,356 @@
+"""Convolution through a transform: fewer multiplications, in matrix products.
+
+A transform turns N rows of the input, `dilation` apart, into numbers for `bins`; there the
+convolution is one product with a matrix [CI, CO] a bin, and the way back gives M = N - K + 1 rows
+of the output. With a dilation d, rows of equal index modulo d form d independent convolutions
+without dilation, the phases: M * d neighbouring output rows are d tiles of M rows, a group.
+
+A task takes a block of groups, small enough to stay in the L2 cache:
+
+1. for each few channels it reads the block's input rows once, applies the producer (zeros
+   outside of the sequence: the padding comes after the activation), and transforms every tile;
+2. for each bin, product[tile, co] = sum_ci number[tile, ci] * U[bin, ci, co];
+3. it transforms back and writes what lies in the sequence, with bias and residual.
+
+Numbers and products of a tile lie together, in slots of one row (`bin_products`): what a step reads
+or writes of one tile is on few pages.
+
+All values of an output row come from its own tile, in a fixed order: neither the number of threads
+nor the size of the blocks can show.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from tvm import tirx
+
+from kokoro_pipeline.errors import InputError
+
+from .bin_products import BinProducts, Bins, padded_channels, padded_outputs
+from .lanes import Lanes, over_channels
+from .producer import NOTHING, Producer
+from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
+from .vector import (
+    Buffer,
+    Expr,
+    Number,
+    Parameter,
+    T,
+    VectorTarget,
+    bind,
+    build_kernel,
+    div,
+    i64,
+    maximum,
+    minimum,
+    mod,
+    zero_range,
+)
+
+SCRATCH_BYTES = 640 * 1024
+TILES = 30  # of a block: whole groups for dilations 1, 2, 3, 5, 6
+TASKS = 8  # blocks become smaller to give that many, as long as they keep two register tiles
+COLUMNS = 32  # floats of a row that are read together: memory gives cache lines in pairs
+LINE = 16  # floats of a cache line: slots and tiles must not all start in the same cache set
+
+Load = Callable[[int], Expr]
+Store = Callable[[int, Expr], None]
+
+
+@dataclass(frozen=True)
+class Transform(ABC):
+    """One vector of channels at a time; `taps` are the convolution's."""
+
+    taps: int
+    window: int
+
+    @property
+    def outputs(self) -> int:
+        return self.window - self.taps + 1
+
+    @property
+    @abstractmethod
+    def bins(self) -> tuple[Bins, ...]: ...
+
+    @property
+    def multiplications(self) -> int:
+        """Real ones, for each input and output channel of a tile."""
+        return sum(bins.numbers for bins in self.bins)
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Starts the kernel's name."""
+
+    @abstractmethod
+    def forward(self, target: VectorTarget, row: Load, put: Store) -> None:
+        """put(slot, number) for all bins' numbers, of input rows 0 ... window - 1."""
+
+    @abstractmethod
+    def inverse(self, target: VectorTarget, product: Load) -> list[Expr]:
+        """The output rows of all bins' products, in slots."""
+
+    @abstractmethod
+    def weights(self, weight: np.ndarray) -> np.ndarray:
+        """float64 [CO, CI, K] -> [CO, parts of all bins, CI]."""
+
+
+@dataclass(frozen=True)
+class SameConv1d:
+    """A convolution of stride 1 with as many output rows as input rows; an odd number of taps.
+
+    With an epsilon in `statistics` it gives its output's channel statistics too, as
+    `statistics.channel_statistics` does, while the rows are still in the cache.
+    """
+
+    in_channels: int
+    out_channels: int
+    taps: int
+    producer: Producer = NOTHING
+    residual: bool = False
+    statistics: float | None = None
+
+    def check(self, target: VectorTarget) -> None:
+        """Raise InputError for what no transformed convolution does."""
+        if self.in_channels < 1 or self.out_channels < 1:
+            raise InputError(f"{self}: a convolution has channels")
+        self.producer.check(target, self.in_channels)
+        if self.taps < 1 or self.taps % 2 == 0:
+            raise InputError(f"{self}: an even number of taps has no centre row")
+
+
+def pack_transformed(
+    target: VectorTarget, transform: Transform, weight: np.ndarray, bias: np.ndarray | None
+) -> np.ndarray:
+    """weight [CO, CI, K], bias [CO] -> float32 [CO + parts * CI * CO]: the bias, then the matrices
+    as `BinProducts` wants them, with CI and CO padded to `padded_channels` and `padded_outputs`."""
+    out_channels, in_channels, _ = weight.shape
+    padded = padded_channels(target.lanes, in_channels)
+    outputs = padded_outputs(target, out_channels)
+    products = BinProducts(target, padded, outputs, transform.bins)
+    matrices = transform.weights(np.asarray(weight, np.float64))
+    zeros = ((0, outputs - out_channels), (0, 0), (0, padded - in_channels))
+    shift = np.zeros(outputs, np.float32)
+    if bias is not None:
+        shift[:out_channels] = bias
+    return np.concatenate([shift, products.pack(np.pad(matrices, zeros))])
+
+
+def _block_tiles(products: BinProducts, of_tile: int) -> int:
+    """Tiles of a block: as many as the scratch has room for, a multiple of a register tile's."""
+    fit = SCRATCH_BYTES // (4 * of_tile)
+    return max(1, min(TILES, fit) // products.height) * products.height
+
+
+def _parts(dilation: Expr, phases: Expr) -> Expr:
+    """Tasks that share the phases of a group."""
+    return div(dilation + phases - 1, phases)
+
+
+def _groups(length: Expr, dilation: Expr, outputs: int) -> Expr:
+    return div(length + dilation * outputs - 1, dilation * outputs)
+
+
+def _most_tasks(length: Expr, dilation: Expr, outputs: int, tiles: int) -> Expr:
+    """No fewer than the tasks of a sequence, in the kernel's arguments alone: a buffer's size is
+    needed before anything is bound."""
+    phases = minimum(dilation, tiles)
+    groups = _groups(length, dilation, outputs)
+    blocks = div(groups, div(i64(tiles), phases)) + 2
+    return minimum(groups, maximum(blocks, TASKS + 1)) * _parts(dilation, phases)
+
+
+def transformed_conv1d(
+    target: VectorTarget, conv: SameConv1d, transform: Transform
+) -> tirx.PrimFunc:
+    """(x, *producer's arguments, u[, residual], dilation) -> y[, mean, rstd].
+
+    The dilation is an int64 from 1. All else is float32: x [B, L, CI]; what `Producer.parameters`
+    lists; u as `pack_transformed` gives it; residual, y [B, L, CO]; mean, rstd [B, CO]. B and L any
+    from 1.
+    """
+    conv.check(target)
+    CI, CO, V = conv.in_channels, conv.out_channels, target.lanes
+    N, M = transform.window, transform.outputs
+    padded = padded_channels(V, CI)
+    outputs = padded_outputs(target, CO)
+    products = BinProducts(target, padded, outputs, transform.bins)
+    slot = max(padded, outputs) + LINE
+    of_tile = products.slots * slot + LINE
+    tiles = _block_tiles(products, of_tile)
+    together = max(n for n in range(1, max(COLUMNS // V, 1) + 1) if padded // V % n == 0)
+    columns = V * together
+    batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
+
+    def body(x: Buffer, *rest: Buffer) -> None:
+        *coefficients, u = rest[: len(conv.producer.parameters(batch, CI)) + 1]
+        residual = rest[len(coefficients) + 1 :][: int(conv.residual)]
+        dilation, y, *statistics = rest[len(coefficients) + 1 + len(residual) :]
+        # A block is `per_block` groups with `phases` phases each; of the sequence's groups, blocks
+        # get equal shares.
+        phases = bind(minimum(dilation, tiles))
+        parts = bind(_parts(dilation, phases))
+        groups = bind(_groups(length, dilation, M))
+        most = div(i64(tiles), phases)
+        wanted = maximum(minimum(div(groups * phases, 2 * products.height), TASKS), 2)
+        blocks = bind(maximum(div(groups + most - 1, most), wanted))
+        even = bind(minimum(blocks + mod(blocks, 2), groups))
+        per_block = bind(div(groups + even - 1, even))
+        blocks = bind(div(groups + per_block - 1, per_block))
+
+        tasks = bind(blocks * parts)
+        record = 1 + 3 * CO  # what `runs_moments` writes for a task
+        if statistics:
+            size = _most_tasks(length, dilation, M, tiles) * record
+            partial = T.alloc_buffer((size,), "float32")
+
+        def task(index: Expr, b: Expr, group: Expr, phase: Expr) -> None:
+            n_groups = bind(minimum(groups - group, per_block))
+            n_phases = bind(minimum(dilation - phase, phases))
+            used = bind(n_groups * n_phases)
+            step = bind(dilation * M)
+            # The first row of tile (q, p) is first + q * step + p.
+            first = bind(group * step + phase)
+            start = bind(first - dilation * (conv.taps // 2))
+            rows = bind((n_groups - 1) * step + dilation * (N - 1) + n_phases)
+            scratch = T.alloc_buffer(((tiles + 1) * of_tile,), "float32")
+            prepared = conv.producer.prepare(target, CI, coefficients, b)
+
+            # 1. Numbers of all tiles.
+            head = bind(minimum(maximum(i64(0) - start, 0), rows))
+            tail = bind(maximum(minimum(length - start, rows), head))
+            capacity = (per_block * M + (N - M)) * dilation + phases
+            window = T.alloc_buffer((capacity * columns,), "float32")
+            zero = target.splat(0.0)
+            x_base = bind((b * length + start) * CI)
+            starts = [bind(rows * (v * V)) for v in range(together)]
+
+            def transform_window(c_first: Expr) -> None:
+                """The numbers of the channels from c_first on, whose rows the window holds."""
+                with (
+                    T.serial(i64(0), i64(together)) as v,
+                    T.serial(i64(0), n_groups) as q,
+                    T.serial(i64(0), n_phases) as p,
+                ):
+                    row = bind((q * step + p + v * rows) * V)
+                    spacing = bind(dilation * V)
+                    tile = bind((q * n_phases + p) * of_tile)
+                    to = bind(tile + products.ahead * slot + c_first + v * V)
+                    transform.forward(
+                        target,
+                        lambda n: target.hold(target.load(window, row + spacing * n)),
+                        lambda number, value: target.store(scratch, to + number * slot, value),
+                    )
+
+            with T.serial(i64(0), i64(CI // columns)) as column:
+                c_first = bind(column * columns)
+                vectors_read = [bind(c_first + v * V) for v in range(together)]
+                produce = [prepared.at(Lanes(target), c) for c in vectors_read]
+
+                def fill(t: Expr, make: Callable[[int], Expr]) -> None:
+                    for v in range(together):
+                        target.store(window, starts[v] + t * V, make(v))
+
+                with T.serial(i64(0), head) as t:
+                    fill(t, lambda _: zero)
+                with T.serial(i64(0), tail - head) as i:
+                    t = bind(head + i)
+                    at = bind(x_base + t * CI)
+                    fill(t, lambda v: produce[v](target.load(x, at + vectors_read[v])))
+                with T.serial(i64(0), rows - tail) as i:
+                    fill(tail + i, lambda _: zero)
+                transform_window(c_first)
+            # The channels left, one by one, and zeros after them.
+            for edge in range(CI // columns * columns, padded, columns):
+                zero_range(target, window, i64(0), bind(rows * columns))
+                for c in range(edge, min(CI, edge + columns)):
+                    vector, lane = divmod(c - edge, V)
+                    produce_one = prepared.at(Lanes(None), i64(c))
+                    with T.serial(i64(0), tail - head) as i:
+                        t = bind(head + i)
+                        value = produce_one(x[x_base + t * CI + c])
+                        T.buffer_store(window, value, [starts[vector] + t * V + lane])
+                transform_window(i64(edge))
+
+            # 2. Products of all bins.
+            products.emit(scratch, of_tile, slot, u, outputs, used)
+
+            # 3. The way back. A tile's rows are gathered first, for memory likes whole rows.
+            gathered = T.alloc_buffer((M * outputs,), "float32")
+            with T.serial(i64(0), n_groups) as q, T.serial(i64(0), n_phases) as p:
+                source = bind((q * n_phases + p) * of_tile)
+                with T.serial(i64(0), i64(outputs // V)) as vector:
+                    c = bind(vector * V)
+                    results = transform.inverse(
+                        target,
+                        lambda product: target.hold(
+                            target.load(scratch, source + c + product * slot)
+                        ),
+                    )
+                    for n in range(M):
+                        target.store(gathered, c + n * outputs, results[n])
+                row = bind(first + q * step + p)
+                inside = maximum(div(length - row + dilation - 1, dilation), 0)
+                with T.serial(i64(0), bind(minimum(inside, M))) as n:
+                    to = bind((b * length + row + n * dilation) * CO)
+                    source_row = bind(n * outputs)
+
+                    def write(
+                        lanes: Lanes, _: int, c: Expr, to: Expr = to, source_row: Expr = source_row
+                    ) -> None:
+                        value = lanes.load(gathered, source_row + c) + lanes.load(u, c)
+                        if residual:
+                            value = value + lanes.load(residual[0], to + c)
+                        lanes.store(y, to + c, value)
+
+                    over_channels(target, CO, 1, write)
+
+            if statistics:
+                runs = Runs(first, bind(n_groups * M), n_phases, dilation, length)
+                base, to = bind(b * length * CO), bind(index * record)
+                runs_moments(target, CO, y, base, runs, partial, to)
+
+        with T.serial(i64(0), batch) as b:
+            with T.parallel(i64(0), tasks) as index:
+                group, part = bind(div(index, parts)), bind(mod(index, parts))
+                task(index, b, bind(group * per_block), bind(part * phases))
+            if conv.statistics is not None:
+                mean, rstd = statistics
+                combine_moments(
+                    target,
+                    CO,
+                    partial,
+                    tasks,
+                    lambda k: k * record + 1,
+                    lambda k: partial[k * record],
+                    length,
+                    conv.statistics,
+                    mean,
+                    rstd,
+                    bind(b * CO),
+                )
+
+    name = (
+        f"{transform.name}_ci{CI}_co{CO}{conv.producer.name}{'_residual' if conv.residual else ''}"
+        f"{statistics_name(conv.statistics)}"
+        f"_v{target.lanes}r{target.registers}"
+    )
+    residuals = [Parameter("residual", (batch, length, CO))] if conv.residual else []
+    moments = [] if conv.statistics is None else [Parameter(n, (batch, CO)) for n in MOMENTS]
+    return build_kernel(
+        name,
+        [
+            Parameter("x", (batch, length, CI)),
+            *conv.producer.parameters(batch, CI),
+            Parameter("u", (outputs + products.floats,)),
+            *residuals,
+            Number("dilation"),
+            Parameter("y", (batch, length, CO)),
+            *moments,
+        ],
+        body,
+    )

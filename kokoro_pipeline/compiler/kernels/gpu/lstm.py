@@ -1,0 +1,125 @@
+"""The bidirectional LSTM recurrence: one block of threads walks all steps of a row's direction.
+
+For each direction, from h = c = 0, over the steps t of a row's length (backwards in the second):
+
+    i, f, g, o = gates[t] + W_hh h          (PyTorch's order; gates = W_ih x + b_ih + b_hh)
+    c = sigmoid(f) c + sigmoid(i) tanh(g),  h = sigmoid(o) tanh(c)
+
+Nothing leaves the device between steps. A hidden unit's four gates are summed by `splits` threads,
+each over its share of h, which lies in shared memory; their partial sums meet there, and the first
+of them keeps the unit's cell state in a register. The four gates' weights lie together, so that a
+thread fetches 16 bytes at a time and neighbouring threads neighbouring ones. A step is bound by
+reading W_hh (1 MB a direction for H = 256) from the L2 cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from tvm import tirx
+
+from kokoro_pipeline.errors import InputError
+
+from .math import sigmoid, tanh
+from .threads import (
+    MAX_THREADS,
+    Buffer,
+    Parameter,
+    T,
+    add_to,
+    bind,
+    build_kernel,
+    const,
+    hold,
+    i32,
+    launch,
+    registers,
+    shared,
+    store,
+    synchronize,
+)
+
+GATES = 4
+
+
+def pack_lstm_recurrent(recurrent: np.ndarray) -> np.ndarray:
+    """PyTorch's W_hh of both directions, [2, 4H, H] -> float32 [2, H, H, 4]: input, unit, gate."""
+    hidden = recurrent.shape[2]
+    parts = np.asarray(recurrent, np.float32).reshape(2, GATES, hidden, hidden)
+    return np.ascontiguousarray(parts.transpose(0, 3, 2, 1))
+
+
+def lstm_splits(hidden: int, max_threads: int) -> int:
+    """Threads for a hidden unit where a block has at most `max_threads`: two hide more latency."""
+    return 2 if hidden % 2 == 0 and 2 * hidden <= max_threads else 1
+
+
+def lstm_recurrence(hidden: int, splits: int = 1) -> tirx.PrimFunc:
+    """(gates, recurrent, lengths) -> output; see the module's docstring for the equations.
+
+    gates float32 [B, n, 8H]: forward i, f, g, o, then backward i, f, g, o, biases included.
+    recurrent float32: as `pack_lstm_recurrent` gives it. lengths int64 [B], each 0 <= length <= n.
+    output float32 [B, n, 2H]: forward, then backward. Steps from a row's length on are never read,
+    and the output there is 0.
+    """
+    H = hidden
+    if H % splits or H * splits > MAX_THREADS:
+        raise InputError(
+            f"an LSTM of {H} hidden units by {splits} threads: they must divide it, and a "
+            f"block has at most {MAX_THREADS}"
+        )
+    share = H // splits
+    batch, steps = tirx.Var("B", "int64"), tirx.Var("n", "int64")
+
+    def body(gates: Buffer, recurrent: Buffer, lengths: Buffer, output: Buffer) -> None:
+        n = bind(i32(steps))
+        with launch([2, i32(batch)], [H, splits]) as ((direction, b), (unit, part)):
+            length = bind(tirx.min(tirx.max(tirx.Cast("int32", lengths[b]), i32(0)), n))
+            h = shared(H)
+            partial = shared(max(splits - 1, 1) * GATES * H)
+            cell = registers(1)
+            sums = registers(GATES)
+            weights = registers(GATES)
+            store(cell, 0, const(0))
+            with T.If(part == 0), T.Then():
+                store(h, unit, const(0))
+            with T.serial(i32(0), length) as step:
+                t = bind(step + direction * (length - 1 - step - step))
+                synchronize()
+                for gate in range(GATES):
+                    store(sums, gate, const(0))
+                with T.serial(i32(0), i32(share)) as j:
+                    k = part * share + j
+                    row = ((direction * H + k) * H + unit) * GATES
+                    with T.vectorized(i32(0), i32(GATES)) as gate:
+                        store(weights, gate, recurrent[row + gate])
+                    for gate in range(GATES):
+                        add_to(sums, gate, weights[i32(gate)] * h[k])
+                with T.If(part > 0), T.Then():
+                    for gate in range(GATES):
+                        store(partial, ((part - 1) * GATES + gate) * H + unit, sums[i32(gate)])
+                synchronize()
+                with T.If(part == 0), T.Then():
+                    start = (b * n + t) * (2 * GATES * H) + direction * (GATES * H) + unit
+                    for gate in range(GATES):
+                        add_to(sums, gate, gates[start + gate * H])
+                        for other in range(splits - 1):
+                            add_to(sums, gate, partial[(other * GATES + gate) * H + unit])
+                    i, f, g, o = (sums[i32(gate)] for gate in range(GATES))
+                    kept = hold(sigmoid(f) * cell[i32(0)])
+                    store(cell, 0, kept + sigmoid(i) * tanh(g))
+                    out = hold(sigmoid(o) * tanh(cell[i32(0)]))
+                    store(h, unit, out)
+                    store(output, (b * n + t) * (2 * H) + direction * H + unit, out)
+            with T.If(part == 0), T.Then(), T.serial(i32(0), n - length) as late:
+                store(output, (b * n + length + late) * (2 * H) + direction * H + unit, const(0))
+
+    return build_kernel(
+        f"gpu_lstm_recurrence_h{H}x{splits}",
+        [
+            Parameter("gates", (batch, steps, 2 * GATES * H)),
+            Parameter("recurrent", (2, H, H, GATES)),
+            Parameter("lengths", (batch,), "int64"),
+            Parameter("output", (batch, steps, 2 * H)),
+        ],
+        body,
+    )

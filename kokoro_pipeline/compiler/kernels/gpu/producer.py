@@ -1,0 +1,51 @@
+"""A kernel's input as it is read: AdaIN's affine and an activation, a channel at a time.
+
+The mathematics and the arguments are those of `kernels.producer`, in the layout [B, C, L].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tvm import tirx
+
+from ..cpu.producer import NOTHING, Activation, Producer
+from .math import fma, sin_squared
+from .threads import Buffer, Expr, const, hold
+
+__all__ = ["NOTHING", "Activation", "Producer", "channel_function"]
+
+
+def channel_function(
+    producer: Producer, buffers: Sequence[Buffer], channels: int, b: Expr, c: Expr
+) -> Callable[[Expr], Expr]:
+    """The function of a value of x in batch row b and channel c.
+
+    `buffers` are the arguments that `producer.parameters` lists. The coefficients are computed
+    where this is called: outside of the loop over a row.
+    """
+    row = b * channels + c
+    if producer.adain:
+        mean, rstd, weight, bias, style = buffers[:5]
+        gamma = hold(style[b * (2 * channels) + c] + const(1))
+        beta = style[b * (2 * channels) + channels + c]
+        middle = hold(mean[row])
+        scale = hold(gamma * (rstd[row] * weight[c]))
+        shift = hold(fma(gamma, bias[c], beta))
+    if producer.activation is Activation.SNAKE:
+        alpha = hold(buffers[-1][c])
+        inverse = hold(const(1) / alpha)
+
+    def apply(value: Expr) -> Expr:
+        z = value
+        if producer.adain:
+            z = hold(fma(value - middle, scale, shift))
+        if producer.activation is Activation.LEAKY_RELU:
+            z = hold(z)
+            return tirx.max(z * const(producer.slope), z)
+        if producer.activation is Activation.SNAKE:
+            z = hold(z)
+            return hold(fma(sin_squared(z * alpha), inverse, z))
+        return z
+
+    return apply

@@ -1,0 +1,183 @@
+"""What every GPU kernel is written with: grids, blocks, shared memory, 32-bit indices, block sums.
+
+CUDA and Metal run the same kernels: a warp (SIMD-group) has 32 threads on both, a block at most
+1024 threads and 32 KiB of shared memory, which is what Metal guarantees. Kernels synchronize whole
+blocks only; nothing depends on what a warp does in lockstep.
+
+Indices are int32, for GPUs emulate 64-bit arithmetic: a tensor has less than 2^31 elements. The
+largest of the model has 128 * 120 t, so t may be 139,810 frames, 58 minutes of sound in one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm.tirx.script.builder import ir as T  # noqa: N812
+
+from kokoro_pipeline.errors import InputError
+
+from ..cpu import vector
+from ..cpu.vector import Number, Parameter
+
+__all__ = ["Number", "Parameter", "T"]
+
+# The builder's own types are dynamic: these say what is meant, not what is checked.
+Expr = Any
+Buffer = Any
+
+WARP = 32
+MAX_THREADS = 1024
+MAX_SHARED_BYTES = 32 << 10
+GROUP = 16  # threads whose values `block_sum` adds up first
+
+
+_RESIDENT = "tirx.launch_bounds_min_blocks_per_sm"
+
+
+def i32(value: Expr | int) -> Expr:
+    """A number as int32."""
+    if isinstance(value, int):
+        return tirx.const(value, "int32")
+    return value if str(value.ty) == "int32" else tirx.Cast("int32", value)
+
+
+def const(value: float, dtype: str = "float32") -> Expr:
+    """A number of a type."""
+    return tirx.const(float(value) if dtype.startswith("float") else int(value), dtype)
+
+
+def div(a: Expr, b: Expr | int) -> Expr:
+    """Quotient of two int32 that are never negative (no sign correction is emitted)."""
+    return tirx.truncdiv(a, i32(b))
+
+
+def mod(a: Expr, b: Expr | int) -> Expr:
+    """Remainder of two int32 that are never negative."""
+    return tirx.truncmod(a, i32(b))
+
+
+def ceil_div(a: Expr, b: int) -> Expr:
+    return div(a + i32(b - 1), b)
+
+
+def bind(value: Expr) -> Expr:
+    """Name a value, so that it is computed once: on the host, where no threads are launched yet."""
+    return T.bind(value)
+
+
+@contextmanager
+def launch(
+    grid: Sequence[Expr | int], threads: Sequence[int], resident: int | None = None
+) -> Iterator[tuple[list[Expr], list[Expr]]]:
+    """Launch blocks of threads; gives the int32 block and thread indices, x first.
+
+    A grid has at least one block: a kernel whose outputs may be empty has to say so itself.
+    `resident` blocks at a time are enough for a processor of CUDA's: without it, ptxas may spill
+    registers to make room for more.
+    """
+    count = 1
+    for extent in threads:
+        count *= extent
+    if count > MAX_THREADS:
+        raise InputError(f"{count} threads in a block; GPUs have at most {MAX_THREADS}")
+    with ExitStack() as stack:
+
+        def index(tag: str, extent: Expr | int) -> Expr:
+            return stack.enter_context(T.launch_thread(tag, i32(extent)))
+
+        blocks = [index(f"blockIdx.{axis}", e) for axis, e in zip("xyz", grid, strict=False)]
+        lanes = [index(f"threadIdx.{axis}", e) for axis, e in zip("xyz", threads, strict=False)]
+        if resident is not None:
+            stack.enter_context(T.attr({_RESIDENT: i32(resident)}))
+        yield blocks, lanes
+
+
+def shared(size: int, dtype: str = "float32") -> Buffer:
+    """An array that the threads of a block share."""
+    if size * tvm.DataType(dtype).bits // 8 > MAX_SHARED_BYTES:
+        raise InputError(f"{size} x {dtype} are more than a block's {MAX_SHARED_BYTES} bytes")
+    return T.alloc_buffer((size,), dtype, scope="shared")
+
+
+def registers(size: int, dtype: str = "float32") -> Buffer:
+    """A thread's own array."""
+    return T.alloc_buffer((size,), dtype, scope="local")
+
+
+def hold(value: Expr, dtype: str = "float32") -> Expr:
+    """Name a value behind a register.
+
+    TVM's simplifier looks through a binding at every use, which takes exponential time for long
+    chains of them; it does not look through a register.
+    """
+    register = registers(1, dtype)
+    T.buffer_store(register, value, [i32(0)])
+    return register[i32(0)]
+
+
+def synchronize() -> None:
+    """Wait for all threads of the block; what they wrote to shared memory is then seen by all."""
+    T.evaluate(tirx.call_intrin("int32", "tirx.tvm_storage_sync", "shared"))
+
+
+def store(buffer: Buffer, index: Expr | int, value: Expr) -> None:
+    T.buffer_store(buffer, value, [i32(index)])
+
+
+def add_to(buffer: Buffer, index: Expr | int, value: Expr) -> None:
+    """buffer[index] += value."""
+    at = i32(index)
+    T.buffer_store(buffer, buffer[at] + value, [at])
+
+
+def block_sum(
+    partial: Sequence[Expr], thread: Expr, threads: int, dtype: str = "float32"
+) -> list[Expr]:
+    """The sums over the block of each thread's values; every thread gets them.
+
+    `threads` is a multiple of `GROUP`. The order of addition is fixed: first each group of
+    neighbours, then the groups, which every thread adds up for itself. That takes two barriers; a
+    tree of halves would take one for every halving.
+    """
+    if threads % GROUP:
+        raise InputError(f"a sum over {threads} threads: not a multiple of {GROUP}")
+    groups = threads // GROUP
+    # Arrays a sum: within one, TVM cannot tell what different threads touch apart.
+    parts = [shared(threads, dtype) for _ in partial]
+    totals = [shared(groups, dtype) for _ in partial]
+    sums = registers(len(partial), dtype)
+    for part, value in zip(parts, partial, strict=True):
+        store(part, thread, value)
+    synchronize()
+    with T.If(thread < groups), T.Then():
+        for i, (part, total) in enumerate(zip(parts, totals, strict=True)):
+            store(sums, i, const(0, dtype))
+            with T.serial(i32(0), i32(GROUP)) as j:
+                add_to(sums, i, part[thread * GROUP + j])
+            store(total, thread, sums[i32(i)])
+    synchronize()
+    for i, total in enumerate(totals):
+        store(sums, i, const(0, dtype))
+        with T.serial(i32(0), i32(groups)) as j:
+            add_to(sums, i, total[j])
+    return [sums[i32(i)] for i in range(len(partial))]
+
+
+def build_kernel(
+    name: str, parameters: Sequence[Parameter | Number], body: Callable[..., None]
+) -> tirx.PrimFunc:
+    """`kernels.vector.build_kernel` with int32 indices and numbers."""
+
+    def over_views(*views: Any) -> None:
+        body(
+            *(
+                bind(view) if isinstance(parameter, Number) else view
+                for view, parameter in zip(views, parameters, strict=True)
+            )
+        )
+
+    return vector.build_kernel(name, parameters, over_views, index=i32)

@@ -1,0 +1,281 @@
+"""The walk over an imported program that says it again in kernels, whatever the device.
+
+The program is walked once, binding by binding. A table of rules says which operator becomes which
+kernel; weights become derived parameters, packed for it. An operator that no rule knows keeps its
+own form and gets its operands as torch lays them out: a program that does not match still compiles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax, s_tir, tirx
+
+from .channels_last import Value
+from .parameter_table import PARAMETER_NAMES, ParameterTable
+
+Rule = Callable[[Any, relax.Var, relax.Call], "Value | None"]
+"""(lowering, variable, call) -> the variable's value, or None where the rule does not fit."""
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What a kernel adds to its product: a parameter by name, a tensor; `end` is the sum."""
+
+    end: relax.Var
+    bias: str | None
+    residual: Value | None
+
+
+def _is_shape(expression: relax.Expr, shape: list[int]) -> bool:
+    extents = list(expression.ty.shape)
+    constant = all(isinstance(extent, tirx.IntImm) for extent in extents)
+    return constant and [int(extent) for extent in extents] == shape
+
+
+def _same_tensor_type(one: relax.TensorType, other: relax.TensorType) -> bool:
+    """Whether two tensors have equal dtypes and shapes; `1 + 2 * t` equals `t * 2 + 1`."""
+    if str(one.dtype) != str(other.dtype) or one.ndim != other.ndim:
+        return False
+    if one.shape is None or other.shape is None:
+        return False
+    analyzer = tvm.sym.Analyzer()
+    extents = zip(one.shape, other.shape, strict=True)
+    return all(analyzer.can_prove_equal(a, b) for a, b in extents)
+
+
+class KernelLibrary:
+    """The kernels of a module. Equal static parameters mean one kernel, made once."""
+
+    def __init__(self, builder: relax.BlockBuilder) -> None:
+        self._builder = builder
+        self._made: dict[tuple[Hashable, ...], tvm.ir.GlobalVar] = {}
+
+    def get(self, make: Callable[..., tirx.PrimFunc], *static: Hashable) -> tvm.ir.GlobalVar:
+        """The module's name for `make(*static)`."""
+        key = (make, *static)
+        if key not in self._made:
+            kernel = under_root_block(make(*static))
+            name = str(kernel.attrs["global_symbol"])
+            self._made[key] = self._builder.add_func(kernel, name)
+        return self._made[key]
+
+
+class ProgramLowering:
+    """One function on its way to kernels, by tables of rules: the first that gives a value."""
+
+    def __init__(
+        self,
+        builder: relax.BlockBuilder,
+        library: KernelLibrary,
+        function: relax.Function,
+        parameters: ParameterTable,
+        rules: Sequence[Mapping[str, Rule]],
+    ) -> None:
+        self.builder = builder
+        self.library = library
+        self.function = function
+        self.parameters = parameters
+        self._rules = rules
+        self._values: dict[relax.Var, Value] = {}
+        self._bindings: dict[relax.Var, relax.Expr] = {}
+        self._users: dict[relax.Var, list[relax.Var | None]] = {}
+        self._names: dict[relax.Var, str] = {}
+        self._arguments: dict[str, relax.Var] = {}
+
+    def run(self) -> None:
+        """Say the function again in `builder`, by its name, over the parameters it now needs."""
+        attrs = self.function.attrs
+        n_inputs = int(attrs["num_input"])
+        inputs = list(self.function.params[:n_inputs])
+        self._values = {variable: Value(first=variable) for variable in inputs}
+        parameters = self.function.params[n_inputs:]
+        self._names = {
+            variable: str(name)
+            for variable, name in zip(parameters, attrs[PARAMETER_NAMES], strict=True)
+        }
+        bindings = [binding for block in self.function.body.blocks for binding in block.bindings]
+        self._collect(bindings)
+        with self.builder.function(str(attrs["global_symbol"])):
+            with self.builder.dataflow():
+                for binding in bindings:
+                    self._lower_binding(binding)
+                output = self.builder.emit_output(self.original(self.function.body.body))
+            arguments = [*inputs, *self._arguments.values()]
+            new_attrs = {**dict(attrs), PARAMETER_NAMES: list(self._arguments)}
+            self.builder.emit_func_output(output, params=arguments)
+        global_var = self.builder.get().get_global_var(str(attrs["global_symbol"]))
+        self.builder.update_func(global_var, self.builder.get()[global_var].with_attrs(new_attrs))
+
+    # The walk
+
+    def _collect(self, bindings: list[relax.Binding]) -> None:
+        for binding in bindings:
+            bound = binding.value if isinstance(binding, relax.VarBinding) else binding
+            if isinstance(bound, relax.MatchCast | relax.If | relax.Function | relax.SeqExpr):
+                raise NotImplementedError(
+                    f"{type(bound).__name__} of {binding.var.name}: kernels are for "
+                    "straight-line programs; build with --opt 0"
+                )
+            self._bindings[binding.var] = bound
+        for user, expression in [*self._bindings.items(), (None, self.function.body.body)]:
+            for variable in relax.analysis.free_vars(expression):
+                self._users.setdefault(variable, []).append(user)
+
+    def _lower_binding(self, binding: relax.VarBinding) -> None:
+        variable, expression = binding.var, binding.value
+        if variable in self._values:
+            # A kernel took it along, as the epilogue of an earlier binding.
+            return
+        value: Value | None = None
+        if isinstance(expression, relax.Var):
+            value = self.value(expression)
+        elif isinstance(expression, relax.Call) and isinstance(expression.op, tvm.ir.Op):
+            for table in self._rules:
+                rule = table.get(expression.op.name)
+                value = rule(self, variable, expression) if rule is not None else None
+                if value is not None:
+                    break
+        self._values[variable] = value or Value(first=self.builder.emit(self.original(expression)))
+
+    def value(self, expression: relax.Expr) -> Value:
+        """The lowered value of an expression of the old program."""
+        if isinstance(expression, relax.Var):
+            if expression in self._values:
+                return self._values[expression]
+            if expression in self._names:
+                return Value(first=self.argument(self._names[expression]))
+        return Value(first=expression)
+
+    def original(self, expression: relax.Expr) -> relax.Expr:
+        """The expression over lowered values, every one of them as torch lays it out."""
+        if isinstance(expression, relax.Var):
+            return self.value(expression).in_first(self.builder)
+        if isinstance(expression, relax.Tuple):
+            return relax.Tuple([self.original(field) for field in expression.fields])
+        if isinstance(expression, relax.TupleGetItem):
+            return relax.TupleGetItem(self.original(expression.tuple_value), expression.index)
+        if isinstance(expression, relax.Call):
+            arguments = [self.original(argument) for argument in expression.args]
+            return relax.Call(expression.op, arguments, expression.attrs, expression.ty_args)
+        return expression
+
+    @property
+    def bindings(self) -> Mapping[relax.Var, relax.Expr]:
+        """What each variable of the old program is bound to."""
+        return self._bindings
+
+    def definition(self, expression: relax.Expr, operator: str) -> relax.Call | None:
+        """The call of `operator` that defines a variable of the old program, if it is one."""
+        call = self._bindings.get(expression) if isinstance(expression, relax.Var) else None
+        if not isinstance(call, relax.Call) or not isinstance(call.op, tvm.ir.Op):
+            return None
+        return call if call.op.name == operator else None
+
+    def users(self, variable: relax.Var) -> list[relax.Var]:
+        """The variables of the old program that are computed from one."""
+        return [user for user in self._users.get(variable, []) if user is not None]
+
+    # Parameters
+
+    def weight(self, expression: relax.Expr) -> str | None:
+        """The table's name of a parameter as it is; None for anything else."""
+        return self._names.get(expression) if isinstance(expression, relax.Var) else None
+
+    def vector(self, expression: relax.Expr, shape: list[int]) -> str | None:
+        """The table's name of a parameter of one dimension that is reshaped to `shape`, or None."""
+        if not _is_shape(expression, shape):
+            return None
+        while (reshape := self.definition(expression, "relax.reshape")) is not None:
+            expression = reshape.args[0]
+        name = self.weight(expression)
+        return name if name is not None and self.parameters[name].ndim == 1 else None
+
+    def packed(
+        self, names: list[str | None], recipe: str, pack: Callable[..., np.ndarray]
+    ) -> relax.Var:
+        """The argument that holds `pack(*arrays of the names that are not None)`."""
+        sources = tuple(name for name in names if name is not None)
+        return self.argument(self.parameters.derive(sources, recipe, pack))
+
+    def argument(self, name: str) -> relax.Var:
+        """The argument that holds a parameter of the table."""
+        if name not in self._arguments:
+            array = self.parameters[name]
+            tensor = relax.TensorType(list(array.shape), str(array.dtype))
+            # The name reaches generated code, where a slash would be a division.
+            self._arguments[name] = relax.Var(re.sub(r"\W", "_", name), tensor)
+        return self._arguments[name]
+
+    # For the rules
+
+    def emit(self, expression: relax.Expr) -> relax.Var:
+        """Bind an expression of the new program."""
+        return self.builder.emit(expression)
+
+    def kernel(self, make: Callable[..., tirx.PrimFunc], *static: Hashable) -> tvm.ir.GlobalVar:
+        """The kernel `make(*static)`; made once for all functions of the module."""
+        return self.library.get(make, *static)
+
+    def call(
+        self,
+        kernel: tvm.ir.GlobalVar,
+        arguments: list[relax.Expr],
+        *shapes: list[tirx.Expr | int],
+    ) -> relax.Var:
+        """Bind a kernel's float32 result of the given shape, or the tuple of its results."""
+        outputs = [relax.TensorType(shape, "float32") for shape in shapes]
+        return self.emit(
+            relax.call_tir(kernel, arguments, outputs[0] if len(outputs) == 1 else outputs)
+        )
+
+    def epilogue(
+        self, product: relax.Var, channels: int, *, column: bool, residual: bool = False
+    ) -> Epilogue:
+        """What the program adds to a product: first a parameter [channels], then another tensor.
+
+        Each is taken along only where nothing else reads the sum's other steps. `column`: the bias
+        is [1, channels, 1], as a convolution's, else [channels]. `residual` asks for the tensor
+        too; it must be there already and have the product's shape.
+        """
+        end, bias, other = product, None, None
+        added = self._added_by_only_user(end)
+        if added is not None:
+            user, term = added
+            name = self.vector(term, [1, channels, 1] if column else [channels])
+            if name is not None:
+                end, bias = user, name
+                added = self._added_by_only_user(end)
+        if residual and added is not None:
+            user, term = added
+            known = isinstance(term, relax.Var) and term in self._values
+            if known and _same_tensor_type(term.ty, product.ty):
+                end, other = user, self._values[term]
+        return Epilogue(end, bias, other)
+
+    def finish(self, epilogue: Epilogue, value: Value) -> Value:
+        """Note that `value` is what the epilogue ends in; returns it."""
+        self._values[epilogue.end] = value
+        return value
+
+    def _added_by_only_user(self, variable: relax.Var) -> tuple[relax.Var, relax.Expr] | None:
+        """The only user of a variable and what it adds to it, if it does nothing but that."""
+        users = self._users.get(variable, [])
+        if len(users) != 1 or users[0] is None:
+            return None
+        call = self.definition(users[0], "relax.add")
+        if call is None:
+            return None
+        left, right = call.args
+        return users[0], (right if left.same_as(variable) else left)
+
+
+def under_root_block(kernel: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The kernel with its body as a root block, which Relax's passes expect of every PrimFunc."""
+    root = s_tir.SBlock([], [], [], "root", kernel.body)
+    return kernel.with_body(s_tir.SBlockRealize([], True, root))

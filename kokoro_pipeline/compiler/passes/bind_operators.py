@@ -1,0 +1,96 @@
+"""Fill the importer's named holes, the model's custom operators, with plain code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from ..kernels.common.plain_lstm import plain_lstm_recurrence
+from ..lowering.custom_operators import LSTM_RECURRENCE, MASKED_ATTENTION
+
+
+def custom_operator(call: relax.Call) -> str | None:
+    """The name of the custom operator that a call stands for, or None."""
+    if call.op == tvm.ir.Op.get("relax.call_dps_packed") and isinstance(
+        call.args[0], relax.ExternFunc
+    ):
+        return str(call.args[0].global_symbol)
+    return None
+
+
+BindLSTM = Callable[
+    [relax.BlockBuilder, relax.Expr, relax.Expr, relax.Expr, relax.TensorType], relax.Expr
+]
+"""(builder, gates, recurrent, lengths, output's type) -> the recurrence's result."""
+
+
+def _plain_lstm_recurrence(
+    builder: relax.BlockBuilder,
+    gates: relax.Expr,
+    recurrent: relax.Expr,
+    lengths: relax.Expr,
+    output: relax.TensorType,
+) -> relax.Expr:
+    kernel = plain_lstm_recurrence(int(recurrent.ty.shape[2]))
+    global_var = builder.add_func(kernel, "plain_lstm_recurrence")
+    return relax.call_tir(global_var, [gates, recurrent, lengths], out_ty=output)
+
+
+@mutator
+class _OperatorBinder(PyExprMutator):
+    def __init__(self, module: tvm.IRModule, bind_lstm: BindLSTM) -> None:
+        super().__init__(module)
+        self.bind_lstm = bind_lstm
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        call = super().visit_call_(call)
+        operator = custom_operator(call)
+        if operator == LSTM_RECURRENCE:
+            gates, recurrent, lengths = call.args[1]
+            return self.bind_lstm(self.builder_, gates, recurrent, lengths, call.ty_args[0])
+        if operator == MASKED_ATTENTION:
+            return self._masked_attention(*call.args[1])
+        return call
+
+    def _masked_attention(
+        self,
+        query: relax.Expr,
+        key: relax.Expr,
+        value: relax.Expr,
+        lengths: relax.Expr,
+        heads_shape: relax.ShapeExpr,
+    ) -> relax.Expr:
+        emit, op = self.builder_.emit, relax.op
+        batch, steps, width = query.ty.shape
+        heads = int(heads_shape.values[0])
+        depth = int(width) // heads
+
+        def split(x: relax.Expr, axes: list[int]) -> relax.Expr:
+            return emit(op.permute_dims(emit(op.reshape(x, [batch, steps, heads, depth])), axes))
+
+        scores = emit(op.matmul(split(query, [0, 2, 1, 3]), split(key, [0, 2, 3, 1])))
+        scores = emit(op.multiply(scores, relax.const(depth**-0.5, "float32")))
+        positions = emit(op.arange(0, steps, 1, "int64"))
+        exists = emit(op.less(positions, emit(op.reshape(lengths, [batch, 1, 1, 1]))))
+        # A finite score far below every other: exp underflows to exactly 0, and no NaN can arise.
+        scores = emit(op.where(exists, scores, relax.const(-1e30, "float32")))
+        mixed = emit(op.matmul(emit(op.nn.softmax(scores)), split(value, [0, 2, 1, 3])))
+        return op.reshape(emit(op.permute_dims(mixed, [0, 2, 1, 3])), [batch, steps, width])
+
+
+def bind_operators(
+    module: tvm.IRModule, bind_lstm: BindLSTM = _plain_lstm_recurrence
+) -> tvm.IRModule:
+    """Replace calls to the model's custom operators in every Relax function of a module.
+
+    The recurrence becomes what `bind_lstm` makes of it, by default a TIR loop; attention becomes
+    Relax operators.
+    """
+    binder = _OperatorBinder(module, bind_lstm)
+    for global_var, function in module.functions.items():
+        if isinstance(function, relax.Function):
+            binder.builder_.update_func(global_var, binder.visit_expr(function))
+    return binder.builder_.get()

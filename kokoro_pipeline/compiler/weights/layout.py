@@ -1,0 +1,62 @@
+"""The hub's folder layout, and the mark of a folder that holds drawn weights."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kokoro_pipeline.errors import InputError
+
+CONFIG = "config.json"
+CHECKPOINT = "kokoro-v1_0.pth"
+VOICES = "voices"
+SYNTHETIC_MARK = "synthetic.json"
+
+
+@dataclass(frozen=True)
+class SyntheticMark:
+    """What `synthetic.json` says: the tensors are drawn from this seed and hash to this."""
+
+    seed: int
+    generator: int
+    sha256: str
+
+    def write(self, folder: Path) -> None:
+        """Mark the folder."""
+        text = json.dumps({"synthetic": True, **asdict(self)}, indent=2)
+        (folder / SYNTHETIC_MARK).write_text(text + "\n", "utf-8")
+
+
+def read_mark(folder: Path) -> SyntheticMark | None:
+    """The folder's mark, None without one; raises InputError for one that cannot be read."""
+    path = folder / SYNTHETIC_MARK
+    if not path.exists():
+        return None
+    try:
+        raw = json.loads(path.read_text("utf-8"))
+        return SyntheticMark(int(raw["seed"]), int(raw["generator"]), str(raw["sha256"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is damaged ({error!r}): write the folder again") from error
+
+
+def voice_files(folder: Path) -> list[Path]:
+    """The folder's voice packs, by name."""
+    return sorted((folder / VOICES).glob("*.pt"))
+
+
+def require_layout(folder: Path) -> None:
+    """Raise InputError unless the folder has a configuration, a checkpoint and a voice."""
+    if not folder.is_dir():
+        what = "is a file" if folder.exists() else "does not exist"
+        raise InputError(
+            f"weights are a folder in the hub's layout ({CONFIG}, {CHECKPOINT}, {VOICES}/*.pt); "
+            f"{folder} {what}"
+        )
+    lacking = [name for name in (CONFIG, CHECKPOINT) if not (folder / name).is_file()]
+    if not voice_files(folder):
+        lacking.append(f"{VOICES}/*.pt")
+    if lacking:
+        raise InputError(
+            f"{folder} is no weights folder in the hub's layout: it lacks {', '.join(lacking)}"
+        )

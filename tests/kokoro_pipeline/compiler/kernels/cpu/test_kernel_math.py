@@ -1,0 +1,77 @@
+"""The elementary functions' documented errors against float64, and what they do to NaN."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tvm import tirx
+
+from kokoro_pipeline.compiler.kernels.cpu import math as kernel_math
+from kokoro_pipeline.compiler.kernels.cpu.vector import Parameter, T, build_kernel, i64
+
+
+def sigmoid64(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def gelu64(x):
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+# name: (truth, lowest, highest, largest error, the error is divided by this function of x)
+FUNCTIONS = {
+    "exp": (np.exp, -87.0, 88.0, 1.2e-7, np.exp),
+    "sigmoid": (sigmoid64, -100.0, 100.0, 1.2e-7, np.ones_like),
+    "tanh": (np.tanh, -50.0, 50.0, 2e-7, np.ones_like),
+    "gelu_tanh": (gelu64, -20.0, 20.0, 3e-7, lambda x: np.maximum(1, np.abs(x))),
+    "sin": (np.sin, -1e4, 1e4, 1.5e-7, np.ones_like),
+    "sin_squared": (lambda x: np.sin(x) ** 2, -1e4, 1e4, 2.5e-7, np.ones_like),
+}
+
+
+def elementwise(target, name):
+    count = tirx.Var("n", "int64")
+
+    def body(x, y):
+        with T.serial(i64(0), count) as i:
+            value = target.load(x, i * target.lanes)
+            target.store(y, i * target.lanes, getattr(kernel_math, name)(target, value))
+
+    shape = (count, target.lanes)
+    return build_kernel(f"test_{name}", [Parameter("x", shape), Parameter("y", shape)], body)
+
+
+@pytest.fixture(scope="module")
+def compiled(kernel_target):
+    return kernel_target.compile([elementwise(kernel_target.vectors, name) for name in FUNCTIONS])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_error_is_what_the_docstring_says(name, compiled, kernel_target, call_kernel):
+    truth, low, high, largest, scale = FUNCTIONS[name]
+    rng = np.random.default_rng(3)
+    spread = np.concatenate(
+        [
+            np.linspace(low, high, 1 << 17),
+            rng.uniform(-10, 10, 1 << 17),
+            rng.uniform(-1, 1, 1 << 15) * 1e-3,
+            [0.0, low, high],
+        ]
+    ).astype(np.float32)
+    x = np.resize(
+        spread, (-(-spread.size // kernel_target.vectors.lanes), kernel_target.vectors.lanes)
+    )
+    (y,) = call_kernel(compiled[f"test_{name}"], [x], x.shape)
+    exact = x.astype(np.float64)
+    error = np.abs(y - truth(exact)) / scale(exact)
+    assert error.max() <= largest, (error.max(), exact.flat[error.argmax()])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_nan_stays_nan_and_extremes_stay_finite(name, compiled, kernel_target, call_kernel):
+    x = np.zeros((1, kernel_target.vectors.lanes), np.float32)
+    x[0, :3] = np.nan, 3e38, -3e38
+    (y,) = call_kernel(compiled[f"test_{name}"], [x], x.shape)
+    assert np.isnan(y[0, 0])
+    if name in ("exp", "sigmoid", "tanh"):
+        assert np.isfinite(y[0, 1:]).all()
