@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import ArtifactError, CheckFailed, EnvironmentFault, InputError, KokoroError
 
 if TYPE_CHECKING:
-    from .compiler.builder import build
+    from .builder import build
     from .runtime import Speech, Synthesizer, load
     from .validation import validate
 
@@ -44,7 +44,7 @@ _LAZY = {
     "Speech": ".runtime",
     "Synthesizer": ".runtime",
     "load": ".runtime",
-    "build": ".compiler.builder",
+    "build": ".builder",
     "validate": ".validation",
 }
 

@@ -116,6 +116,7 @@ print("\\n".join(failed))
 def test_the_running_half_imports_with_torch_and_tvm_blocked():
     """Every module, those of the extra `text` too: it comes without torch."""
     names = modules(PIPELINE, RUNNING)
+    names.remove("kokoro_pipeline.builder")
     assert "kokoro_pipeline.runtime.speech.synthesizer" in names
     blocked = ("torch", "tvm", "transformers", "kokoro", "huggingface_hub")
     assert fresh(IMPORT_ALL, ",".join(blocked), ",".join(names)).strip() == ""
@@ -212,7 +213,8 @@ def test_running_never_imports_tvm_torch_or_the_building_half():
         for file in sorted((PIPELINE / folder).rglob("*.py"))
     ]
     assert len(files) > 20
-    assert importers([*files, *PIPELINE.glob("*.py")], forbidden) == []
+    files += [file for file in PIPELINE.glob("*.py") if file.stem != "builder"]
+    assert importers(files, forbidden) == []
 
 
 def test_kernels_know_no_model_and_no_torch():

@@ -16,12 +16,7 @@ from ..artifact.reader import Artifact, open_artifact
 from ..config import MAX_PHONEMES
 from ..errors import CheckFailed, InputError
 from ..runtime.engine.device import find_device
-from .cold_start import run_fresh, summarize_fresh
-from .kernels import KernelSpeed
-from .machine import describe_machine
-from .peers.names import EXPORTED, check_peers
-from .process import ContenderProcess
-from .report import (
+from .benchmark_report import (
     BETWEEN,
     ArtifactFacts,
     BenchmarkReport,
@@ -31,6 +26,11 @@ from .report import (
     SpeedResult,
     Utterance,
 )
+from .cold_start import run_fresh, summarize_fresh
+from .kernels import KernelSpeed
+from .machine import describe_machine
+from .peer_names import EXPORTED, check_peers
+from .process import ContenderProcess
 from .samples import Sample, Summary, interleave, median_ratio, summarize
 from .tables import OURS
 from .verification import Agreement

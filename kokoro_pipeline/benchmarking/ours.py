@@ -19,11 +19,11 @@ from ..runtime.speech.synthesizer import load
 from ..runtime.text.chunking import split_phonemes
 from ..runtime.text.vocabulary import Vocabulary
 from ..runtime.voices import load_voice, style_row
-from .case import Case, load_case, save_case
-from .chain import TimedFunctions, speak_case
+from .chunk_inputs import Case, load_case, save_case
 from .lengths import phonemes_lasting
 from .machine import ProcessMemory, installed_versions, process_memory
 from .samples import Sample
+from .timed_functions import TimedFunctions, speak_case
 from .verification import FLOAT32, Agreement, verify
 
 SEED = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..artifact.disk import writing
 from ..errors import EnvironmentFault, InputError
-from .report import BenchmarkReport
+from .benchmark_report import BenchmarkReport
 
 _KINDS = (".png", ".svg", ".pdf")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from .kernels import KernelSpeed
-from .report import (
+from .benchmark_report import (
     ArtifactFacts,
     BenchmarkReport,
     FreshResult,
@@ -13,6 +12,7 @@ from .report import (
     PeerResult,
     SpeedResult,
 )
+from .kernels import KernelSpeed
 from .samples import Summary
 
 OURS = "ours"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CheckFailed
-from .chain import Functions
+from .timed_functions import Functions
 
 Array = NDArray[Any]
 

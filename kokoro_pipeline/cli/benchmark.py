@@ -12,7 +12,7 @@ from .console import Console
 
 if TYPE_CHECKING:
     from ..benchmarking.benchmark import BenchmarkRequest
-    from ..benchmarking.report import BenchmarkReport
+    from ..benchmarking.benchmark_report import BenchmarkReport
 
 DEFAULT_SECONDS = (1.0, 4.0, 10.0)
 

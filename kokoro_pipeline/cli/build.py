@@ -12,7 +12,7 @@ from .command import Command, UsageError
 from .console import Console, seconds, table
 
 if TYPE_CHECKING:
-    from ..compiler.builder import BuildReport
+    from ..builder import BuildReport
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 def build_artifact(args: argparse.Namespace, console: Console) -> BuildReport:
     """Call the builder with what the command line says, and be loud about synthetic weights."""
-    from ..compiler.builder import build
+    from ..builder import build
 
     report = build(
         weights=args.weights,

@@ -6,7 +6,9 @@ import argparse
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from . import arguments, exit_codes, gpu_probes, probes
+from . import arguments, exit_codes
+from . import doctor_checks as probes
+from . import doctor_cuda as gpu_probes
 from .command import Command
 from .console import Console, table
 from .finding import Finding

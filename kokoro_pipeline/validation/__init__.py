@@ -5,7 +5,7 @@ yet. Importing this package costs nothing: torch and kokoro are imported when a 
 """
 
 from .cases import Case, full_cases, select_cases, short_cases
-from .report import ValidationReport
+from .validation_report import ValidationReport
 from .validator import compare_functions, validate, validate_functions
 
 __all__ = [

@@ -22,8 +22,8 @@ from .gates import (
     judge_signal,
     judge_source,
 )
-from .report import WHOLE_STEP, CaseResult, WholeAudio, judge_whole
 from .stock_spectrum import stock_har, stock_window
+from .validation_report import WHOLE_STEP, CaseResult, WholeAudio, judge_whole
 
 if TYPE_CHECKING:
     from ..runtime.engine.functions import CompiledFunction

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..errors import InputError
-from .convolution import convolve_in_pieces
-from .precision import kokoro_runs_in
+from .convolution_in_pieces import convolve_in_pieces
+from .stock_precision import kokoro_runs_in
 
 Array = NDArray[Any]
 

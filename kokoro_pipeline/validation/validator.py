@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import EnvironmentFault, InputError
 from .cases import Case, Selection, resolve_voices, select_cases
-from .report import CaseResult, ValidationReport
+from .validation_report import CaseResult, ValidationReport
 
 if TYPE_CHECKING:
     from ..artifact.manifest import WeightsInfo
@@ -130,7 +130,7 @@ def compare_functions(
     from .compare import FUNCTION_NAMES, case_result, compare_case, whole_audio
     from .gates import reduced_note
     from .references import References
-    from .save import save_case
+    from .saved_audio import save_case
     from .store import package_versions
 
     if not cases:

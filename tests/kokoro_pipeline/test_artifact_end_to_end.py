@@ -68,8 +68,8 @@ def test_speech_equals_the_whole_stock_model(tts, synthetic_folder):
     torch = pytest.importorskip("torch")
     from kokoro_pipeline.compiler.weights import load_model, load_voices, resolve
     from kokoro_pipeline.config import BOUNDARY_TOKEN
-    from kokoro_pipeline.validation.precision import kokoro_runs_in
     from kokoro_pipeline.validation.reference import ReferenceModel
+    from kokoro_pipeline.validation.stock_precision import kokoro_runs_in
 
     folder = resolve(str(synthetic_folder))
     vocab = load_config().vocab
@@ -445,7 +445,7 @@ def test_a_build_killed_in_any_stage_leaves_nothing_that_loads(synthetic_folder,
 
 def test_a_build_that_misses_a_tolerance_leaves_nothing(synthetic_folder, tmp_path, monkeypatch):
     """A merge weight a thousandth off, which nobody would hear."""
-    from kokoro_pipeline.compiler import builder
+    from kokoro_pipeline import builder
 
     make_components = builder.make_components
 

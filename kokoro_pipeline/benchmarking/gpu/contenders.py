@@ -15,8 +15,8 @@ from kokoro_pipeline.runtime.speech.alignment import token_of_frame
 from kokoro_pipeline.runtime.speech.synthesizer import Synthesizer
 
 from ...errors import InputError
-from ..case import Case
-from ..chain import speak
+from ..chunk_inputs import Case
+from ..timed_functions import speak
 from .plain_model import PlainKokoro
 
 PEERS = {

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 import torch
 
 import kokoro_pipeline
+from kokoro_pipeline.builder import build
 from kokoro_pipeline.compiler.weights import load_model, load_voices, resolve
 from kokoro_pipeline.runtime.engine.cuda_driver import (
     TVM_CUDA_LIBRARY,
@@ -26,7 +27,6 @@ from kokoro_pipeline.runtime.engine.library import find_runtime_library
 
 from ...artifact.cache import cache_root
 from ...artifact.manifest import PARAMETERS_NAME
-from ...compiler.builder import build
 from ...errors import CheckFailed, EnvironmentFault, InputError
 from ...validation.cases import Case, full_cases
 from ...validation.reference import ReferenceModel

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_pipeline.validation.validation_report import ValidationReport
+
 from ...errors import ArtifactError
 from ...validation.case_reference import CaseReference, ReferenceArrays, case_inputs
 from ...validation.cases import Case
@@ -22,7 +24,6 @@ from ...validation.compare import (
     whole_audio,
 )
 from ...validation.gates import reduced_note
-from ...validation.report import ValidationReport
 
 Array = NDArray[Any]
 

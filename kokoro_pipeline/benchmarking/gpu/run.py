@@ -26,14 +26,14 @@ from kokoro_pipeline.runtime.speech.noise import seeded_noise
 from kokoro_pipeline.runtime.speech.synthesizer import Synthesizer, load
 from kokoro_pipeline.runtime.text.vocabulary import Vocabulary
 from kokoro_pipeline.runtime.voices import load_voice, style_row
+from kokoro_pipeline.validation.validation_report import ValidationReport
 
 from ...artifact.manifest import PARAMETERS_NAME
 from ...artifact.reader import check_hash, open_artifact, read_artifact
 from ...config import default_config
 from ...errors import CheckFailed, EnvironmentFault, InputError, KokoroError
 from ...validation.case_reference import CaseReference
-from ...validation.report import ValidationReport
-from ..case import Case
+from ..chunk_inputs import Case
 from ..lengths import phonemes_lasting
 from ..machine import installed_versions
 from ..samples import Summary, interleave, summarize

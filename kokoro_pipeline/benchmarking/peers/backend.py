@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ..chain import Functions
+from ..timed_functions import Functions
 from ..verification import Tolerance
 
 

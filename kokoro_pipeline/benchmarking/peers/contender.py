@@ -6,10 +6,10 @@ import importlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..case import Case, load_case
-from ..chain import Functions, speak_case
+from ..chunk_inputs import Case, load_case
 from ..machine import ProcessMemory, process_memory
 from ..samples import Sample
+from ..timed_functions import Functions, speak_case
 from ..verification import Agreement, verify
 from .backend import Backend, BackendOptions
 

@@ -10,8 +10,8 @@ import openvino
 
 from kokoro_pipeline.compiler.model.components import SIGNATURES
 
-from ..chain import Functions
 from ..machine import installed_versions
+from ..timed_functions import Functions
 from ..verification import FLOAT32, Tolerance
 from .backend import BackendOptions
 from .onnx_export import input_shapes

@@ -13,8 +13,8 @@ from kokoro_pipeline.compiler.model.components import fold_weight_norm
 from kokoro_pipeline.compiler.weights import load_model, open_folder
 
 from ...validation.reference import ReferenceModel
-from ..chain import Functions
 from ..machine import installed_versions
+from ..timed_functions import Functions
 from ..verification import FLOAT32, Tolerance
 from .backend import BackendOptions
 from .portable import portable_modules

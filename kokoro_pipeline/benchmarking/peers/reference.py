@@ -16,7 +16,7 @@ from ...artifact.reader import read_artifact
 from ...config import STYLE_DIM
 from ...validation.reference import ReferenceModel
 from ...validation.validator import weights_of
-from ..case import load_case
+from ..chunk_inputs import load_case
 from .onnx_export import export_onnx
 from .portable import portable_modules
 from .pytorch import set_up

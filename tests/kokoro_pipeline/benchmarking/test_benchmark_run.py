@@ -9,9 +9,9 @@ import pytest
 
 from kokoro_pipeline.benchmarking import benchmark
 from kokoro_pipeline.benchmarking.benchmark import BenchmarkRequest, run_benchmark
+from kokoro_pipeline.benchmarking.benchmark_report import BETWEEN
 from kokoro_pipeline.benchmarking.ours import OurRole
 from kokoro_pipeline.benchmarking.plot import check_plot, plot_rtf, rtf_curves
-from kokoro_pipeline.benchmarking.report import BETWEEN
 from kokoro_pipeline.benchmarking.tables import markdown
 from kokoro_pipeline.cli.console import plain
 from kokoro_pipeline.errors import CheckFailed, EnvironmentFault, InputError

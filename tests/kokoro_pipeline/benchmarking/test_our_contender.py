@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kokoro_pipeline.benchmarking.case import load_case
+from kokoro_pipeline.benchmarking.chunk_inputs import load_case
 from kokoro_pipeline.benchmarking.ours import NOISE, OurRole
 from kokoro_pipeline.errors import CheckFailed, InputError
 from kokoro_pipeline.runtime import load

@@ -10,10 +10,7 @@ import pytest
 
 from kokoro_pipeline.artifact.manifest import WeightsInfo
 from kokoro_pipeline.benchmarking import benchmark, plot
-from kokoro_pipeline.benchmarking.cold_start import ColdStart
-from kokoro_pipeline.benchmarking.kernels import KernelSpeed
-from kokoro_pipeline.benchmarking.machine import Machine, ProcessMemory
-from kokoro_pipeline.benchmarking.report import (
+from kokoro_pipeline.benchmarking.benchmark_report import (
     BETWEEN,
     ArtifactFacts,
     BenchmarkReport,
@@ -23,6 +20,9 @@ from kokoro_pipeline.benchmarking.report import (
     SpeedResult,
     Utterance,
 )
+from kokoro_pipeline.benchmarking.cold_start import ColdStart
+from kokoro_pipeline.benchmarking.kernels import KernelSpeed
+from kokoro_pipeline.benchmarking.machine import Machine, ProcessMemory
 from kokoro_pipeline.benchmarking.samples import summarize
 from kokoro_pipeline.benchmarking.verification import Agreement
 from kokoro_pipeline.errors import CheckFailed

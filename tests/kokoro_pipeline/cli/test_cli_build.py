@@ -40,7 +40,7 @@ def builder(stand_in, make_manifest):
             )
 
     made = Builder()
-    stand_in("kokoro_pipeline.compiler.builder", build=made.build)
+    stand_in("kokoro_pipeline.builder", build=made.build)
     return made
 
 

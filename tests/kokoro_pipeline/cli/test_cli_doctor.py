@@ -13,7 +13,8 @@ from packaging.specifiers import SpecifierSet
 
 import kokoro_pipeline
 from kokoro_pipeline.artifact import cpu
-from kokoro_pipeline.cli import doctor, probes
+from kokoro_pipeline.cli import doctor
+from kokoro_pipeline.cli import doctor_checks as probes
 from kokoro_pipeline.cli.finding import Finding
 from kokoro_pipeline.cli.isolated import NoAnswerError, ask
 from kokoro_pipeline.errors import EnvironmentFault

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kokoro_pipeline.cli import gpu_probes
+from kokoro_pipeline.cli import doctor_cuda as gpu_probes
 from kokoro_pipeline.cli.isolated import NoAnswerError
 from kokoro_pipeline.errors import EnvironmentFault
 

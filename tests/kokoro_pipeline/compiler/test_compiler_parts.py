@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from kokoro_pipeline import builder
 from kokoro_pipeline.artifact.cpu import host_features, vector_features
-from kokoro_pipeline.compiler import builder, weights
+from kokoro_pipeline.compiler import weights
 from kokoro_pipeline.compiler.codegen import target
 from kokoro_pipeline.compiler.codegen.target import BuildTarget, host_mcpu, resolve_target
 from kokoro_pipeline.compiler.lowering.parameter_table import ParameterTable

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kokoro_pipeline.validation.compare import FUNCTION_NAMES, compare_case
-from kokoro_pipeline.validation.report import WHOLE_STEP
+from kokoro_pipeline.validation.validation_report import WHOLE_STEP
 
 Function = Callable[..., Any]
 

@@ -19,9 +19,9 @@ from kokoro_pipeline.validation.case_reference import (
     whole_audio,
 )
 from kokoro_pipeline.validation.cases import Case
-from kokoro_pipeline.validation.convolution import PIECE, convolve_in_pieces
-from kokoro_pipeline.validation.precision import kokoro_runs_in
+from kokoro_pipeline.validation.convolution_in_pieces import PIECE, convolve_in_pieces
 from kokoro_pipeline.validation.reference import ReferenceModel
+from kokoro_pipeline.validation.stock_precision import kokoro_runs_in
 from kokoro_pipeline.validation.stock_spectrum import stock_har, stock_window
 
 

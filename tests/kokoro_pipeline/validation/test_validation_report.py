@@ -8,7 +8,7 @@ import math
 import pytest
 
 from kokoro_pipeline.validation.gates import LONG_LIST, Measurement
-from kokoro_pipeline.validation.report import (
+from kokoro_pipeline.validation.validation_report import (
     CaseResult,
     ValidationReport,
     WholeAudio,

@@ -77,7 +77,7 @@ def test_a_gpu_needs_code_for_it(archs, gpu, runs, monkeypatch):
 
 def test_a_build_says_why_it_is_not_validated(monkeypatch):
     """The builder asks the same question of the machine it runs on."""
-    from kokoro_pipeline.compiler import builder
+    from kokoro_pipeline import builder
     from kokoro_pipeline.compiler.codegen.linking import Linker
     from kokoro_pipeline.compiler.codegen.target import resolve_target
 

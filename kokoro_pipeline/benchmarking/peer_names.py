@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping, Sequence
 
-from ...errors import EnvironmentFault, InputError
+from ..errors import EnvironmentFault, InputError
 
 _BUILD = ("torch", "kokoro")
 PEERS: Mapping[str, tuple[str, ...]] = {

@@ -19,8 +19,8 @@ from tvm import relax
 import kokoro_pipeline
 import tvm_kokoro_ext
 
-from ..artifact.disk import writing
-from ..artifact.manifest import (
+from .artifact.disk import writing
+from .artifact.manifest import (
     CONFIG_NAME,
     PARAMETERS_NAME,
     VOICES_FOLDER,
@@ -29,29 +29,40 @@ from ..artifact.manifest import (
     ParameterSpec,
     TensorSpec,
 )
-from ..artifact.parameter_file import write_parameters
-from ..artifact.reader import Artifact
-from ..artifact.writer import ArtifactWriter
-from ..errors import ArtifactError, CheckFailed, EnvironmentFault, InputError
-from ..runtime.engine.device import find_device
-from ..runtime.voices import write_voice
-from .codegen.cuda_compiler import CudaBinary, CudaCompiler, KernelResources, find_cuda_compiler
-from .codegen.linking import Linker, export_library, find_linker
-from .codegen.packing import cuda_packer, device_code_kept_as_text
-from .codegen.target import BuildTarget, check_precision_level, resolve_target
-from .exporting import export_component
-from .gpu_pipeline import gpu_phases
-from .importing import import_program
-from .kernels.common.operand_precision import Precision
-from .lowering.parameter_table import PARAMETER_NAMES, ParameterTable
-from .model.align import ALIGN, make_alignment
-from .model.align import SIGNATURE as ALIGN_SIGNATURE
-from .model.components import COMPONENT_NAMES, SIGNATURES, Component, Signature, make_components
-from .passes.drop_upper_bounds import drop_upper_bounds
-from .passes.merge_components import merge_components
-from .passes.pipeline import OPT_LEVELS, Phase, generate_code, phases, run_phases
-from .passes.workspace import Workspace, recording_workspace
-from .weights import WeightsFolder, load_model, load_voices, resolve
+from .artifact.parameter_file import write_parameters
+from .artifact.reader import Artifact
+from .artifact.writer import ArtifactWriter
+from .compiler.codegen.cuda_compiler import (
+    CudaBinary,
+    CudaCompiler,
+    KernelResources,
+    find_cuda_compiler,
+)
+from .compiler.codegen.linking import Linker, export_library, find_linker
+from .compiler.codegen.packing import cuda_packer, device_code_kept_as_text
+from .compiler.codegen.target import BuildTarget, check_precision_level, resolve_target
+from .compiler.exporting import export_component
+from .compiler.gpu_pipeline import gpu_phases
+from .compiler.importing import import_program
+from .compiler.kernels.common.operand_precision import Precision
+from .compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
+from .compiler.model.align import ALIGN, make_alignment
+from .compiler.model.align import SIGNATURE as ALIGN_SIGNATURE
+from .compiler.model.components import (
+    COMPONENT_NAMES,
+    SIGNATURES,
+    Component,
+    Signature,
+    make_components,
+)
+from .compiler.passes.drop_upper_bounds import drop_upper_bounds
+from .compiler.passes.merge_components import merge_components
+from .compiler.passes.pipeline import OPT_LEVELS, Phase, generate_code, phases, run_phases
+from .compiler.passes.workspace import Workspace, recording_workspace
+from .compiler.weights import WeightsFolder, load_model, load_voices, resolve
+from .errors import ArtifactError, CheckFailed, EnvironmentFault, InputError
+from .runtime.engine.device import find_device
+from .runtime.voices import write_voice
 
 Progress = Callable[[str], None]
 
@@ -355,8 +366,8 @@ def _not_validated(obstacle: str | None) -> dict[str, Any]:
 
 def _validate(artifact: Artifact, folder: WeightsFolder, progress: Progress) -> dict[str, Any]:
     """The figures of the short validation of an artifact that is not committed yet."""
-    from ..runtime.speech.synthesizer import Synthesizer
-    from ..validation import select_cases, validate_functions
+    from .runtime.speech.synthesizer import Synthesizer
+    from .validation import select_cases, validate_functions
 
     level = artifact.manifest.opt_level
     with Synthesizer(artifact) as synthesizer:

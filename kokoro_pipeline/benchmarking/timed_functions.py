@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..runtime.engine.resident import Resident
 from ..runtime.speech.chunk import predict_timing, render_audio
-from .case import Case
+from .chunk_inputs import Case
 from .samples import Sample
 
 Functions = Mapping[str, Callable[..., Any]]
