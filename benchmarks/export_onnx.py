@@ -1,6 +1,6 @@
 """Write the ONNX models that ONNX Runtime and OpenVINO are benchmarked with, for a look at them.
 
-    python benchmarks/export_onnx.py DIR [--weights auto]
+    python -m benchmarks.export_onnx DIR [--weights auto]
 
 One model for each of the six functions, lengths symbolic. Needs the extras `build` and `bench`.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kokoro_pipeline.benchmarking.peers.onnx_export import export_onnx
-from kokoro_pipeline.benchmarking.peers.portable import portable_modules
+from benchmarks.peers.onnx_export import export_onnx
+from benchmarks.peers.portable import portable_modules
 from kokoro_pipeline.compiler.weights import load_model, resolve
 
 

@@ -1,9 +1,9 @@
 """An ESTIMATE of a GPU's time in each kernel of the model. No GPU is needed, none has been asked.
 
-    python benchmarks/gpu_roofline.py [--seconds 1,4] [--gpu A100,H100] [--rows 12]
+    python -m benchmarks.gpu_roofline [--seconds 1,4] [--gpu A100,H100] [--rows 12]
 
 Lowers the model for CUDA, reads from the TIR of every launch what it does (see
-`kokoro_pipeline/benchmarking/kernel_work.py`) and bounds its time by published figures. It tells
+`benchmarks/roofline/kernel_work.py`) and bounds its time by published figures. It tells
 which kernels weigh, how their work is shared among threads, and what bounds them; not how fast they
 are.
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 import tvm
 
-from kokoro_pipeline.benchmarking.roofline import GPUS, Estimate, Gpu, Launch, estimate, launches
+from benchmarks.roofline.estimate import GPUS, Estimate, Gpu, Launch, estimate, launches
 from kokoro_pipeline.compiler.codegen.target import resolve_target
 from kokoro_pipeline.compiler.exporting import export_component
 from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases

@@ -138,7 +138,7 @@ def run(command: Sequence[str]) -> None:
 def check(machine: Machine, artifact: Path, files: Path) -> int:
     """Hold the artifact to PyTorch on the machine; the exit code."""
     # Their package imports torch, which only this machine has.
-    from kokoro_pipeline.benchmarking.peers.reference import ReferenceRole
+    from benchmarks.peers.reference import ReferenceRole
 
     case, reference, speech = (str(files / name) for name in ("case.npz", "ref.npz", "hello.wav"))
     if machine.python("-c", WRITE_CASE, str(artifact), PHONEMES, VOICE, case).returncode:

@@ -20,12 +20,12 @@ from ..errors import InputError, KokoroError
 ROLES: Mapping[str, str] = {
     "ours": ".ours:OurRole",
     "kernels": ".kernels:KernelRole",
-    "reference": ".peers.reference:ReferenceRole",
-    "pytorch": ".peers.contender:PeerRole",
-    "torch.compile": ".peers.contender:PeerRole",
-    "onnxruntime": ".peers.contender:PeerRole",
-    "openvino": ".peers.contender:PeerRole",
-    "openvino-bf16": ".peers.contender:PeerRole",
+    "reference": "benchmarks.peers.reference:ReferenceRole",
+    "pytorch": "benchmarks.peers.contender:PeerRole",
+    "torch.compile": "benchmarks.peers.contender:PeerRole",
+    "onnxruntime": "benchmarks.peers.contender:PeerRole",
+    "openvino": "benchmarks.peers.contender:PeerRole",
+    "openvino-bf16": "benchmarks.peers.contender:PeerRole",
 }
 """Module and class of each role. Made with `(role, threads, **options)`."""
 

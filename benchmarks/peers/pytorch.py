@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from kokoro_pipeline.benchmarking.machine import installed_versions
+from kokoro_pipeline.benchmarking.timed_functions import Functions
+from kokoro_pipeline.benchmarking.verification import FLOAT32, Tolerance
 from kokoro_pipeline.compiler.model.components import fold_weight_norm
 from kokoro_pipeline.compiler.weights import load_model, open_folder
+from kokoro_pipeline.validation.reference import ReferenceModel
 
-from ...validation.reference import ReferenceModel
-from ..machine import installed_versions
-from ..timed_functions import Functions
-from ..verification import FLOAT32, Tolerance
 from .backend import BackendOptions
 from .portable import portable_modules
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import onnxruntime
 
+from kokoro_pipeline.benchmarking.machine import installed_versions
+from kokoro_pipeline.benchmarking.timed_functions import Functions
+from kokoro_pipeline.benchmarking.verification import FLOAT32
 from kokoro_pipeline.compiler.model.components import SIGNATURES
 
-from ..machine import installed_versions
-from ..timed_functions import Functions
-from ..verification import FLOAT32
 from .backend import BackendOptions
 from .onnx_export import dimension_sizes
 

@@ -1,7 +1,7 @@
 """Make the folder that takes the benchmark to a machine with a GPU and PyTorch.
 
-    python benchmarks/cuda/pack.py -o DIR [--python 3.12] [--precision tf32]      here; needs no GPU
-    python DIR/run.py                                                             there
+    python -m benchmarks.gpu_folder.pack -o DIR [--python 3.12] [--precision tf32]  here, no GPU
+    python DIR/run.py                                                              there
 
 `--target llvm --opt 1` makes one for this CPU, to try the same script.
 """
@@ -12,7 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from kokoro_pipeline.benchmarking.gpu.folder import LENGTHS, make_folder
+from benchmarks.gpu_folder.folder import LENGTHS, make_folder
 from kokoro_pipeline.errors import KokoroError
 
 

@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("tvm")
 pytest.importorskip("torch")
 
-FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
-SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
 
 
 def load_script(name: str) -> ModuleType:

@@ -13,7 +13,8 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
-from ..errors import InputError
+from kokoro_pipeline.errors import InputError
+
 from .kernel_work import WARP, KernelWork, count_work
 
 

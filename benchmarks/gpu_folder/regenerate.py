@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_pipeline.artifact.manifest import Manifest
 from kokoro_pipeline.artifact.parameter_file import write_parameters
+from kokoro_pipeline.artifact.reader import file_sha256
 from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision, to_words
 from kokoro_pipeline.compiler.weights.constants import stored_constants
 from kokoro_pipeline.compiler.weights.draws import draw_tensor
-
-from ...artifact.manifest import Manifest
-from ...artifact.reader import file_sha256
-from ...errors import ArtifactError
+from kokoro_pipeline.errors import ArtifactError
 
 Array = NDArray[Any]
 

@@ -14,8 +14,11 @@ from pathlib import Path, PurePosixPath
 import torch
 
 import kokoro_pipeline
+from kokoro_pipeline.artifact.cache import cache_root
+from kokoro_pipeline.artifact.manifest import PARAMETERS_NAME
 from kokoro_pipeline.builder import build
 from kokoro_pipeline.compiler.weights import load_model, load_voices, resolve
+from kokoro_pipeline.errors import CheckFailed, EnvironmentFault, InputError
 from kokoro_pipeline.runtime.engine.cuda_driver import (
     TVM_CUDA_LIBRARY,
     installed_cuda_runtimes,
@@ -24,15 +27,12 @@ from kokoro_pipeline.runtime.engine.cuda_driver import (
 )
 from kokoro_pipeline.runtime.engine.ffi_compatibility import FFI, TVM
 from kokoro_pipeline.runtime.engine.library import find_runtime_library
+from kokoro_pipeline.validation.cases import Case, full_cases
+from kokoro_pipeline.validation.reference import ReferenceModel
+from kokoro_pipeline.validation.references import References, ReferenceWeights
+from kokoro_pipeline.validation.store import ReferenceStore
+from kokoro_pipeline.validation.validator import STORE_FOLDER
 
-from ...artifact.cache import cache_root
-from ...artifact.manifest import PARAMETERS_NAME
-from ...errors import CheckFailed, EnvironmentFault, InputError
-from ...validation.cases import Case, full_cases
-from ...validation.reference import ReferenceModel
-from ...validation.references import References, ReferenceWeights
-from ...validation.store import ReferenceStore
-from ...validation.validator import STORE_FOLDER
 from .recipe import write_recipe
 from .references import save_references
 from .run import ARTIFACT, RECIPE_FOLDER, REFERENCES
@@ -70,7 +70,7 @@ for needed in ("torch", "numpy"):
 # tvm_ffi would compile an extension for torch, which nothing here uses.
 os.environ["TVM_FFI_DISABLE_TORCH_C_DLPACK"] = "1"
 
-from kokoro_pipeline.benchmarking.gpu.run import main  # noqa: E402
+from benchmarks.gpu_folder.run import main  # noqa: E402
 
 sys.exit(main(here))
 '''
@@ -167,6 +167,7 @@ def _write_site(site: Path, python: str, target: str) -> None:
     package = Path(kokoro_pipeline.__file__).parent
     ignored = shutil.ignore_patterns("__pycache__", "native")
     shutil.copytree(package, site / package.name, ignore=ignored)
+    shutil.copytree(Path(__file__).parents[1], site / "benchmarks", ignore=ignored)
     _write_distribution(site, TVM, lambda path: path.parts[0].endswith(".dist-info"))
     libraries = site / "tvm" / "lib"
     libraries.mkdir(parents=True)

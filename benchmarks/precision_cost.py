@@ -1,6 +1,6 @@
 """What reduced precision costs: the decoder's signal-to-noise ratio, its roundings made in PyTorch.
 
-    python benchmarks/precision.py [--weights synthetic] [--precision tf32,bfloat16,float16]
+    python benchmarks/precision_cost.py [--weights synthetic] [--precision tf32,bfloat16,float16]
 
 Every convolution that `build --target cuda --precision P` computes on tensor cores rounds its input
 and its weight as the device does, and sums in float32; everything else is float32. Sums in another

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision
 from kokoro_pipeline.compiler.lowering.parameter_table import ParameterTable, Transform
 from kokoro_pipeline.compiler.weights.constants import stored_constants
+from kokoro_pipeline.errors import InputError
 
-from ...errors import InputError
 from .regenerate import (
     FOLDED,
     LAYOUTS,

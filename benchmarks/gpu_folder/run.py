@@ -20,23 +20,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kokoro_pipeline.artifact.manifest import PARAMETERS_NAME
+from kokoro_pipeline.artifact.reader import check_hash, open_artifact, read_artifact
+from kokoro_pipeline.benchmarking.chunk_inputs import Case
+from kokoro_pipeline.benchmarking.lengths import phonemes_lasting
+from kokoro_pipeline.benchmarking.machine import installed_versions
+from kokoro_pipeline.benchmarking.samples import Summary, interleave, summarize
+from kokoro_pipeline.config import default_config
+from kokoro_pipeline.errors import CheckFailed, EnvironmentFault, InputError, KokoroError
 from kokoro_pipeline.runtime.engine.device import find_device, parse_device
 from kokoro_pipeline.runtime.speech.chunk import predict_timing
 from kokoro_pipeline.runtime.speech.noise import seeded_noise
 from kokoro_pipeline.runtime.speech.synthesizer import Synthesizer, load
 from kokoro_pipeline.runtime.text.vocabulary import Vocabulary
 from kokoro_pipeline.runtime.voices import load_voice, style_row
+from kokoro_pipeline.validation.case_reference import CaseReference
 from kokoro_pipeline.validation.validation_report import ValidationReport
 
-from ...artifact.manifest import PARAMETERS_NAME
-from ...artifact.reader import check_hash, open_artifact, read_artifact
-from ...config import default_config
-from ...errors import CheckFailed, EnvironmentFault, InputError, KokoroError
-from ...validation.case_reference import CaseReference
-from ..chunk_inputs import Case
-from ..lengths import phonemes_lasting
-from ..machine import installed_versions
-from ..samples import Summary, interleave, summarize
 from .contenders import PEERS, Contender, Ours, Plain, settings
 from .plain_model import PlainKokoro, load_plain
 from .references import compare, load_references

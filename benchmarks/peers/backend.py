@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ..timed_functions import Functions
-from ..verification import Tolerance
+from kokoro_pipeline.benchmarking.timed_functions import Functions
+from kokoro_pipeline.benchmarking.verification import Tolerance
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ import importlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..chunk_inputs import Case, load_case
-from ..machine import ProcessMemory, process_memory
-from ..samples import Sample
-from ..timed_functions import Functions, speak_case
-from ..verification import Agreement, verify
+from kokoro_pipeline.benchmarking.chunk_inputs import Case, load_case
+from kokoro_pipeline.benchmarking.machine import ProcessMemory, process_memory
+from kokoro_pipeline.benchmarking.samples import Sample
+from kokoro_pipeline.benchmarking.timed_functions import Functions, speak_case
+from kokoro_pipeline.benchmarking.verification import Agreement, verify
+
 from .backend import Backend, BackendOptions
 
 BACKENDS: Mapping[str, str] = {

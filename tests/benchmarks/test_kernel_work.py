@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tvm import relax, te, tirx
 
-from kokoro_pipeline.benchmarking.kernel_work import KernelWork, count_work
-from kokoro_pipeline.benchmarking.roofline import GPUS, estimate, launches
+from benchmarks.roofline.estimate import GPUS, estimate, launches
+from benchmarks.roofline.kernel_work import KernelWork, count_work
 from kokoro_pipeline.compiler.kernels.gpu.linear import LinearTile, linear
 from kokoro_pipeline.compiler.kernels.gpu.lstm import lstm_recurrence
 from kokoro_pipeline.compiler.kernels.gpu.statistics import row_statistics

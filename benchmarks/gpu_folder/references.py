@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_pipeline.validation.validation_report import ValidationReport
-
-from ...errors import ArtifactError
-from ...validation.case_reference import CaseReference, ReferenceArrays, case_inputs
-from ...validation.cases import Case
-from ...validation.compare import (
+from kokoro_pipeline.errors import ArtifactError
+from kokoro_pipeline.validation.case_reference import CaseReference, ReferenceArrays, case_inputs
+from kokoro_pipeline.validation.cases import Case
+from kokoro_pipeline.validation.compare import (
     FUNCTION_NAMES,
     Functions,
     case_result,
     compare_case,
     whole_audio,
 )
-from ...validation.gates import reduced_note
+from kokoro_pipeline.validation.gates import reduced_note
+from kokoro_pipeline.validation.validation_report import ValidationReport
 
 Array = NDArray[Any]
 

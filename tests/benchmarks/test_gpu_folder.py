@@ -18,14 +18,12 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("kokoro")
 
 import kokoro_pipeline  # noqa: E402
-from kokoro_pipeline.artifact.manifest import PARAMETERS_NAME  # noqa: E402
-from kokoro_pipeline.artifact.reader import file_sha256  # noqa: E402
-from kokoro_pipeline.benchmarking.gpu import folder as making  # noqa: E402
-from kokoro_pipeline.benchmarking.gpu import run  # noqa: E402
-from kokoro_pipeline.benchmarking.gpu.contenders import Plain  # noqa: E402
-from kokoro_pipeline.benchmarking.gpu.plain_model import load_plain  # noqa: E402
-from kokoro_pipeline.benchmarking.gpu.recipe import LITERAL_BYTES, write_recipe  # noqa: E402
-from kokoro_pipeline.benchmarking.gpu.regenerate import (  # noqa: E402
+from benchmarks.gpu_folder import folder as making  # noqa: E402
+from benchmarks.gpu_folder import run  # noqa: E402
+from benchmarks.gpu_folder.contenders import Plain  # noqa: E402
+from benchmarks.gpu_folder.plain_model import load_plain  # noqa: E402
+from benchmarks.gpu_folder.recipe import LITERAL_BYTES, write_recipe  # noqa: E402
+from benchmarks.gpu_folder.regenerate import (  # noqa: E402
     LAYOUTS,
     Recipe,
     SyntheticTensors,
@@ -33,6 +31,8 @@ from kokoro_pipeline.benchmarking.gpu.regenerate import (  # noqa: E402
     encode_layout,
     regenerate,
 )
+from kokoro_pipeline.artifact.manifest import PARAMETERS_NAME  # noqa: E402
+from kokoro_pipeline.artifact.reader import file_sha256  # noqa: E402
 from kokoro_pipeline.compiler.kernels.common.operand_precision import (  # noqa: E402
     Precision,
     to_words,
@@ -392,7 +392,7 @@ def _copied(report, output):
 
 
 def _references(answer):
-    from kokoro_pipeline.benchmarking.gpu.references import save_references
+    from benchmarks.gpu_folder.references import save_references
 
     return lambda folder, seed, cases, tell: save_references(folder, [answer])
 

@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kokoro_pipeline.benchmarking.chunk_inputs import Case
+from kokoro_pipeline.benchmarking.timed_functions import speak
+from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.runtime.speech.alignment import token_of_frame
 from kokoro_pipeline.runtime.speech.synthesizer import Synthesizer
 
-from ...errors import InputError
-from ..chunk_inputs import Case
-from ..timed_functions import speak
 from .plain_model import PlainKokoro
 
 PEERS = {

@@ -21,7 +21,7 @@ import numpy as np
 import tvm
 from tvm import s_tir, tirx
 
-from ..errors import InputError
+from kokoro_pipeline.errors import InputError
 
 WARP, SECTOR = 32, 32
 """Lanes; bytes that memory moves at least."""

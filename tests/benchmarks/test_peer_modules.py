@@ -10,9 +10,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("kokoro")
 
-from kokoro_pipeline.benchmarking.peers.backend import BackendOptions  # noqa: E402
-from kokoro_pipeline.benchmarking.peers.onnx_export import export_onnx  # noqa: E402
-from kokoro_pipeline.benchmarking.peers.portable import portable_modules  # noqa: E402
+from benchmarks.peers.backend import BackendOptions  # noqa: E402
+from benchmarks.peers.onnx_export import export_onnx  # noqa: E402
+from benchmarks.peers.portable import portable_modules  # noqa: E402
 from kokoro_pipeline.benchmarking.verification import _spectrum  # noqa: E402
 from kokoro_pipeline.compiler.model import COMPONENT_NAMES, make_components  # noqa: E402
 from kokoro_pipeline.compiler.model.components import SIGNATURES, evaluate_dimension  # noqa: E402
@@ -98,7 +98,7 @@ def check_backend(backend, modules) -> None:
 
 def backend_arguments(backend, name, symbols):
     if type(backend).__name__ == "OnnxRuntimeBackend":
-        from kokoro_pipeline.benchmarking.peers.onnx_export import dimension_sizes
+        from benchmarks.peers.onnx_export import dimension_sizes
 
         return backend._options.models / f"{name}.onnx", dimension_sizes(name, symbols)
     return name, symbols
@@ -106,21 +106,21 @@ def backend_arguments(backend, name, symbols):
 
 def test_onnx_runtime_computes_the_same(exported, modules):
     pytest.importorskip("onnxruntime", reason="the extra bench is not installed")
-    from kokoro_pipeline.benchmarking.peers.onnx_runtime import OnnxRuntimeBackend
+    from benchmarks.peers.onnx_runtime import OnnxRuntimeBackend
 
     check_backend(OnnxRuntimeBackend(BackendOptions(1, exported, exported)), modules)
 
 
 def test_openvino_computes_the_same(exported, modules):
     pytest.importorskip("openvino", reason="the extra bench is not installed")
-    from kokoro_pipeline.benchmarking.peers.openvino_cpu import OpenVinoBackend
+    from benchmarks.peers.openvino_cpu import OpenVinoBackend
 
     check_backend(OpenVinoBackend(BackendOptions(1, exported, exported)), modules)
 
 
 def test_a_compiled_module_sees_one_set_of_strides():
     """numpy calls any strides of a dimension of size 1 contiguous; torch.compile compiles anew."""
-    from kokoro_pipeline.benchmarking.peers.pytorch import _canonical
+    from benchmarks.peers.pytorch import _canonical
 
     odd = torch.arange(6.0).as_strided((1, 6), (17, 1))
     assert _canonical(odd).stride() == (6, 1)

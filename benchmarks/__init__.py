@@ -1,0 +1,1 @@
+"""Benchmarks that a checkout runs and no wheel holds: peers, a folder for GPUs, a roofline."""

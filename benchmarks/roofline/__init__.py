@@ -1,0 +1,1 @@
+"""An estimate of a GPU's time in every kernel, from what the kernel does."""
