@@ -1,9 +1,9 @@
-"""Where the time goes from process start to the first sample, each run in a fresh process.
+"""Break down the time from process start to the first sample, each run in a fresh process.
 
-    python benchmarks/cold_start.py DIR [-r 5] [-o md|json]
+    python -m benchmarks.cold_start DIR [-r 5] [-o md|json]
 
-"compiled calls" is the time inside the artifact's functions; everything else is the running half's
-own. `kokoro-pipeline benchmark DIR` has the totals for several lengths.
+"compiled calls" is the time inside the functions of the artifact; everything else is spent in the
+running half. `kokoro-pipeline benchmark DIR` reports the totals for several lengths.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
     def run() -> dict:
         return run_fresh(args.artifact, PHONEMES, args.voice, args.threads)
 
-    run()  # warms the disk's cache
+    run()  # warms up the disk cache
     found = summarize_fresh([run() for _ in range(args.repetitions)])
     if args.output == "json":
         print(json.dumps(asdict(found), indent=1))

@@ -1,8 +1,9 @@
-"""Write the ONNX models that ONNX Runtime and OpenVINO are benchmarked with, for a look at them.
+"""Write the ONNX models used for benchmarking ONNX Runtime and OpenVINO, for inspection.
 
     python -m benchmarks.export_onnx DIR [--weights auto]
 
-One model for each of the six functions, lengths symbolic. Needs the extras `build` and `bench`.
+There is one model for each of the six functions, with symbolic lengths. Needs the extras `build`
+and `bench`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kokoro_pipeline.compiler.weights import load_model, resolve
 
 
 def main() -> None:
-    """Export."""
+    """Export the models and print their sizes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("output", type=Path)
     parser.add_argument("--weights", default="auto", help="as `kokoro-pipeline build` takes them")

@@ -1,9 +1,9 @@
-"""Speed of the kernels on the model's shapes, against this machine's peak in the same run.
+"""Speed of the kernels for the shapes of the model, relative to the peak of this machine.
 
-    python benchmarks/kernels.py [--mcpu MCPU] [--threads N] [--frames T] [--only TEXT]
+    python -m benchmarks.kernels [--mcpu MCPU] [--threads N] [--frames T] [--only TEXT]
 
-For work on the kernels: any CPU, length and selection. `kokoro-pipeline benchmark DIR --kernels`
-does the same for an artifact's CPU.
+This is for development of the kernels, for any CPU, length and selection of kernels.
+`kokoro-pipeline benchmark DIR --kernels` does the same for the CPU of an artifact.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kokoro_pipeline.benchmarking.tables import KERNEL_HEAD, kernel_row, markdow
 
 
 def main() -> None:
-    """Print the table, row by row."""
+    """Measure the kernels and print the table row by row."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--mcpu", default="", help="compile for this CPU (default: this machine's)")
     parser.add_argument("--threads", type=int, default=1)

@@ -1,10 +1,10 @@
-"""What reduced precision costs: the decoder's signal-to-noise ratio, its roundings made in PyTorch.
+"""The decoder's signal-to-noise ratio with reduced precision, simulated in PyTorch.
 
-    python benchmarks/precision_cost.py [--weights synthetic] [--precision tf32,bfloat16,float16]
+    python -m benchmarks.precision_cost [--weights synthetic] [--precision tf32,bfloat16,float16]
 
 Every convolution that `build --target cuda --precision P` computes on tensor cores rounds its input
-and its weight as the device does, and sums in float32; everything else is float32. Sums in another
-order, which is what a device adds to this, are float32's own noise (some 120 dB).
+and its weight like the device, and sums in float32; everything else is float32. On a device, sums
+are also computed in another order, which only adds the noise of float32 (about 120 dB).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Convolution = nn.Conv1d | nn.ConvTranspose1d
 
 
 def round_to(x: Tensor, precision: Precision) -> Tensor:
-    """float32 -> float32 of the values that tensor cores see."""
+    """Round float32 to the values that tensor cores use, returned as float32."""
     if precision is Precision.TF32:
         return torch.from_numpy(to_words(x.numpy(), precision).view(np.float32))
     return x.to(getattr(torch, precision.value)).float()
 
 
 def reduce(decoder: nn.Module, precision: Precision) -> int:
-    """Make the decoder's convolutions round their operands; how many do."""
+    """Make the convolutions of the decoder round their operands; returns their number."""
 
     def round_input(_module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return (round_to(inputs[0], precision), *inputs[1:])
@@ -52,7 +52,7 @@ def reduce(decoder: nn.Module, precision: Precision) -> int:
 
 
 def main() -> int:
-    """Print the figures; 1 where a precision misses its limit."""
+    """Print the figures; returns 1 if a precision misses its limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weights", default="synthetic")
     parser.add_argument("--precision", default="tf32,bfloat16,float16")

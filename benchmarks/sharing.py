@@ -1,9 +1,9 @@
-"""Whether synthesizers that work at the same time share the machine, and what that costs.
+"""Measure how well synthesizers that work at the same time share the machine.
 
-    python benchmarks/sharing.py DIR [--synthesizers 2] [--threads N] [--seconds 4] [-r 5]
+    python -m benchmarks.sharing DIR [--synthesizers 2] [--threads N] [--seconds 4] [-r 5]
 
-Each round one synthesizer speaks some utterances alone, then all speak as many at once. "together"
-is seconds of audio a second, of all; "slowest / fastest" is 1 where the machine is shared evenly.
+In each round, one synthesizer runs alone, then all run at the same time. "together" is the total
+number of seconds of audio per second; "slowest / fastest" is 1 if the machine is shared evenly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FRAMES_PER_SECOND = SAMPLE_RATE / SAMPLES_PER_FRAME
 
 
 def speak_at_once(synthesizers: list[kokoro_pipeline.Synthesizer], phonemes: str) -> list[float]:
-    """Seconds that each of the synthesizers took, all starting together."""
+    """The time in seconds that each of the synthesizers took, when all start together."""
     start = threading.Barrier(len(synthesizers))
     seconds = [0.0] * len(synthesizers)
 

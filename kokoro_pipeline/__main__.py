@@ -1,4 +1,4 @@
-"""`python -m kokoro_pipeline` is the command `kokoro-pipeline`."""
+"""Runs the command `kokoro-pipeline` as `python -m kokoro_pipeline`."""
 
 from __future__ import annotations
 

@@ -1,27 +1,33 @@
-"""What can go wrong, by who can mend it. Messages name cause, evidence and the next command."""
+"""The errors of this package, classified by what has to be fixed.
+
+Messages name the cause, the evidence and the next command.
+"""
 
 from __future__ import annotations
 
 
 class KokoroError(Exception):
-    """Root of every error this package raises on purpose. `exit_code` is the command line's."""
+    """Base class of the errors that this package raises on purpose.
+
+    `exit_code` is the exit status of the command line.
+    """
 
     exit_code = 3
 
 
 class InputError(KokoroError, ValueError):
-    """The caller's text, voice, array, option or file cannot be used as it is."""
+    """A text, voice, array, option or file given by the caller cannot be used."""
 
 
 class ArtifactError(KokoroError):
-    """An artifact folder is missing, damaged, of another schema or made for another machine."""
+    """An artifact folder is missing, damaged, or made for another schema or machine."""
 
 
 class EnvironmentFault(KokoroError):
-    """The machine or its installation lacks something: a compiler, a package, the network, disk."""
+    """The machine or installation lacks something: a compiler, a package, the network, disk."""
 
 
 class CheckFailed(KokoroError):
-    """A check that was asked for ran and did not hold (validation, verification)."""
+    """A requested check (validation, verification) ran and failed."""
 
     exit_code = 1

@@ -1,4 +1,4 @@
-"""The emulated aarch64 machine: what it is made of, and what is said where it cannot be made."""
+"""The emulated aarch64 machine: its parts, and the errors if it cannot be created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison of TVM's own tests with the extension and without; the runs are not repeated."""
+"""Comparing outcomes of TVM's own tests with and without the extension; the tests are not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix over TVM versions: how it deals files, adds outcomes up and reads pytest's summary."""
+"""The matrix of TVM versions: distributing files, adding outcomes, parsing pytest's summary."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
     python tests/version_matrix.py [--directory DIR] [--only 0.25] [--jobs 2] [-- pytest arguments]
 
-One environment per pair holds nothing but the pair; torch, numpy and pytest come from the
-environment this runs in, behind it on the path. The test files are dealt to as many processes a
-pair as there are jobs. Prints one table; the exit code is 0 when every pair passes, 1 when a test
-fails, 3 when an environment cannot be made.
+Each pair has an environment that contains only the pair. torch, numpy and pytest come from the
+environment that runs this script, which is later on the path. The test files of a pair are
+distributed over as many processes as there are jobs. Prints one table. The exit code is 0 if every
+pair passes, 1 if a test fails, and 3 if an environment cannot be created.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Outcome:
     seconds: float
 
     def __add__(self, other: Outcome) -> Outcome:
-        """Both together: a failure of either, a killed process too, is one of the pair."""
+        """Combine two outcomes; a failure or a killed process of either is one of the pair."""
         codes = [code for code in (self.code, other.code) if code != NO_TESTS] or [NO_TESTS]
         code = next((code for code in codes if code), 0)
         return Outcome(code, self.counts + other.counts, self.seconds + other.seconds)

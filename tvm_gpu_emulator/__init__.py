@@ -8,36 +8,39 @@
     executable.source             # the generated text
     executable.reports            # faults; without on_fault="collect" the call raises them
 
-TVM lowers the module for the GPU and writes its CUDA or Metal text; g++ compiles this text with
-headers that stand for the device's; TVM's own host code launches the kernels. A thread of the GPU
-is a fiber, a barrier a meeting of fibers. With `check=True` every access is watched.
+TVM lowers the module for the GPU and generates CUDA or Metal source code; g++ compiles it with
+headers that replace those of the device; TVM's own host code launches the kernels. A thread of the
+GPU is a fiber, and a barrier is a point where fibers wait for each other. With `check=True`, every
+memory access is checked.
 
-What a run proves: the lowering; grid, block and shared memory of every launch; the binding of
-arguments (on Metal the packed bytes too); indices, tails and predicates for the lengths that were
-run; the data flow through shared memory, barriers and shuffles; launches against the target's
-limits on threads and shared memory. Shared memory holds NaN when a block starts.
+A run verifies: the lowering; grid, block and shared memory of every launch; the binding of
+arguments (including the packed bytes on Metal); indices, tails and predicates for the lengths that
+were run; the data flow through shared memory, barriers and shuffles; and launches against the
+target's limits on threads and shared memory. Shared memory is filled with NaN when a block starts.
 
-What a checked run names, with the kernel, the lines of the generated text, threads, block and
-element: races within a block (by barrier interval and, in a warp, by __syncwarp) and between the
-blocks of a launch; accesses out of a global buffer as the host declares it, out of a shared
-array, or out of a local array where the index is the array's own; shared elements read before a
-thread of the block wrote them; misaligned vector accesses. Divergent barriers and shuffles and
-impossible launches are found without `check` too. Only what the run's threads do is seen: a fault
-of another length stays unseen.
+A checked run reports the following, with the kernel, the lines of the generated text, threads,
+block and element: races within a block (by barrier interval and, within a warp, by __syncwarp) and
+between the blocks of a launch; accesses outside of a global buffer as declared by the host, of a
+shared array, or of a local array that is indexed directly; shared elements that are read before a
+thread of the block has written them; and misaligned vector accesses. Divergent barriers and
+shuffles and impossible launches are found without `check` too. Only the actual accesses of a run
+are checked: faults that occur for other lengths are not found.
 
-What it does not prove: that NVIDIA's or Apple's compiler takes the text (`msl_check` looks at
-Metal's syntax), the accuracy of the device's exp, sin and others (here the C library's), limits
-on registers, memory or time, speed. Multiply and add are fused wherever g++ likes; the device may
-choose otherwise. Warps have 32 lanes; lanes run one after the other between two meetings, so that
-code that relies on lockstep is a race here, as it is on devices since Volta.
+A run does not verify: that the compiler of NVIDIA or Apple accepts the text (`msl_check` checks the
+syntax of Metal), the accuracy of the device's exp, sin etc. (here those of the C library are used),
+limits on registers, memory or time, and speed. Multiplications and additions are fused wherever g++
+does so; the device may differ. Warps have 32 lanes. Lanes run one after the other between two
+synchronization points, so code that relies on lockstep execution is a race here, as on devices
+since Volta.
 
-Types: 8 to 64 bit integers, float32, float64, float16 (needs g++ 12 and x86-64 or aarch64) and
-bfloat16. Of inline PTX, one instruction a statement: mma.sync m16n8 with tf32, bf16 or f16 operands
-and float32 sums, and the conversions to them. Its products are exact and its sums float32 in the
-order of k; the device has its own order and rounds its sums its own way. Refused, with the line:
-all other PTX (cp.async, ldmatrix, wgmma), wmma and simdgroup matrices, atomics, cooperative groups,
-launch parameters beyond grid, block and dynamic shared memory, every name that the headers do not
-have. Needs g++ (`apt-get install g++`).
+Supported types are 8 to 64 bit integers, float32, float64, float16 (needs g++ 12 and x86-64 or
+aarch64) and bfloat16. Inline PTX is supported with one instruction per statement: mma.sync m16n8
+with tf32, bf16 or f16 operands and float32 sums, and the conversions to these types. Its products
+are exact, and its sums are computed in float32 in the order of k; the order and rounding of the
+device may differ. The following are rejected, with the line: all other PTX (cp.async, ldmatrix,
+wgmma), wmma and simdgroup matrices, atomics, cooperative groups, launch parameters other than grid,
+block and dynamic shared memory, and all names that are missing in the headers. Needs g++
+(`apt-get install g++`).
 """
 
 from .executable import Executable, Launches, emulate

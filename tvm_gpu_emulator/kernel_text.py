@@ -1,7 +1,7 @@
-"""Generated CUDA or Metal text, taken apart into one C++ translation unit per kernel.
+"""Split generated CUDA or Metal text into one C++ translation unit per kernel.
 
-Lines keep their numbers: `#line` directives make compilers and debuggers speak of the generated
-text, under the name `GENERATED`.
+Line numbers are kept: by `#line` directives, compilers and debuggers refer to the generated text,
+under the name `GENERATED`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from .faults import UnsupportedKernel
 from .ptx import emulate_ptx
 
 GENERATED = "generated"
-"""The name under which compilers know the generated text."""
+"""The file name of the generated text for compilers."""
 
 MAX_PARAMETERS = 64
-"""kMaxArguments of launch.h."""
+"""The value of kMaxArguments in launch.h."""
 
 LAUNCH_TAGS = {
     "blockIdx.x": "kBlockX",
@@ -28,7 +28,7 @@ LAUNCH_TAGS = {
     "threadIdx.z": "kThreadZ",
     "tirx.use_dyn_shared_memory": "kDynamicShared",
 }
-"""TVM's launch parameters and their names in launch.h."""
+"""TVM's launch parameters to their names in launch.h."""
 
 C_TYPES = {
     "bool": "bool",
@@ -43,14 +43,15 @@ C_TYPES = {
     "float32": "float",
     "float64": "double",
 }
-"""Scalar kernel parameters by TVM dtype."""
+"""C++ types of scalar kernel parameters by TVM dtype."""
 
-# Where threads of a block have to meet; the rest runs without fibers.
+# Operations at which threads of a block have to wait for each other; other kernels run without
+# fibers.
 _MEETING = re.compile(
     r"__sync|_sync\(|mma_sync|_barrier\(|simd_|__activemask|__any\b|__all\b|__ballot"
 )
 
-# What an identifier in the text cannot be emulated as, and why.
+# Constructs that cannot be emulated, with a description.
 _REFUSED = (
     (re.compile(r"\basm\b|\b__asm__\b"), "inline PTX assembly"),
     (re.compile(r"\bwmma::\w+|\bmma_sync\b|\bsimdgroup_(?:float|half|multiply|matrix)\w*"),
@@ -59,7 +60,7 @@ _REFUSED = (
     (re.compile(r"\bcooperative_groups\b|\bcg::"), "cooperative groups"),
 )  # fmt: skip
 
-# A C++ word that the headers cannot take away from Metal's text.
+# A type that C++ has and Metal does not; headers cannot remove it.
 _NOT_METAL = re.compile(r"\bdouble\b")
 
 _CUDA_HEADER = re.compile(
@@ -77,10 +78,10 @@ _SHARED = {
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """A device function as the host launches it.
+    """The signature of a device function.
 
-    `parameters`: name and dtype, the dtype None for a pointer. `launch`: TVM's tags of the values
-    that follow the parameters in a launch.
+    `parameters` are names and dtypes; the dtype is None for a pointer. `launch` are TVM's tags of
+    the values that follow the parameters in a launch.
     """
 
     name: str
@@ -98,7 +99,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class _Shared:
-    """A shared array as declared: elements None for dynamic memory, item in bytes or a C type."""
+    """A declared shared array; `elements` is None for dynamic memory."""
 
     type: str
     name: str
@@ -107,15 +108,15 @@ class _Shared:
 
 
 def line_of(text: str, position: int) -> int:
-    """The line, from 1, of a position in a text."""
+    """The line number, from 1, of a position in a text."""
     return text.count("\n", 0, position) + 1
 
 
 def units(source: str, kind: str, kernels: Sequence[KernelSpec], check: bool) -> list[Unit]:
     """The translation units of a generated text.
 
-    `kind`: "cuda" or "metal". `check`: shared arrays are placed by the scheduler, guarded.
-    Raises UnsupportedKernel where the text has what the emulator does not.
+    `kind` is "cuda" or "metal". With `check`, shared arrays are allocated by the scheduler with
+    guards. Raises UnsupportedKernel if the text contains unsupported constructs.
     """
     specs = {spec.name: spec for spec in kernels}
     if kind == "cuda":
@@ -138,7 +139,7 @@ def _cuda(source: str, specs: dict[str, KernelSpec], check: bool) -> list[Unit]:
         spans.append((header.start(), end))
         if header[3] == "{":
             definitions.append((header, end))
-    # What is outside of kernels (the prelude, device functions) belongs to every unit.
+    # The text outside of kernels (the prelude, device functions) is part of every unit.
     common, position = [], 0
     for start, end in [*spans, (len(source), len(source))]:
         if source[position:start].strip():
@@ -178,7 +179,7 @@ def _metal(source: str, specs: dict[str, KernelSpec], check: bool) -> list[Unit]
                 f"line {line_of(source, end)} of the generated metal text follows a kernel "
                 "without being one"
             )
-        # Attributes span no lines: the numbering stays.
+        # Attributes are within one line, so line numbers do not change.
         parameters = re.sub(r"\[\[.*?\]\]", "", header[2])
         body, shared = _body(source, header.end(), end, "metal", check)
         common = [_lined(source, start, source[start : header.start()])]
@@ -213,7 +214,7 @@ def _spec(specs: dict[str, KernelSpec], name: str) -> KernelSpec:
 
 
 def _closing_brace(source: str, position: int) -> int:
-    """The end of a block whose opening brace lies before `position`."""
+    """The end of a block whose opening brace is before `position`."""
     depth = 1
     for brace in re.compile(r"[{}]").finditer(source, position):
         depth += 1 if brace[0] == "{" else -1
@@ -235,7 +236,7 @@ def _needs_fibers(body: str) -> bool:
 
 
 def _body(source: str, start: int, end: int, kind: str, check: bool) -> tuple[str, list[_Shared]]:
-    """A kernel's body with its shared arrays replaced by references; what they were."""
+    """The body of a kernel with its shared arrays replaced by references, and these arrays."""
     for pattern, what in _REFUSED:
         match = pattern.search(source, start, end)
         if match:
@@ -269,7 +270,7 @@ def _body(source: str, start: int, end: int, kind: str, check: bool) -> tuple[st
 
 
 def _values(spec: KernelSpec) -> tuple[list[int], list[int]]:
-    """Positions of the pointers and of the scalars among the parameters."""
+    """The positions of the pointers and of the scalars among the parameters."""
     pointers = [i for i, (_, dtype) in enumerate(spec.parameters) if dtype is None]
     scalars = [i for i, (_, dtype) in enumerate(spec.parameters) if dtype is not None]
     return pointers, scalars
@@ -282,7 +283,7 @@ def _scalar(spec: KernelSpec, position: int, number: int) -> str:
 
 
 def _cuda_call(spec: KernelSpec) -> Callable[[str, str], str]:
-    """The call of a kernel, given the expressions of the thread's and the block's index."""
+    """A function that makes the call of a kernel from expressions for thread and block index."""
     pointers, scalars = _values(spec)
     values = []
     for i in range(len(spec.parameters)):
@@ -294,7 +295,7 @@ def _cuda_call(spec: KernelSpec) -> Callable[[str, str], str]:
 
 
 def _metal_call(spec: KernelSpec, name: str) -> Callable[[str, str], str]:
-    """As TVM's Metal runtime binds arguments: buffers, then eight bytes for every scalar."""
+    """Bind arguments like TVM's Metal runtime: buffers, then eight bytes for every scalar."""
     pointers, scalars = _values(spec)
     values = [f"emulator::AnyPointer{{arguments.pointers[{i}]}}" for i in range(len(pointers))]
     before = ""
@@ -319,7 +320,7 @@ def _metal_call(spec: KernelSpec, name: str) -> Callable[[str, str], str]:
 
 
 def _dynamic_item(body: str, name: str) -> int:
-    """Bytes of the smallest element that dynamic shared memory is read as."""
+    """Size in bytes of the smallest element that dynamic shared memory is accessed as."""
     types = set(re.findall(rf"\(\((?:volatile )?([\w ]+?)\s*\*\)\s*{name}\b", body))
     sizes = {"half": 2, "nv_bfloat16": 2, "short": 2, "ushort": 2}
     bytes_ = {"char", "uchar", "signed char", "unsigned char", "bool", "int8_t", "uint8_t"}
@@ -342,7 +343,7 @@ def _unit(
             item = str(_dynamic_item(text, array.name))
             entries.append(f'{{"{array.name}", nullptr, 0, {item}, {array.line}}}')
             continue
-        # Checked kernels use an array that the scheduler places; this one is then unused.
+        # Checked kernels use an array allocated by the scheduler instead; this one is unused.
         arrays.append(
             f"__attribute__((unused)) alignas(64) static "
             f"{array.type} emulator_shared_{number}[{array.elements}];\n"
@@ -397,7 +398,7 @@ def _unit(
     return Unit(spec.name, "".join([include, *common, *arrays, text, glue]))
 
 
-# No table is empty: C++ has no array of no elements.
+# Terminators, so that no table is empty: C++ does not have arrays without elements.
 _END: dict[str, list[str]] = {
     "int emulator_pointers": ["-1"],
     "int emulator_scalars": ["-1"],

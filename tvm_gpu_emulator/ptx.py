@@ -1,12 +1,12 @@
-"""The inline PTX that the emulator knows, as calls of `native/tensor_cores.h`.
+"""Convert supported inline PTX to calls of `native/tensor_cores.h`.
 
-TVM writes one instruction a statement, in a device function of its own:
+TVM writes one instruction per statement, in a separate device function:
 
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, …}, {%4, …}, …;"
                  : "=f"(d0), … : "r"(a0), …);
 
-Operands are in the order of PTX, whatever they are called. What is not known stays as it is, for
-the compiler or `kernel_text` to refuse.
+Operands are in the order of PTX, independently of their names. Unsupported instructions are not
+changed, and are rejected by the compiler or `kernel_text`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _CONVERSIONS: dict[str, Callable[[Sequence[str]], str]] = {
 
 
 def emulate_ptx(source: str) -> str:
-    """The text with every known instruction said in C++; lines keep their numbers."""
+    """Replace every supported instruction by C++, keeping line numbers."""
     return _STATEMENT.sub(_translate, source)
 
 
 def _translate(match: re.Match[str]) -> str:
     names = [*_OPERAND.findall(match["out"]), *_OPERAND.findall(match["in"])]
-    # Each operand once and in order: else the text means something else than its names' order.
+    # Each operand must occur once and in order, since they are matched by position.
     numbers = [int(number) for number in re.findall(r"%(\d+)", match["operands"])]
     if numbers != list(range(len(names))):
         return match[0]
@@ -64,7 +64,7 @@ def _array(type_: str, name: str, values: Sequence[str]) -> str:
 
 
 def _pair(element: str, names: Sequence[str]) -> str:
-    """PTX's first source operand is the upper half."""
+    """A conversion of two values to one word; PTX's first source operand is the upper half."""
     result, upper, lower = names
     rounded = f"emulator::round_{element}"
     return f"{result} = {rounded}({upper}) << 16 | {rounded}({lower});"

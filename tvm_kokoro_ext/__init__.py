@@ -5,12 +5,13 @@ Importing this package applies the fixes that the installed TVM needs, and no ot
     import tvm_kokoro_ext
     from tvm.relax.frontend.torch import from_exported_program
 
-`activate()` / `deactivate()` turn the whole on and off, `disabled("clamp")` is a block without
-some fixes, `status()` says where each stands and why, `fixes` are the records themselves, and
-`convert_map()` gives the converters for `from_exported_program(custom_convert_map=…)` to those
-who want no global effect. `TVM_KOKORO_EXT_DISABLE=all` (or ids, comma-separated) keeps fixes off;
-`python -m tvm_kokoro_ext` prints the table. What TVM cannot express is refused at import with an
-`UnsupportedOperatorError` that names the operator, the reason and a way around.
+`activate()` and `deactivate()` turn all fixes on and off, `disabled("clamp")` is a context without
+some fixes, `status()` returns the state of each fix and the reason for it, and `fixes` are the
+records themselves. `convert_map()` returns the converters for
+`from_exported_program(custom_convert_map=…)`, for use without global effects.
+`TVM_KOKORO_EXT_DISABLE=all` (or comma-separated ids) disables fixes, and
+`python -m tvm_kokoro_ext` prints the table. Programs that TVM cannot express are rejected at import
+with an `UnsupportedOperatorError` that names the operator, the reason and a workaround.
 """
 
 from __future__ import annotations

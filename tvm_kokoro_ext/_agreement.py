@@ -1,8 +1,8 @@
-"""What a converter returns must have the dtype and the shape that torch has recorded.
+"""Check that the result of a converter has the dtype and the shape recorded by torch.
 
-An exported program says of every node what it gives. A converter that ignores an argument often
-shows in the dtype or in the shape before it shows in a value: such a result is cast where only the
-width of the numbers differs, and refused where more does.
+An exported program records the result of every node. If a converter ignores an argument, often the
+dtype or the shape is wrong. Such a result is cast if only the width of the dtype differs, and
+otherwise rejected.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _NEED_SHAPES = frozenset(
 
 
 def without_elements(importer: Any, node: Any) -> Any:
-    """Torch's record of the result says that it has no elements: a tensor of its shape.
+    """The result of a node without elements, according to torch's record: an empty tensor.
 
-    Of several results, all; None where there are elements. No kernel is needed, and many of
-    TVM's divide by their number.
+    With several results, all must be empty. None if there are elements. No kernel is needed for
+    such nodes, and many of TVM's kernels divide by the number of elements.
     """
     wanted: Any = getattr(node, "meta", {}).get("val")
     if not isinstance(wanted, list | tuple):
@@ -43,29 +43,29 @@ def without_elements(importer: Any, node: Any) -> Any:
 
 
 def _is_empty(wanted: Any) -> bool:
-    """Whether this is the record of a dense, real tensor without elements."""
+    """Whether this is the record of a dense real tensor without elements."""
     if not hasattr(wanted, "shape") or wanted.is_sparse or wanted.is_complex():
         return False
     return any(isinstance(size, int) and size == 0 for size in wanted.shape)
 
 
 def agreeing(importer: Any, node: Any, result: Any) -> Any:
-    """The converter's result in torch's dtype.
+    """The result of a converter in torch's dtype.
 
-    Results that nobody reads, that are no tensors, or of which torch or TVM says nothing, are
-    returned as they are.
+    Results that are not read, are not tensors, or whose type is unknown to torch or TVM, are
+    returned unchanged.
 
     Raises
     ------
     UnsupportedOperatorError
-        When dtype or shape cannot be what torch computes.
+        If dtype or shape differ from those of torch.
     """
     wanted: Any = getattr(node, "meta", {}).get("val")
     if not hasattr(wanted, "dtype") or not hasattr(wanted, "shape"):
         return result
     if not getattr(node, "users", True):
         return result
-    if isinstance(result, relax.Call):  # of a converter that emits nothing, so it has no type yet
+    if isinstance(result, relax.Call):  # not emitted by the converter, so it has no type yet
         result = importer.block_builder.normalize(result)
     if wanted.is_sparse or not _compat.is_tensor(result):
         return result
@@ -89,7 +89,7 @@ def _require_shape(importer: Any, node: Any, result: Any, wanted: Any) -> None:
             else result
         )
         name = getattr(getattr(call, "op", None), "name", "")
-        if name in _NEED_SHAPES:  # LegalizeOps leaves such a call for the VM, which has no kernel
+        if name in _NEED_SHAPES:  # LegalizeOps leaves such calls to the VM, which has no kernel
             raise _emit.refuse(
                 node,
                 "it cannot be proved that the symbolic sizes of its operands fit",
@@ -107,9 +107,9 @@ def _require_shape(importer: Any, node: Any, result: Any, wanted: Any) -> None:
 
 
 def _with_proved_sizes(importer: Any, result: Any, wanted: Any) -> Any:
-    """The result with the numbers that torch has proved in place of expressions.
+    """The result with the constant sizes that torch has proved instead of expressions.
 
-    Where two of them meet, TVM could not tell that the expressions are equal.
+    Otherwise TVM could not prove that two such expressions are equal.
     """
     if _compat.type_of(result).shape is None:
         return result

@@ -1,9 +1,9 @@
-"""Everything that differs between versions of TVM, and nothing else.
+"""All differences between versions of TVM, and nothing else.
 
-No other module of this package may ask which TVM is installed. The names that changed
-(`struct_info` → `ty`, `PrimValue` → `prim_value`, `tvm.arith` → `tvm.sym`, …) are hidden behind
-the functions below; `tvm`, `relax`, `te`, `tirx` and `topi` are re-exported so that TVM is
-imported in exactly one place, after the (apache-tvm, apache-tvm-ffi) pair has been checked.
+No other module of this package may depend on the installed version of TVM. The functions below hide
+names that have changed (`struct_info` → `ty`, `PrimValue` → `prim_value`, `tvm.arith` → `tvm.sym`,
+…). `tvm`, `relax`, `te`, `tirx` and `topi` are re-exported, so that TVM is imported in exactly one
+place, after checking the (apache-tvm, apache-tvm-ffi) pair.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from packaging.version import InvalidVersion, Version
 
 IMPORTER_MODULE = "tvm.relax.frontend.torch.exported_program_translator"
 
-# Versions whose behaviour was measured. A newer one is unknown: probes decide there.
+# Versions whose behaviour was measured. For newer versions, probes decide.
 KNOWN_TVM = SpecifierSet(">=0.25,<0.28", prereleases=True)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Which apache-tvm-ffi a range of apache-tvm works with, and one pair that was tested."""
+    """The versions of apache-tvm-ffi that work with versions of apache-tvm, and a tested pair."""
 
     tvm: SpecifierSet
     ffi: SpecifierSet
@@ -42,11 +42,11 @@ PAIRS = (
 
 
 class BrokenPairError(ImportError):
-    """The installed apache-tvm and apache-tvm-ffi do not work together (or do not load)."""
+    """The installed apache-tvm and apache-tvm-ffi do not work together, or do not load."""
 
 
 def installed_version(distribution: str) -> str | None:
-    """Version of an installed distribution, or None when there is none."""
+    """The version of an installed distribution, or None if it is not installed."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -54,7 +54,7 @@ def installed_version(distribution: str) -> str | None:
 
 
 def pair_for(tvm_version: str) -> Pair | None:
-    """The known pair that covers this TVM version; None when the version is not known."""
+    """The pair for this version of TVM; None if the version is unknown."""
     try:
         version = Version(tvm_version)
     except InvalidVersion:
@@ -63,9 +63,9 @@ def pair_for(tvm_version: str) -> Pair | None:
 
 
 def pair_problem(tvm_version: str | None, ffi_version: str | None) -> str | None:
-    """Say what is wrong with a (tvm, tvm-ffi) pair, naming the pair that works; None if known good.
+    """The problem of a (tvm, tvm-ffi) pair, with a pair that works, or None if there is none.
 
-    Unknown versions are given the benefit of the doubt: loading them decides.
+    Pairs with unknown versions are accepted here, and may then fail to load.
     """
     if tvm_version is None or ffi_version is None:
         return None
@@ -81,9 +81,9 @@ def pair_problem(tvm_version: str | None, ffi_version: str | None) -> str | None
 
 
 def _load_tvm() -> ModuleType:
-    """Import TVM, or raise BrokenPairError with one message that names a pair that works."""
+    """Import TVM, or raise BrokenPairError with a message that names a pair that works."""
     if "tvm" in sys.modules and hasattr(sys.modules["tvm"], "__version__"):
-        return sys.modules["tvm"]  # it has loaded already, whatever the metadata says
+        return sys.modules["tvm"]  # already loaded, regardless of the metadata
     tvm_version = installed_version("apache-tvm")
     ffi_version = installed_version("apache-tvm-ffi")
     problem = pair_problem(tvm_version, ffi_version)
@@ -123,17 +123,17 @@ _TupleType: Any = relax.TupleStructInfo if _STRUCT_INFO else relax.TupleType
 
 
 def tvm_version() -> Version:
-    """The version of the TVM that is loaded."""
+    """The version of the loaded TVM."""
     return Version(installed_version("apache-tvm") or tvm.__version__)
 
 
 def is_known_version(version: Version) -> bool:
-    """Whether this TVM's behaviour was measured when this package was written."""
+    """Whether the behaviour of this TVM was measured when this package was written."""
     return KNOWN_TVM.contains(version, prereleases=True)
 
 
 def has_torch() -> bool:
-    """Whether PyTorch could be imported (it is not imported to find out)."""
+    """Whether PyTorch can be imported, without importing it."""
     if sys.modules.get("torch") is not None:
         return True
     try:
@@ -146,7 +146,7 @@ def has_torch() -> bool:
 
 
 def tensor_type(shape: Any, dtype: str) -> Any:
-    """The type of a tensor of this shape (ints and symbolic expressions) and dtype."""
+    """The type of a tensor with this shape (ints and symbolic expressions) and dtype."""
     return _TensorType(list(shape), dtype)
 
 
@@ -156,7 +156,7 @@ def shape_type(dims: Any) -> Any:
 
 
 def type_of(value: Any) -> Any:
-    """The Relax type of an expression; None for what has none."""
+    """The Relax type of an expression, or None."""
     return getattr(value, "struct_info" if _STRUCT_INFO else "ty", None)
 
 
@@ -181,12 +181,12 @@ def rank_of(tensor: Any) -> int:
 
 
 def shape_of(tensor: Any) -> list[Any]:
-    """Dimensions of a tensor expression: ints where constant, symbolic expressions elsewhere.
+    """The dimensions of a tensor expression: ints if constant, else symbolic expressions.
 
     Raises
     ------
     ValueError
-        When the shape is not known to the importer.
+        If the shape is unknown to the importer.
     """
     shape = type_of(tensor).shape
     if shape is None:
@@ -202,7 +202,7 @@ def is_prim(value: Any) -> bool:
 
 
 def prim(value: Any) -> Any:
-    """The bare scalar expression behind a value; Python numbers are returned as they are."""
+    """The plain scalar expression of a value; Python numbers are returned unchanged."""
     if _STRUCT_INFO and isinstance(value, relax.PrimValue):
         return value.value
     return value
@@ -219,7 +219,7 @@ def prim_value(value: Any) -> Any:
 
 
 def returns_constants() -> bool:
-    """Whether the compiler can return a constant number of any dtype; 0.25 computes integers."""
+    """Whether a program can return a constant of any dtype; in 0.25 it must be an integer."""
     return not _STRUCT_INFO
 
 
@@ -234,24 +234,24 @@ def as_int(value: Any) -> int | None:
 
 
 def is_var(value: Any) -> bool:
-    """Whether a scalar expression is a bare symbolic variable."""
+    """Whether a scalar expression is a plain symbolic variable."""
     if _STRUCT_INFO:
         return isinstance(value, tirx.Var)
     return isinstance(value, tvm.ir.Var) and is_prim(value)
 
 
 def tir_var(name: str, dtype: str = "int64") -> Any:
-    """A fresh symbolic variable, of the kind the importer itself creates for dimensions."""
+    """A new symbolic variable, of the kind that the importer creates for dimensions."""
     return tirx.SizeVar(name, dtype) if _STRUCT_INFO else tirx.Var(name, dtype)
 
 
 def variables_of(value: Any) -> list[Any]:
-    """The symbolic variables of a scalar expression, each once."""
+    """The symbolic variables of a scalar expression, without duplicates."""
     return list(tirx.analysis.undefined_vars(value))
 
 
 def linear_form(value: Any, variable: Any) -> tuple[int, int] | None:
-    """(a, b) where the expression is a·variable + b with constant integers; None elsewhere."""
+    """(a, b) if the expression is a·variable + b with constant integers, else None."""
     module = tvm.sym if hasattr(tvm, "sym") else tvm.arith
     found = module.detect_linear_equation(value, [variable])
     numbers = [as_int(number) for number in found] if found else []
@@ -266,7 +266,7 @@ def name_of(variable: Any) -> str:
 
 
 def prim_equal(lhs: Any, rhs: Any) -> bool:
-    """Whether two dimensions can be proved equal."""
+    """Whether two dimensions can be proved to be equal."""
     if as_int(lhs) is not None and as_int(rhs) is not None:
         return as_int(lhs) == as_int(rhs)
     module = tvm.sym if hasattr(tvm, "sym") else tvm.arith
@@ -289,9 +289,9 @@ def get_legalization(op_name: str) -> Any:
 
 
 def set_legalization(op_name: str, function: Any, level: int) -> None:
-    """Register FLegalize; what was registered before, at whatever level, is dropped.
+    """Register FLegalize, replacing any previous registration.
 
-    Registration at the level of an existing entry is an error in TVM, hence the reset.
+    In TVM, registering at the level of an existing entry is an error, hence the reset.
     """
     op = tvm.ir.Op.get(op_name)
     op.reset_attr("FLegalize")
@@ -300,12 +300,12 @@ def set_legalization(op_name: str, function: Any, level: int) -> None:
 
 
 def packed(function: Any) -> Any:
-    """A Python function as an object of TVM, converted once: the same object at every use."""
+    """Convert a Python function to a TVM object, which is then the same object at every use."""
     return importlib.import_module("tvm_ffi").convert(function)
 
 
 def same_object(lhs: Any, rhs: Any) -> bool:
-    """Whether two references name the same object of TVM."""
+    """Whether two references are the same TVM object."""
     if lhs is None or rhs is None:
         return lhs is rhs
     return bool(lhs.same_as(rhs)) if hasattr(lhs, "same_as") else lhs is rhs

@@ -1,4 +1,4 @@
-"""Small pieces of Relax that converters are made of, emitted into the importer's builder."""
+"""Building blocks of converters, which emit Relax into the importer's builder."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
 
 @dataclass
 class NodeView:
-    """A node with other arguments, to hand to the converter below.
+    """A node with different arguments, to be passed to the converter below.
 
-    Arguments that are expressions already pass through `retrieve_args` unchanged.
+    Arguments that are already expressions pass through `retrieve_args` unchanged.
     """
 
     target: Any
@@ -27,14 +27,14 @@ class NodeView:
 
 
 def view(node: Any, *args: Any, **kwargs: Any) -> NodeView:
-    """`node` with these arguments and keyword arguments in place of its own."""
+    """A view of `node` with these arguments and keyword arguments instead of its own."""
     return NodeView(node.target, args, kwargs, node.meta, node.name)
 
 
 def arguments(importer: Any, node: Any, *names: str, **defaults: Any) -> list[Any]:
-    """The node's arguments in the order of `names`, given by position, keyword or default.
+    """The arguments of a node in the order of `names`, by position, keyword or default.
 
-    Relax expressions stand in for nodes. A parameter with neither value nor default is None.
+    Nodes are replaced by Relax expressions. A parameter with neither value nor default is None.
     """
     given = list(importer.retrieve_args(node))
     values = []
@@ -56,21 +56,21 @@ def emit(importer: Any, expression: Any) -> Any:
 def emit_te(importer: Any, function: Callable[..., Any], *args: Any, hint: str) -> Any:
     """Emit a tensor expression of tensors, scalars and lists of scalars (such as a shape).
 
-    TVM gives the kernel variables of its own, so `function` may use no symbolic expression but
-    those among its parameters.
+    TVM replaces the variables in the kernel, so `function` must not use symbolic expressions other
+    than its parameters.
     """
     return importer.block_builder.emit_te(function, *args, primfunc_name_hint=hint)
 
 
 def astype(importer: Any, tensor: Any, dtype: str) -> Any:
-    """The tensor in another dtype; itself when it has that dtype already."""
+    """Cast a tensor to a dtype, unless it already has it."""
     if _compat.dtype_of(tensor) == dtype:
         return tensor
     return emit(importer, relax.op.astype(tensor, dtype))
 
 
 def scalar(importer: Any, value: Any, dtype: str) -> Any:
-    """A 0-d tensor of this dtype holding a Python number or a symbolic scalar."""
+    """A 0-d tensor of this dtype with the value of a Python number or symbolic scalar."""
     if not _compat.is_prim(value):
         return relax.const(value, dtype)
     value = _compat.prim(value)
@@ -84,9 +84,9 @@ def scalar(importer: Any, value: Any, dtype: str) -> Any:
 
 
 def filled(importer: Any, recorded: Any, number: float) -> Any:
-    """A tensor of one number, in the shape and dtype that torch has recorded of a result.
+    """A tensor filled with a number, with the shape and dtype that torch recorded for a result.
 
-    None where a size cannot be expressed.
+    None if a size cannot be expressed.
     """
     known = _symbolic.known_symbols(importer)
     shape = [_symbolic.to_prim(importer, size, known) for size in recorded.shape]
@@ -98,7 +98,7 @@ def filled(importer: Any, recorded: Any, number: float) -> Any:
 
 
 def dimension(importer: Any, size: Any, name: str) -> Any:
-    """A size that the data decide, [1] int64, as a variable of the shape language."""
+    """A data-dependent size, given as a tensor [1] int64, as a symbolic variable."""
     shape = emit(importer, relax.op.tensor_to_shape(size))
     variable = _compat.tir_var(name)
     importer.block_builder.match_cast(shape, _compat.shape_type([variable]))
@@ -106,30 +106,30 @@ def dimension(importer: Any, size: Any, name: str) -> Any:
 
 
 def tensor_or_scalar(importer: Any, value: Any, dtype: str) -> Any:
-    """A tensor cast to `dtype`, or a number or symbolic scalar as a 0-d tensor of it."""
+    """A tensor cast to `dtype`, or a number or symbolic scalar as a 0-d tensor of that dtype."""
     if _compat.is_tensor(value):
         return astype(importer, value, dtype)
     return scalar(importer, value, dtype)
 
 
 def torch_dtype(importer: Any, dtype: Any) -> str:
-    """TVM's name of a torch dtype."""
+    """TVM's name for a torch dtype."""
     return str(importer._convert_data_type(dtype))
 
 
 def result_dtype(importer: Any, node: Any) -> str | None:
-    """The dtype that torch gives the node's result, where the program records it."""
+    """The dtype of the node's result in torch, if the program records it."""
     value = node.meta.get("val")
     return torch_dtype(importer, value.dtype) if hasattr(value, "dtype") else None
 
 
 def normalize_axis(axis: int, rank: int) -> int:
-    """A dimension counted from the front."""
+    """A nonnegative dimension index."""
     return axis + rank if axis < 0 else axis
 
 
 def extent(dims: Sequence[Any]) -> Any:
-    """The product of dimensions."""
+    """The product of the dimensions."""
     product: Any = 1
     for dim in dims:
         product = product * dim
@@ -148,9 +148,9 @@ def refuse(node: Any, reason: str, way_around: str) -> UnsupportedOperatorError:
 
 @contextmanager
 def standing_in(importer: Any, node: Any, expression: Any) -> Iterator[None]:
-    """Within the block the importer finds `expression` where `node` is asked for.
+    """Context in which the importer uses `expression` in place of `node`.
 
-    For converters below that look nodes up in `importer.env` themselves.
+    This is for converters below that look up nodes in `importer.env` themselves.
     """
     before = importer.env[node]
     importer.env[node] = expression

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class UnsupportedOperatorError(NotImplementedError):
-    """An operator, or a use of one, that TVM cannot express: refused instead of imported wrong."""
+    """An operator, or a use of one, that TVM cannot express; importing it would be wrong."""
 
     def __init__(self, op: str, reason: str, way_around: str) -> None:
         super().__init__(f"cannot import {op}: {reason}. {way_around}")
@@ -20,12 +20,12 @@ class LateImportWarning(UserWarning):
 
 
 def op_name(node: Any) -> str:
-    """How a node's operator is called in messages: `aten.clamp.default`."""
+    """The name of a node's operator in messages, such as `aten.clamp.default`."""
     return str(node.target) if not isinstance(node.target, str) else node.target
 
 
 def explained(node: Any, error: Exception) -> UnsupportedOperatorError:
-    """The refusal of a node whose converter has raised `error`."""
+    """The error for a node whose converter has raised `error`."""
     found = " ".join(str(error).split()) or "no message"
     return UnsupportedOperatorError(
         op_name(node),

@@ -1,7 +1,7 @@
-"""Ask stock TVM one small question: what does its converter make of this node?
+"""Probes that examine how a stock converter of TVM translates one node.
 
-A probe builds a graph of one call by hand (no torch.export, a few milliseconds), runs the stock
-converter on it and looks at the result's operators, dtype and shape.
+A probe builds a graph of a single call by hand (without torch.export, in a few milliseconds), runs
+the stock converter on it, and examines the operators, dtype and shape of the result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tvm_kokoro_ext._compat import relax
 
 @dataclass(frozen=True)
 class Input:
-    """A tensor input of a probe: dimensions are ints, or a name for a symbolic one."""
+    """A tensor input of a probe: dimensions are ints, or names of symbolic dimensions."""
 
     shape: tuple[int | str, ...]
     dtype: str = "float32"
@@ -37,7 +37,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Converted:
-    """What a converter produced: operator names in order, and the result's dtype and shape."""
+    """The output of a converter: operator names in order, and dtype and shape of the result."""
 
     ops: tuple[str, ...]
     dtype: str | None
@@ -53,8 +53,8 @@ class ProbeError(Exception):
 def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -> Converted:
     """Run the stock converter of `torch.ops.aten.<target>` (or of `operator.<target>`).
 
-    `out` is the (shape, dtype) that torch gives the result. Raises ProbeError when stock TVM
-    cannot convert the node at all.
+    `out` is the (shape, dtype) of the result in torch. Raises ProbeError if stock TVM cannot
+    convert the node at all.
     """
     import torch
     from torch import fx
@@ -124,7 +124,7 @@ def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -
 
 
 def variables(inputs: Sequence[Input]) -> list[Any]:
-    """A Relax variable for each input; their dimensions of one name are one variable."""
+    """A Relax variable for each input; dimensions of the same name share a variable."""
     symbols: dict[str, Any] = {}
     made = []
     for number, given in enumerate(inputs):
@@ -137,9 +137,9 @@ def variables(inputs: Sequence[Input]) -> list[Any]:
 
 
 def legalized(apply: Callable[..., Any], *inputs: Input) -> Any:
-    """The module of a function `main` of `apply(*inputs)` after TVM has legalized it.
+    """A module with the function `main` that computes `apply(*inputs)`, legalized by TVM.
 
-    Raises ProbeError where it cannot.
+    Raises ProbeError if that fails.
     """
     parameters = variables(inputs)
     builder = relax.BlockBuilder()
@@ -154,7 +154,7 @@ def legalized(apply: Callable[..., Any], *inputs: Input) -> Any:
 
 
 def wrong(question: Callable[[], bool]) -> Callable[[], bool]:
-    """A probe from a question about stock's result; a converter that fails is wrong too."""
+    """Make a probe from a check of the stock result; a converter that fails counts as wrong."""
 
     @functools.wraps(question)
     def probe() -> bool:
@@ -168,9 +168,11 @@ def wrong(question: Callable[[], bool]) -> Callable[[], bool]:
 
 @contextlib.contextmanager
 def native_stderr_dropped() -> Iterator[None]:
-    """Drop what native code writes to standard error: a probe that makes TVM fail on purpose must
-    not alarm whoever imports the extension. Python's own messages of other threads are lost too,
-    for as long as the probe takes."""
+    """Context in which output of native code to standard error is discarded.
+
+    A probe that makes TVM fail on purpose should not alarm the user who imports the extension.
+    Messages of other threads are lost as well while the probe runs.
+    """
     sys.stderr.flush()
     kept = os.dup(2)
     try:
@@ -183,7 +185,7 @@ def native_stderr_dropped() -> Iterator[None]:
 
 
 def lacks(*names: str) -> Callable[[], bool]:
-    """A probe: does stock lack a converter of any of these names?"""
+    """A probe: whether stock lacks a converter for any of these names."""
 
     def probe() -> bool:
         return not set(names) <= _activation.stock_importer().convert_map.keys()
@@ -192,7 +194,7 @@ def lacks(*names: str) -> Callable[[], bool]:
 
 
 def any_of(*probes: Callable[[], bool]) -> Callable[[], bool]:
-    """A probe for a fix of several parts: it is wanted while one of them is wrong in stock."""
+    """A probe for a fix of several parts, which is needed if any of them is wrong in stock."""
 
     def probe() -> bool:
         return any(part() for part in probes)
@@ -216,7 +218,7 @@ def _target(name: str) -> Any:
 
 
 def operators_of(function: Any) -> tuple[str, ...]:
-    """The names of the operators that a Relax function calls, in order."""
+    """The names of the operators called by a Relax function, in order."""
     names: list[str] = []
 
     def visit(expression: Any) -> None:

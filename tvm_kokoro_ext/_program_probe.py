@@ -1,7 +1,8 @@
-"""Ask stock TVM what it makes of a program of a few nodes, a branch of torch.cond among them.
+"""Probes that examine how stock TVM imports a program of a few nodes, or a branch of torch.cond.
 
-The importer is given what it reads of a `torch.export.ExportedProgram` and no more: exporting one,
-or even making the object, takes a second the first time, and this some milliseconds.
+The importer gets an object with only those parts of a `torch.export.ExportedProgram` that it reads.
+This takes a few milliseconds, while exporting a program, or even creating the object, takes a
+second the first time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class _Signature:
 
 @dataclass
 class _Program:
-    """A program without parameters, buffers and constants."""
+    """A program without parameters, buffers or constants."""
 
     graph_module: Any
     graph_signature: _Signature
@@ -46,9 +47,9 @@ def graph_module(
     inputs: Sequence[_probe.Input],
     parts: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The module of the graph whose outputs `write(graph, *input nodes)` returns.
+    """A module with the graph whose outputs `write(graph, *input nodes)` returns.
 
-    `parts` are what its `get_attr` nodes name, such as the branches of torch.cond.
+    `parts` are the objects that `get_attr` nodes refer to, such as the branches of torch.cond.
     """
     import torch
     from torch import fx
@@ -69,9 +70,9 @@ def graph_module(
 
 
 def imported(module: Any, converters: Mapping[str, Any] | None = None) -> Any:
-    """What stock's importer, given these converters of the caller's own, makes of the module.
+    """The result of the stock importer for the module, with these custom converters.
 
-    Raises ProbeError where it fails.
+    Raises ProbeError if it fails.
     """
     from torch.export.graph_signature import (
         ConstantArgument,
@@ -105,9 +106,9 @@ def imported(module: Any, converters: Mapping[str, Any] | None = None) -> Any:
 
 
 def branch(module: Any, operands: Sequence[_probe.Input]) -> Any:
-    """The function that stock makes of a branch of torch.cond over these operands.
+    """The function that stock creates for a branch of torch.cond with these operands.
 
-    Their dimensions of one name are one variable. Raises ProbeError where it fails.
+    Dimensions of the same name share a variable. Raises ProbeError if it fails.
     """
     importer = _activation.stock_importer()
     variables = _probe.variables(operands)
@@ -121,9 +122,9 @@ def branch(module: Any, operands: Sequence[_probe.Input]) -> Any:
 
 
 def _asked(importer: Any, translate: Callable[[], Any]) -> Any:
-    """What `translate()` returns; a ProbeError where it fails.
+    """Return the result of `translate()`, or raise ProbeError if it fails.
 
-    A builder that failed half-way complains from native code when it goes, so it goes here.
+    A builder that failed prints native errors when it is destroyed, so it is destroyed here.
     """
     try:
         with warnings.catch_warnings():

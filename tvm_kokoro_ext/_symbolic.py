@@ -1,4 +1,4 @@
-"""From torch's symbolic sizes (sympy expressions) to TVM's (expressions over variables)."""
+"""Convert torch's symbolic sizes (sympy expressions) to TVM's (expressions of variables)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tvm_kokoro_ext._compat import tirx
 
 
 def known_symbols(importer: Any) -> dict[str, Any]:
-    """Torch's names of sizes → TVM's expressions, as far as the importer has met them.
+    """TVM's expressions by torch's names of sizes, as far as the importer has seen them.
 
     Keys are the printed sympy expressions of input dimensions ("s0", "2*s0") and of the scalar
     nodes translated so far.
@@ -35,7 +35,7 @@ def known_symbols(importer: Any) -> dict[str, Any]:
 
 
 def _solve(expression: Any, dim: Any, known: dict[str, Any]) -> None:
-    """From a dimension a·s + b of an input, s itself, where no input has a dimension s."""
+    """Add s for an input dimension a·s + b, if no input has the dimension s."""
     symbols = list(expression.free_symbols)
     if len(symbols) != 1 or str(symbols[0]) in known:
         return
@@ -48,19 +48,19 @@ def _solve(expression: Any, dim: Any, known: dict[str, Any]) -> None:
 
 
 def is_number(size: Any) -> bool:
-    """Whether a torch size (int or SymInt) is known, so also one that torch has specialized."""
+    """Whether a torch size (int or SymInt) is constant, including ones specialized by torch."""
     return isinstance(size, int) or bool(size.node.expr.is_Integer)
 
 
 def to_prim(importer: Any, size: Any, known: dict[str, Any] | None = None) -> Any:
-    """A torch size (int or SymInt) in TVM's terms; None where it cannot be expressed."""
+    """A torch size (int or SymInt) as a TVM expression; None if it cannot be expressed."""
     if isinstance(size, int):
         return size
     return _translate(size.node.expr, known_symbols(importer) if known is None else known)
 
 
 def proved_shape(importer: Any, node: Any) -> list[Any] | None:
-    """The node's result shape as torch has proved it, in TVM's terms; None where unknown."""
+    """The shape of the node's result as proved by torch, in TVM's expressions; None if unknown."""
     value = node.meta.get("val")
     if not hasattr(value, "shape"):
         return None

@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
 """Prove the patches of this folder against the installed apache-tvm wheel.
 
-For each patch of `series`, on a git repository made from the wheel's Python tree: apply with
-`git am` what it depends on; run its own tests, which must fail; apply it; run them again, which
-must pass. Tests with "unchanged" in their names protect what was right, and must pass both times.
-Then apply the whole series and compare the modules that programs are imported to which no patch
-may change; and ask tvm_kokoro_ext, on that tree, whether just the fixes are off that the README
-says the patches retire.
+For each patch of `series`, on a git repository created from the Python tree of the wheel: apply the
+patches it depends on with `git am`; run its own tests, which must fail; apply the patch; and run
+the tests again, which must pass. Tests with "unchanged" in their names protect correct behaviour,
+and must pass both times.
 
-With --tvm-source DIR, a checkout of apache/tvm, also say which patches apply to it, and run its
-own test files of the touched area on the wheel's tree without and with the series: no test that
-passed may fail.
+Then apply the whole series and compare the modules of imported programs that no patch may change.
+Also check that on this tree exactly the fixes of tvm_kokoro_ext that the README lists as retired
+are off.
 
-With --cpp as well, prove the patches of `cpp/series` instead: on a clone of DIR at the tag that the
-installed wheel was released as, compile what a patch touches into a library, load that over the
-wheel's, run the patch's tests without and with it, and measure what the patch says it improves.
+With --tvm-source DIR, a checkout of apache/tvm, also report which patches apply to it, and run its
+own test files for the changed code on the tree of the wheel without and with the series: no test
+that passed may fail.
 
-Exit status: 0 everything holds, 1 something does not, 2 wrong usage.
+With --cpp as well, prove the patches of `cpp/series` instead: on a clone of DIR at the tag of the
+installed wheel, compile the files that a patch changes into a library, load it over that of the
+wheel, run the tests of the patch without and with it, and measure the improvement.
+
+Exit status: 0 if everything holds, 1 if something does not, 2 for wrong usage.
 """
 
 from __future__ import annotations
@@ -49,9 +51,9 @@ TIMEOUT = 600.0  # seconds for the tests of one patch; an idle machine needs ten
 
 @dataclass(frozen=True)
 class PatchProof:
-    """What one patch did. Counts are of tests; `problems` is empty where the patch is proved.
+    """The result for one patch, with numbers of tests; `problems` is empty if it is proved.
 
-    `measured` is what the patch's own programs of measurement say, for C++ patches.
+    `measured` is the output of the patch's own measuring programs, for C++ patches.
     """
 
     name: str
@@ -66,7 +68,7 @@ class PatchProof:
 
 @dataclass(frozen=True)
 class SeriesProof:
-    """Whether the whole series applies, the programs whose modules it changes, retired fixes."""
+    """The result for the whole series: whether it applies, changed programs, retired fixes."""
 
     applies: bool
     programs: int
@@ -81,9 +83,9 @@ def prove_patch(
     series: tuple[Patch, ...],
     build: Callable[[Patch], tuple[Path, ...]] = lambda patch: (),
 ) -> PatchProof:
-    """Prove one patch on a tree that may be in any state.
+    """Prove one patch on a tree in any state.
 
-    `build` makes the libraries of a patch that the tree has; its tests pass with them loaded.
+    `build` builds the libraries of a patch that is applied; its tests run with them loaded.
     """
     started = time.monotonic()
 
@@ -126,7 +128,7 @@ def _is_guard(name: str) -> bool:
 
 
 def judge(before: Outcomes, after: Outcomes) -> list[str]:
-    """What is wrong with a patch whose tests came out so; nothing if it is proved."""
+    """The problems of a patch with these test outcomes; empty if it is proved."""
     problems = []
     if after.crashed or after.failed or not after.passed:
         problems.append(f"with the patch, its tests do not pass:\n{after.output}")
@@ -143,7 +145,7 @@ def judge(before: Outcomes, after: Outcomes) -> list[str]:
 
 
 def imported_modules(tree: WheelTree) -> dict[str, str]:
-    """The modules that the tree imports the programs of `patch_proof/programs.py` to."""
+    """The modules of the programs of `patch_proof/programs.py`, imported by the tree."""
     done = subprocess.run(
         [sys.executable, str(HERE / "patch_proof" / "programs.py")],
         env=environment(tree.python),
@@ -159,7 +161,7 @@ def imported_modules(tree: WheelTree) -> dict[str, str]:
 
 
 def prove_series(tree: WheelTree, series: tuple[Patch, ...]) -> SeriesProof:
-    """Apply every patch and compare what must not change."""
+    """Apply all patches and compare what must not change."""
     try:
         tree.reset()
         stock, needed = imported_modules(tree), states(tree.python)
@@ -176,7 +178,7 @@ def prove_series(tree: WheelTree, series: tuple[Patch, ...]) -> SeriesProof:
 def prove(
     patches: Sequence[Patch], series: tuple[Patch, ...], directory: Path, jobs: int
 ) -> tuple[list[PatchProof], SeriesProof | None]:
-    """Prove the patches, and the series if all are asked for, on `jobs` trees in `directory`."""
+    """Prove the patches, and the series if it is complete, on `jobs` trees in `directory`."""
     places: SimpleQueue[tuple[WheelTree, TestRunner]] = SimpleQueue()
 
     def on_a_tree(patch: Patch | None) -> PatchProof | SeriesProof:
@@ -211,7 +213,7 @@ def prove_cpp(
 ) -> tuple[list[PatchProof], CheckoutProof | None]:
     """Prove C++ patches one after the other, compiling `jobs` units at once.
 
-    Upstream's whole test files run as well where all patches are asked for and are proved.
+    Upstream's complete test files run as well if all patches are selected and proved.
     """
     workshop = Workshop(source, series, directory, jobs)
     proofs = []
@@ -236,7 +238,7 @@ def _line(proof: PatchProof) -> str:
 def table(
     proofs: Sequence[PatchProof], series: SeriesProof | None, checkout: CheckoutProof | None
 ) -> str:
-    """The result for people: one row a patch, then every problem in full."""
+    """The result as text: one row per patch, followed by all problems."""
     width = max(len(proof.name) for proof in proofs)
     lines = [f"{'patch':{width}}  git am  fails before  passes after  unchanged  seconds"]
     lines += [

@@ -1,6 +1,6 @@
-"""A benchmark that a folder takes to a machine with a GPU and PyTorch, where nothing else is.
+"""A self-contained benchmark folder for a machine that only has a GPU and PyTorch.
 
-`folder.py` makes the folder here: library, runtime libraries, references, and the recipe by which
-the synthetic weights become the artifact's parameters again there. `run.py` is what runs there; it
-and what it imports need numpy and torch, and packaging, which the folder brings.
+`folder.py` creates the folder: library, runtime libraries, references, and a recipe for recreating
+the parameters of the artifact from the synthetic weights. `run.py` runs on the other machine; it
+only needs numpy, torch, and packaging, which the folder includes.
 """

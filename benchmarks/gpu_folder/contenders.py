@@ -1,4 +1,4 @@
-"""What is timed: the artifact, and the plain PyTorch model eager, compiled and as CUDA graphs."""
+"""The contenders: the artifact, and the plain PyTorch model eager, compiled and as CUDA graphs."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ PEERS = {
     "graphs-tf32": "the same with TF32 products",
 }
 _WARM_UPS = 3
-"""Runs before a capture: libraries choose their algorithms in them."""
+"""Runs before a capture, in which libraries choose their algorithms."""
 
 
 class Contender(Protocol):
-    """Speaks one prepared case; the audio comes back to the host."""
+    """Synthesizes one prepared case; the audio is copied to the host."""
 
     def speak(self) -> NDArray[np.float32]:
         """Audio [B, 600t]."""
 
 
 class Ours:
-    """The artifact, by the functions that `Synthesizer.synthesize` calls."""
+    """The artifact, run by the functions that `Synthesizer.synthesize` calls."""
 
     def __init__(self, synthesizer: Synthesizer, case: Case) -> None:
         self._functions: Any = synthesizer.chain
@@ -51,9 +51,9 @@ class Ours:
 class Plain:
     """The plain model on `batch` equal rows of a case.
 
-    What could favour us is given to it: noise and weights are on the device before, shapes are
-    fixed, and cuDNN may try its algorithms. It predicts durations and brings them to the host, as
-    it must, then the case's are used.
+    It gets every advantage: noise and weights are already on the device, shapes are fixed, and
+    cuDNN may benchmark its algorithms. It predicts durations and copies them to the host, as
+    required, but those of the case are used.
     """
 
     def __init__(self, name: str, model: PlainKokoro, case: Case, batch: int = 1) -> None:
@@ -74,8 +74,8 @@ class Plain:
         timing: Callable[..., Any] = model.timing
         render: Callable[..., Any] = model.render
         if name == "compile":
-            # Another length is another program: nothing counts towards the limit of recompilations,
-            # beyond which a function would run eager without a word.
+            # Every length is a new program. Reset the count of recompilations, since beyond its
+            # limit a function would silently run in eager mode.
             torch.compiler.reset()
             timing = torch.compile(timing, dynamic=False)
             render = torch.compile(render, dynamic=False)
@@ -99,7 +99,7 @@ class Plain:
         return torch.from_numpy(array).to(self._device)
 
     def _capture(self) -> None:
-        """Put graphs in place of the two halves; their inputs are copied to where they read."""
+        """Replace the two halves by graphs, to whose inputs the arguments are copied."""
         ids, style = self._put(self._ids), self._put(self._style)
         first = _Graph(self._model.timing, [ids, style])
         _, d = first(ids, style)
@@ -109,9 +109,9 @@ class Plain:
 
 
 class _Graph:
-    """A function of tensors of fixed shapes, captured; the result is overwritten by the next call.
+    """A captured function of tensors with fixed shapes; the next call overwrites the result.
 
-    An input that is given as the very tensor of the capture is not copied.
+    An input that is the same tensor as during the capture is not copied.
     """
 
     def __init__(self, function: Callable[..., Any], inputs: list[Tensor]) -> None:
@@ -136,7 +136,7 @@ class _Graph:
 
 @contextmanager
 def settings(tf32: bool) -> Iterator[None]:
-    """Inside, no gradients, products in TF32 or not, and cuDNN may try its algorithms."""
+    """Context without gradients, with or without TF32, in which cuDNN may benchmark algorithms."""
     torch.backends.cuda.matmul.allow_tf32 = tf32
     torch.backends.cudnn.allow_tf32 = tf32
     torch.backends.cudnn.benchmark = True

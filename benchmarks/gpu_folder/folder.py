@@ -1,4 +1,4 @@
-"""Make the folder: everything that a machine with PyTorch and a GPU lacks, and no more."""
+"""Create the benchmark folder, with everything that a machine with PyTorch and a GPU lacks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .run import ARTIFACT, RECIPE_FOLDER, REFERENCES
 
 MAX_BYTES = 60 << 20
 LENGTHS = (5, 24, 60)
-"""Phonemes of the cases whose references are carried, of those that `validate` has."""
+"""Numbers of phonemes of the validation cases whose references are included."""
 SITE = "site"
 CUDA = "cuda"
 
@@ -75,7 +75,7 @@ from benchmarks.gpu_folder.run import main  # noqa: E402
 sys.exit(main(here))
 '''
 
-# Of tvm_ffi's package what loading a library takes; the rest is for building with it.
+# Parts of the tvm_ffi package that are not needed for loading a library.
 _NOT_NEEDED = ("3rdparty", "include", "src", "cython", "share")
 
 Progress = Callable[[str], None]
@@ -93,15 +93,14 @@ def make_folder(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> int:
-    """Write the benchmark's folder for the synthetic weights of `seed`; returns its bytes.
+    """Write the benchmark folder for the synthetic weights of `seed`; returns its size in bytes.
 
-    `target`, `mcpu`, `opt` and `precision` as `build` takes them; by default a GPU's library has
-    host code for any x86-64-v3. `python` is the version that will run it ("3.12"), by default this
-    one.
+    `target`, `mcpu`, `opt` and `precision` are as for `build`; by default, a library for a GPU has
+    host code for x86-64-v3. `python` is the version that will run it ("3.12"), by default this one.
 
-    Raises InputError for a folder that is not empty, for parameters that cannot be made there and
-    for unknown lengths, EnvironmentFault where a wheel cannot be had, CheckFailed where the folder
-    is above MAX_BYTES.
+    Raises InputError for a folder that is not empty, parameters that cannot be recreated and
+    unknown lengths, EnvironmentFault if a wheel is unavailable, and CheckFailed if the folder is
+    larger than MAX_BYTES.
     """
     tell = progress or (lambda text: None)
     if output.exists() and any(output.iterdir()):
@@ -137,7 +136,7 @@ def make_folder(
 
 
 def checked_size(folder: Path) -> int:
-    """Bytes of all files. Raises CheckFailed where they are more than MAX_BYTES."""
+    """The size of all files in bytes. Raises CheckFailed if it is more than MAX_BYTES."""
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     if size > MAX_BYTES:
         raise CheckFailed(
@@ -177,7 +176,7 @@ def _write_site(site: Path, python: str, target: str) -> None:
         cuda = runtime.with_name(TVM_CUDA_LIBRARY)
         shutil.copy(cuda, libraries)
         shutil.copy(_cuda_runtime(cuda), libraries)
-    # PyTorch does not bring it.
+    # PyTorch does not depend on it.
     _write_distribution(site, "packaging", _is_needed)
     if python == _this_python():
         _write_distribution(site, FFI, _is_needed)
@@ -186,7 +185,10 @@ def _write_site(site: Path, python: str, target: str) -> None:
 
 
 def _cuda_runtime(tvm_library: Path) -> Path:
-    """CUDA's runtime library, which PyTorch may have in another version, if at all."""
+    """CUDA's runtime library; PyTorch may have another version, or none.
+
+    Raises EnvironmentFault if it is not installed.
+    """
     name = loaded_cuda_runtime(tvm_library)
     found = next(installed_cuda_runtimes(name), None)
     if found is None:
@@ -212,7 +214,7 @@ def _write_distribution(site: Path, name: str, wanted: Callable[[PurePosixPath],
 
 
 def _write_wheel(site: Path, python: str) -> None:
-    """tvm_ffi for another Python: its extension module is made for one version."""
+    """Write tvm_ffi for another version of Python, which its extension module depends on."""
     wanted = f"{FFI}=={metadata.version(FFI)}"
     with tempfile.TemporaryDirectory() as folder:
         options = ["--only-binary=:all:", "--no-deps", f"--python-version={python}"]

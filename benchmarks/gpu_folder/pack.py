@@ -1,9 +1,9 @@
-"""Make the folder that takes the benchmark to a machine with a GPU and PyTorch.
+"""Create a folder for running the benchmark on a machine with a GPU and PyTorch.
 
     python -m benchmarks.gpu_folder.pack -o DIR [--python 3.12] [--precision tf32]  here, no GPU
     python DIR/run.py                                                              there
 
-`--target llvm --opt 1` makes one for this CPU, to try the same script.
+`--target llvm --opt 1` creates one for this CPU, to try the same script.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kokoro_pipeline.errors import KokoroError
 
 
 def main() -> int:
-    """Make the folder and say how large it is."""
+    """Create the folder and print its size."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--target", default="cuda", help="as `kokoro-pipeline build` takes it")

@@ -1,9 +1,9 @@
-"""Kokoro-82M in plain PyTorch: torch and a configuration, no kokoro and no operator of ours.
+"""Kokoro-82M in plain PyTorch, without kokoro and without our operators.
 
-For comparisons on a machine that has torch and nothing else. Modules have the names of the
-checkpoint's tensors, weight norms folded. It speaks batches of rows of equal length, and asks the
-device nothing, so that a CUDA graph can hold each half: `timing` before the durations are read,
-`render` after.
+This is for comparisons on a machine that only has torch. Modules have the names of the tensors in
+the checkpoint, with folded weight norms. Batches of rows of equal length are supported. The device
+is not synchronized, so that each half can be captured as a CUDA graph: `timing` before the
+durations are read, and `render` after.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ STYLE = 128
 HARMONICS = 9
 SAMPLE_RATE = 24_000
 BLOCK = 300
-"""Samples for which one value of F0 holds."""
+"""Samples per value of F0."""
 SINE_LEVEL, VOICED_NOISE, VOICED_HZ = 0.1, 0.003, 10.0
 FRAME_OF_BOTH = 0.5**0.5
 
 
 class AdaptiveNorm(nn.Module):
-    """Instance norm of [B, C, L], then scale and shift that a style asks for."""
+    """Instance norm of [B, C, L], followed by the scale and shift of a style."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class AdaptiveNorm(nn.Module):
 
 
 class AdaptiveLayerNorm(nn.Module):
-    """Layer norm of [B, n, C], then scale and shift that a style asks for."""
+    """Layer norm of [B, n, C], followed by the scale and shift of a style."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class AdaptiveLayerNorm(nn.Module):
 
 
 class ChannelNorm(nn.Module):
-    """Layer norm of [B, C, n] over the channels, with the checkpoint's names of the affine."""
+    """Layer norm of [B, C, n] over the channels, with the checkpoint's names of parameters."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class ChannelNorm(nn.Module):
 
 
 class LeakyBlock(nn.Module):
-    """Two convolutions behind adaptive norms, and a shortcut; may double the length."""
+    """Two convolutions after adaptive norms, and a shortcut; may double the length."""
 
     def __init__(self, before: int, after: int, double: bool = False) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class LeakyBlock(nn.Module):
 
 
 class SnakeBlock(nn.Module):
-    """Three pairs of convolutions behind adaptive norms and Snake, each with a residual."""
+    """Three pairs of convolutions after adaptive norms and Snake, each with a residual."""
 
     def __init__(self, channels: int, taps: int, dilations: Sequence[int]) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ class Attention(nn.Module):
 
 
 class BertLayer(nn.Module):
-    """The one layer that ALBERT applies again and again."""
+    """The layer that ALBERT applies repeatedly."""
 
     def __init__(self, width: int, hidden: int, heads: int) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class BertLayer(nn.Module):
 
 
 class Embeddings(nn.Module):
-    """Tokens, positions and the one token type."""
+    """Embeddings of tokens, positions and the single token type."""
 
     def __init__(self, tokens: int, positions: int, width: int) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ class Embeddings(nn.Module):
 
 
 class BertStack(nn.Module):
-    """The projection into ALBERT's width, then its layer as often as the configuration says."""
+    """The projection to ALBERT's width, followed by its layer, repeated as configured."""
 
     def __init__(self, config: dict[str, Any], embedded: int) -> None:
         super().__init__()
@@ -208,7 +208,7 @@ def _lstm(inputs: int, width: int) -> nn.LSTM:
 
 
 class DurationEncoder(nn.Module):
-    """LSTMs and adaptive norms in turns, the style beside the features of each."""
+    """Alternating LSTMs and adaptive norms, with the style concatenated to the features."""
 
     def __init__(self, width: int, depth: int) -> None:
         super().__init__()
@@ -224,7 +224,7 @@ class DurationEncoder(nn.Module):
 
 
 class Predictor(nn.Module):
-    """Durations, pitch and energy."""
+    """Predicts durations, pitch and energy."""
 
     def __init__(self, width: int, depth: int, longest: int) -> None:
         super().__init__()
@@ -243,12 +243,12 @@ class Predictor(nn.Module):
         self.F0_proj, self.N_proj = nn.Conv1d(half, 1, 1), nn.Conv1d(half, 1, 1)
 
     def durations(self, d: Tensor) -> Tensor:
-        """Frames a token [B, n], neither rounded nor divided by a speed."""
+        """Frames per token [B, n], before dividing by the speed and rounding."""
         x = self.lstm(d)[0]
         return torch.sigmoid(self.get_submodule("duration_proj.linear_layer")(x)).sum(dim=2)
 
     def curves(self, en: Tensor, style: Tensor) -> tuple[Tensor, Tensor]:
-        """F0 and N [B, 2t] of en [B, t, 640]."""
+        """F0 and N [B, 2t] for en [B, t, 640]."""
         shared = self.shared(en)[0].transpose(1, 2)
         f0 = n = shared
         for block in self.F0:
@@ -282,9 +282,9 @@ class TextEncoder(nn.Module):
 
 
 class Source(nn.Module):
-    """The harmonic source: F0 [B, m] and noise [B, 300m, 9] -> wave [B, 300m], as kokoro sums it.
+    """The harmonic source: F0 [B, m] and noise [B, 300m, 9] -> wave [B, 300m], like in kokoro.
 
-    Its phases reach 1e5 rad: float32 is as far from the truth here as kokoro's own.
+    Its phases reach 1e5 rad, so float32 has the same error here as in kokoro itself.
     """
 
     def __init__(self) -> None:
@@ -303,10 +303,10 @@ class Source(nn.Module):
 
 
 class Spectrum(nn.Module):
-    """The transform of the source and the inverse of the decoder's output, n_fft 20 and hop 5.
+    """The transform of the source and the inverse for the decoder's output, n_fft 20 and hop 5.
 
-    `torch.istft` asks the device whether its windows add up, which no CUDA graph can hold; the
-    inverse here is the same sum without the question.
+    `torch.istft` reads back from the device to check its windows, which cannot be captured in a
+    CUDA graph; the inverse here computes the same sum without that check.
     """
 
     window: Tensor
@@ -389,7 +389,7 @@ class Generator(nn.Module):
 
 
 class Decoder(nn.Module):
-    """The acoustic features of every frame, pitch and energy -> wave."""
+    """Maps the acoustic features of every frame, pitch and energy to the wave."""
 
     def __init__(self, width: int, config: dict[str, Any]) -> None:
         super().__init__()
@@ -412,7 +412,7 @@ class Decoder(nn.Module):
 
 
 class PlainKokoro(nn.Module):
-    """The whole model; `config` is the dictionary of a Kokoro `config.json`."""
+    """The complete model; `config` is the dictionary of a Kokoro `config.json`."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()
@@ -425,9 +425,9 @@ class PlainKokoro(nn.Module):
         self.decoder = Decoder(width, config["istftnet"])
 
     def timing(self, ids: Tensor, style: Tensor) -> tuple[Tensor, Tensor]:
-        """Frames a token float32 [B, n], not rounded, and d [B, n, 640].
+        """Frames per token float32 [B, n], before rounding, and d [B, n, 640].
 
-        Of ids int64 [B, n] and style [B, 256].
+        The inputs are ids int64 [B, n] and style [B, 256].
         """
         d = self.predictor.text_encoder(self.bert_encoder(self.bert(ids)), style[:, STYLE:])
         return self.predictor.durations(d), d
@@ -443,19 +443,19 @@ class PlainKokoro(nn.Module):
 
 
 def _spread(x: Tensor, tokens: Tensor) -> Tensor:
-    """[B, n, C] at the tokens of the frames: [B, t, C]."""
+    """Repeat the features [B, n, C] of tokens over frames: [B, t, C]."""
     return x.gather(1, tokens[:, :, None].expand(-1, -1, x.shape[2]))
 
 
 def load_plain(config: dict[str, Any], state: dict[str, Tensor]) -> PlainKokoro:
-    """The model with the checkpoint's tensors (names from its top level on, weight norms folded).
+    """The model with the tensors of a checkpoint (full names, folded weight norms).
 
-    ALBERT's pooler, which reaches no output, is left out. Raises RuntimeError where names or shapes
-    do not fit.
+    ALBERT's pooler, which does not affect the output, is omitted. Raises RuntimeError if names or
+    shapes do not match.
     """
     with torch.device("meta"):
         model = PlainKokoro(config)
-    # The constants of the spectrum are no tensors of the checkpoint.
+    # The constants of the spectrum are not tensors of the checkpoint.
     model.decoder.generator.stft = Spectrum(
         config["istftnet"]["gen_istft_n_fft"], config["istftnet"]["gen_istft_hop_size"]
     )

@@ -1,8 +1,8 @@
-"""Find the recipe by which an artifact's parameters can be made elsewhere; see `regenerate.py`.
+"""Find a recipe for recreating the parameters of an artifact elsewhere; see `regenerate.py`.
 
-Nothing is taken from names: a parameter's source is the tensor that has its very bytes, a layout is
-what a packing makes of an array of indices, and both are tried on the spot. A packing that rounds
-is given the digits of the indices, which no precision rounds.
+Names are not used: the source of a parameter is the tensor with the same bytes, and a layout is the
+result of packing an array of indices. Both are verified immediately. A packing that rounds is
+applied to the digits of the indices, which are exact in every precision.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from .regenerate import (
 Array = NDArray[Any]
 
 LITERAL_BYTES = 16 << 10
-"""What is no larger is stored where nothing makes it."""
+"""Arrays up to this size are stored if they cannot be recreated."""
 _DIGITS = 256
-"""Below it every precision has every integer."""
+"""All integers below this are exact in every precision."""
 _REDUCED = (Precision.TF32, Precision.BFLOAT16, Precision.FLOAT16)
 _ULPS = 4
-"""How far torch's factor of a row may be from the exact one."""
+"""Maximum distance of torch's factor of a row from the exact one, in units in the last place."""
 
 
 def write_recipe(folder: Path, seed: int, parameters: Iterable[str], table: ParameterTable) -> None:
     """Write the recipe of the named parameters of a build from the synthetic weights of `seed`.
 
-    Raises InputError naming a parameter that no recipe makes: one that a packing computes, as the
-    transforms of `--target llvm --opt 2` do.
+    Raises InputError for a parameter without a recipe, which is the case if its packing computes
+    values, as for `--target llvm --opt 2`.
     """
     finder = _Finder(seed, table)
     finder.find_folded()
@@ -113,7 +113,7 @@ class _Finder:
                     self._by_content[digest] = Source(LSTM, f"{lstm}:{part}")
 
     def step(self, name: str) -> Step:
-        """How a parameter is made."""
+        """How to recreate a parameter."""
         array = self._table[name]
         derivation = self._table.derivations.get(name)
         if derivation is None:
@@ -129,8 +129,7 @@ class _Finder:
         return Step((self._literal(name, array),))
 
     def find_folded(self) -> None:
-        """Find the factors of every weight norm, also where a parameter needs none: the plain model
-        does."""
+        """Find the factors of every weight norm, including those only needed by the plain model."""
         for name, array in self._table.arrays.items():
             if name not in self._table.derivations:
                 self._folded(array)
@@ -169,8 +168,7 @@ class _Finder:
 def _find_layout(
     transform: Transform, sources: Sequence[Array], packed: Array
 ) -> tuple[Array, Precision] | None:
-    """The encoded layout by which a transform rearranges, and to what it rounds; None where it does
-    anything else."""
+    """The encoded layout and the precision of a transform; None if it does not only rearrange."""
     total = sum(source.size for source in sources)
     if total >= _DIGITS**3 or len({source.dtype for source in sources}) > 1:
         return None  # more than three digits, or than float32 would hold
@@ -198,7 +196,7 @@ def _digit(index: Array, place: int) -> Array:
 def _moved(
     transform: Transform, sources: Sequence[Array], of_index: Callable[[Array], Array]
 ) -> Array:
-    """What a transform makes of a function of each value's place among all, from 1."""
+    """Apply a transform to a function of the position of each value, counted from 1."""
     given, start = [], 1
     for source in sources:
         index = np.arange(start, start + source.size)
@@ -208,7 +206,7 @@ def _moved(
 
 
 def _checked(moved: Array, total: int) -> Array | None:
-    """The encoded layout of indices; None where they are none."""
+    """The encoded layout of indices; None if they are not valid indices."""
     if not np.isfinite(moved).all():
         return None
     index = np.rint(np.asarray(moved, np.float64)).astype(np.int64)
@@ -218,7 +216,7 @@ def _checked(moved: Array, total: int) -> Array | None:
 
 
 def _values(words: Array, precision: Precision) -> Array:
-    """float64 [values of a word, *the words' shape]: the numbers that tensor cores see."""
+    """The numbers that words represent, float64 [values per word, *shape of the words]."""
     if precision is Precision.TF32:
         return words.view(np.float32).astype(np.float64)[None]
     halves = np.stack([words & np.uint32(0xFFFF), words >> np.uint32(16)])
@@ -228,8 +226,10 @@ def _values(words: Array, precision: Precision) -> Array:
 
 
 def _row_factors(weight: Array, norm: Array, direction: Array) -> Array | None:
-    """float32 [rows] that give `weight` bit for bit as `direction` times them; None where there are
-    none: then the weight is not this direction's."""
+    """Factors float32 [rows] for which `direction` times the factors is exactly `weight`.
+
+    None if there are none, so the weight does not belong to this direction.
+    """
     rows = weight.reshape(len(weight), -1)
     vectors = direction.reshape(len(weight), -1)
     lengths = np.sqrt(np.square(vectors.astype(np.float64)).sum(1))

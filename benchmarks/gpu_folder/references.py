@@ -1,4 +1,4 @@
-"""Float64 references as files of the folder: computed where kokoro is, compared where it is not."""
+"""float64 references as files, computed with kokoro and compared on machines without it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CASES = "cases.json"
 
 
 def save_references(folder: Path, references: Iterable[CaseReference]) -> None:
-    """Write references into a new folder, one .npz a case."""
+    """Write references into a new folder, one .npz per case."""
     folder.mkdir(parents=True)
     cases = []
     for number, reference in enumerate(references):
@@ -41,9 +41,9 @@ def save_references(folder: Path, references: Iterable[CaseReference]) -> None:
 
 
 def load_references(folder: Path, voices: Path) -> list[CaseReference]:
-    """What `save_references` wrote; `voices` is the artifact's folder of voice packs.
+    """Load references written by `save_references`; `voices` is the folder of voice packs.
 
-    Raises ArtifactError where something is missing or does not fit.
+    Raises ArtifactError if something is missing or inconsistent.
     """
     found = []
     try:
@@ -71,9 +71,11 @@ def compare(
     weights: Mapping[str, Any],
     versions: dict[str, str],
 ) -> ValidationReport:
-    """The functions against the references, by the gates of `validate`. `precision` is that of the
-    decoder's products: a reduced one is held to a signal-to-noise ratio, and the whole audio, which
-    it leaves, is not judged."""
+    """Compare the functions with the references, by the tolerances of `validate`.
+
+    `precision` is that of the decoder's products: with reduced precision, the decoder is judged by
+    its signal-to-noise ratio, and the whole audio is not judged.
+    """
     reduced = precision != "float32"
     results, comparisons = [], []
     for reference in references:

@@ -1,9 +1,10 @@
-"""An artifact's parameters from the synthetic weights, by a recipe: numpy, no compiler, no torch.
+"""Recreate the parameters of an artifact from the synthetic weights by a recipe, with numpy only.
 
-A parameter is a tensor of the weights, or one with its weight norm folded, or an LSTM's tensors of
-both directions together, and that in another order with zeros between: a layout. For tensor cores
-it is then rounded, one or two values to a word. What is none of these is small and stored as it is.
-Every step is exact, so the file's hash is the artifact's.
+The source of a parameter is a tensor of the weights, a tensor with folded weight norm, or the
+tensors of both directions of an LSTM. Its values are rearranged with zeros in between, according to
+a layout, and for tensor cores they are rounded, with one or two values per word. All other
+parameters are small and are stored. Every step is exact, so the hash of the file is that of the
+artifact.
 """
 
 from __future__ import annotations
@@ -35,19 +36,21 @@ FOLDED, LSTM, TENSOR, LITERAL = "folded", "lstm", "tensor", "literal"
 
 @dataclass(frozen=True)
 class Source:
-    """An array that parameters are made from."""
+    """The source array of parameters."""
 
     kind: str
     """FOLDED, LSTM, TENSOR or LITERAL."""
     name: str
-    """Of the tensor; of an LSTM and its part, `predictor.lstm:bias`; of the literal."""
+    """Name of a tensor, of an LSTM and its part (`predictor.lstm:bias`), or of a literal."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """How one parameter is made: the values of its sources, one array after another, in a layout;
-    None: its only source as it is. Of a reduced precision the layout's first axis are the values of
-    a word."""
+    """How to recreate a parameter: the concatenated values of its sources in a layout.
+
+    Without a layout, it is its only source. With reduced precision, the first axis of the layout
+    are the values of a word.
+    """
 
     sources: tuple[Source, ...]
     layout: str | None = None
@@ -55,8 +58,11 @@ class Step:
 
 
 class SyntheticTensors:
-    """The synthetic weights of a seed by name; `scales` hold the factor of each row of a tensor
-    whose weight norm is folded: what torch made of `weight_g / |weight_v|`, float32 [rows]."""
+    """The synthetic weights of a seed by name.
+
+    `scales` holds the factor of each row for tensors with folded weight norm, float32 [rows]: the
+    value of `weight_g / |weight_v|` as computed by torch.
+    """
 
     def __init__(self, seed: int, scales: dict[str, Array]) -> None:
         self._seed = seed
@@ -65,22 +71,22 @@ class SyntheticTensors:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the tensors, weight norms folded, in the checkpoint's order."""
+        """The names of the tensors, with folded weight norms, in the order of the checkpoint."""
         found = dict.fromkeys(
             name[:-2] if name.endswith(("weight_g", "weight_v")) else name for name in self._draws
         )
         return tuple(found)
 
     def __getitem__(self, name: str) -> Array:
-        """A tensor, weight norm folded where it has one."""
+        """A tensor, with its weight norm folded if it has one."""
         return self.tensor(name) if name in self._draws else self.folded(name)
 
     def tensor(self, name: str) -> Array:
-        """A tensor as the checkpoint has it."""
+        """A tensor of the checkpoint."""
         return draw_tensor(self._seed, name, self._draws[name])
 
     def folded(self, name: str) -> Array:
-        """A weight whose norm is folded."""
+        """A weight with folded norm."""
         direction = self.tensor(f"{name}_v")
         return direction * self._scales[name].reshape(-1, *[1] * (direction.ndim - 1))
 
@@ -99,15 +105,15 @@ class SyntheticTensors:
 
 
 def encode_layout(index: Array) -> Array:
-    """A layout as its differences, which repeat and so compress: int32, of the same shape.
+    """Encode a layout as differences, which compress well: int32, of the same shape.
 
-    `index` is the place in the sources of each value, from 1; 0 where there is a zero.
+    `index` is the position of each value in the sources, counted from 1, and 0 for zeros.
     """
     return np.diff(index.reshape(-1), prepend=0).astype(np.int32).reshape(index.shape)
 
 
 def apply_layout(sources: Sequence[Array], layout: Array) -> Array:
-    """The sources, one after another, in an encoded layout."""
+    """Rearrange the concatenated sources by an encoded layout."""
     index = np.cumsum(layout.reshape(-1), dtype=np.int64)
     zero = np.zeros(1, sources[0].dtype)
     extended = np.concatenate([zero, *(source.reshape(-1) for source in sources)])
@@ -115,13 +121,16 @@ def apply_layout(sources: Sequence[Array], layout: Array) -> Array:
 
 
 def apply_reduced(sources: Sequence[Array], layout: Array, precision: Precision) -> Array:
-    """`apply_layout`, and its values rounded: uint32 of the layout's shape without its first axis,
-    which are the values of a word, the lower half first."""
+    """Like `apply_layout`, with values rounded to words.
+
+    Returns uint32 of the shape of the layout without its first axis, which are the values of a
+    word, the lower half first.
+    """
     return np.ascontiguousarray(to_words(apply_layout(sources, layout), precision)[0])
 
 
 class Recipe:
-    """What `recipe.write_recipe` wrote into a folder. Raises ArtifactError where it is damaged."""
+    """A recipe written by `recipe.write_recipe`. Raises ArtifactError if it is damaged."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -142,7 +151,7 @@ class Recipe:
             raise ArtifactError(f"{folder} was made for other synthetic weights; make it anew")
 
     def parameter(self, name: str) -> Array:
-        """One parameter of the artifact."""
+        """Recreate one parameter of the artifact."""
         step = self.steps[name]
         arrays = [self._array(source) for source in step.sources]
         if step.layout is None:
@@ -163,7 +172,7 @@ class Recipe:
 def regenerate(folder: Path, manifest: Manifest, output: Path) -> None:
     """Write the parameter file of an artifact.
 
-    Raises ArtifactError where the result is not, byte for byte, what the manifest says.
+    Raises ArtifactError if the hash of the result is not that of the manifest.
     """
     recipe = Recipe(folder)
     offsets = {p.name: p.offset for spec in manifest.functions.values() for p in spec.parameters}

@@ -1,4 +1,4 @@
-"""What runs where the folder was taken to: parity first, then times against plain PyTorch."""
+"""The program of the benchmark folder: check parity, then compare times with plain PyTorch."""
 
 from __future__ import annotations
 
@@ -47,40 +47,40 @@ Array = NDArray[Any]
 ARTIFACT, RECIPE_FOLDER, REFERENCES = "artifact", "recipe", "references"
 VOICE = "af_heart"
 PLAIN_ERROR = 1e-3
-"""Plain PyTorch's largest error in any step, as a share of the peak of float64's answer."""
+"""Largest error allowed for plain PyTorch in any step, relative to the peak of float64."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """One contender on one case (or, where `batch` is over 1, on so many rows of it)."""
+    """The result of a contender for one case, with `batch` rows."""
 
     contender: str
     tokens: int
     audio_seconds: float
-    """Of all rows."""
+    """Length of the audio of all rows."""
     batch: int
     time: Summary
-    """Seconds from the call to the audio on the host."""
+    """Seconds from the call until the audio is on the host."""
 
     @property
     def rtf(self) -> float:
-        """Time over audio length."""
+        """Real-time factor: time / audio length."""
         return self.time.median / self.audio_seconds
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A contender that is not timed, and why."""
+    """A contender that is not timed, and the reason."""
 
     contender: str
     tokens: int
-    """Of the case; 0 for all."""
+    """The number of tokens of the case; 0 for all cases."""
     batch: int
     reason: str
 
 
 def main(folder: Path, arguments: Sequence[str] | None = None) -> int:
-    """Run the folder's benchmark; the exit code."""
+    """Run the benchmark of the folder; returns the exit code."""
     parser = argparse.ArgumentParser(prog="run.py", description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda:N; as the library's")
     parser.add_argument("--seconds", default="1,4,10", help="lengths of audio")
@@ -155,9 +155,9 @@ def _run(folder: Path, options: argparse.Namespace) -> str:
 
 
 def prepare(folder: Path, work: Path | None) -> Path:
-    """The artifact's folder with its parameters, made where they are not there yet.
+    """The folder of the artifact, with its parameters, which are created if missing.
 
-    Raises ArtifactError where they do not come out bit for bit.
+    Raises ArtifactError if they are not bit-identical.
     """
     artifact = folder / ARTIFACT
     if work is not None:
@@ -174,7 +174,7 @@ def prepare(folder: Path, work: Path | None) -> Path:
 
 
 def say(text: str) -> None:
-    """Progress, on standard error."""
+    """Print progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -214,7 +214,7 @@ def _peers(wanted: str | None, place: torch.device) -> list[str]:
 def _parity(tts: Synthesizer, references: list[CaseReference]) -> ValidationReport:
     say("comparing with float64")
     weights = tts.manifest.weights
-    # The third time graphs are there, where they are asked for.
+    # If graphs are enabled, they are used from the third run on.
     for _ in range(3 if tts.graphs else 1):
         report = compare(
             tts.functions,
@@ -235,10 +235,10 @@ def _plain(folder: Path, place: torch.device) -> PlainKokoro:
 
 
 def check_plain(model: PlainKokoro, references: list[CaseReference]) -> float:
-    """The plain model's largest error against float64 over all steps but the source, whose float32
-    phases are luck, as a share of the peak.
+    """The largest error of the plain model against float64 over all steps, relative to the peak.
 
-    Raises CheckFailed where it is above PLAIN_ERROR: what would be timed were another model.
+    The source is excluded, since its phases are inaccurate in float32. Raises CheckFailed if the
+    error is larger than PLAIN_ERROR, because the model would not be the same.
     """
     place = next(model.parameters()).device
 
@@ -277,7 +277,7 @@ def check_plain(model: PlainKokoro, references: list[CaseReference]) -> float:
 
 
 def _case(tts: Synthesizer, seconds: float) -> Case:
-    """A case of about so many seconds, with the frames that the artifact predicts."""
+    """A case of approximately this many seconds, with the frames that the artifact predicts."""
 
     def duration(phonemes: str) -> float:
         return float(tts.predict_durations(phonemes, VOICE).sum()) / 40
@@ -300,7 +300,10 @@ def measure(
     repeats: int,
     refused: list[Refusal],
 ) -> list[Speed]:
-    """Every contender on every case, one row, in turns; `refused` gets those that cannot run."""
+    """Measure every contender on every case with one row, in turns.
+
+    Contenders that cannot run are added to `refused`.
+    """
     speeds = []
     for case in cases:
         contenders: dict[str, Contender] = {name: Ours(tts, case) for name, tts in ours.items()}
@@ -318,7 +321,7 @@ def throughput(
     repeats: int,
     refused: list[Refusal],
 ) -> list[Speed]:
-    """Ours, one after another, beside the peers on batches. `compile` stays at one row."""
+    """Measure ours row by row, and the peers with batches. `compile` is not run with batches."""
     speeds = _timed({name: Ours(tts, case) for name, tts in ours.items()}, case, 1, repeats)
     names = [name for name in peers if name != "compile"]
     for batch in batches:
@@ -329,7 +332,7 @@ def throughput(
 def _prepared(
     names: list[str], model: PlainKokoro, case: Case, batch: int, refused: list[Refusal]
 ) -> dict[str, Contender]:
-    """The peers that speak a case; `refused` gets the others."""
+    """The peers that can run a case; the others are added to `refused`."""
     found: dict[str, Contender] = {}
     for name in names:
         say(f"{case.seconds:.1f} s of audio, {batch} rows: preparing {name}")
@@ -347,7 +350,7 @@ def _prepared(
 
 
 def check_audio(name: str, audio: NDArray[np.float32], case: Case, batch: int) -> None:
-    """Raise CheckFailed where a contender gives no audio of a case."""
+    """Raise CheckFailed if the output of a contender is not valid audio for a case."""
     if audio.shape != (batch, 600 * case.total_frames) or not np.isfinite(audio).all():
         raise CheckFailed(f"{name} gave no audio of {batch} rows")
 
@@ -378,7 +381,7 @@ def _timed(contenders: dict[str, Contender], case: Case, batch: int, repeats: in
 
 
 def speed_table(speeds: list[Speed]) -> str:
-    """Markdown: a row for a contender and a length."""
+    """A Markdown table with a row for each contender and length."""
     lines = [
         "| audio | tokens | contender | first audio, ms (best to worst) | RTF | ours / its |",
         "|---|---|---|---|---|---|",
@@ -397,7 +400,7 @@ def speed_table(speeds: list[Speed]) -> str:
 
 
 def throughput_table(speeds: list[Speed]) -> str:
-    """Markdown: seconds of audio a second."""
+    """A Markdown table of seconds of audio per second."""
     lines = ["| contender | rows at once | seconds of audio a second |", "|---|---|---|"]
     for speed in speeds:
         ours = speed.contender.startswith("ours")
@@ -407,7 +410,7 @@ def throughput_table(speeds: list[Speed]) -> str:
 
 
 def refusal_list(refused: list[Refusal]) -> str:
-    """Markdown: who is not timed, and why."""
+    """A Markdown list of the contenders that are not timed, with reasons."""
     lines = ["Not timed:", ""]
     for each in refused:
         where = f" at {each.tokens} tokens, {each.batch} rows" if each.tokens else ""

@@ -1,4 +1,4 @@
-"""What a peer has to offer to take part."""
+"""The interface of a peer."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from kokoro_pipeline.benchmarking.verification import Tolerance
 
 @dataclass(frozen=True)
 class BackendOptions:
-    """What a backend is made from."""
+    """The constructor argument of a backend."""
 
     threads: int
     weights: Path
     """A folder in the hub's layout."""
     models: Path
-    """A folder of NAME.onnx, for those that read it."""
+    """A folder of NAME.onnx, for backends that need it."""
 
 
 class Backend(Protocol):
-    """One runtime with the model loaded, made from BackendOptions."""
+    """A runtime with the model loaded, created from BackendOptions."""
 
     tolerance: Tolerance
 
     def specialize(self, symbols: Mapping[str, int]) -> Functions:
-        """The six functions for the sizes B, n and t, and those only."""
+        """The six functions, for the sizes B, n and t only."""
 
     def versions(self) -> dict[str, str]:
-        """Of what computes."""
+        """The versions of the packages in use."""

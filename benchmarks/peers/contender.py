@@ -1,4 +1,4 @@
-"""A peer's role: one backend, one case at a time."""
+"""The role of a peer: one backend, with one case at a time."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ class PeerRole:
         self._functions: Functions = {}
 
     def versions(self) -> dict[str, str]:
-        """What computes."""
+        """The versions of the packages in use."""
         return self._backend.versions()
 
     def memory(self) -> ProcessMemory:
-        """Of this process."""
+        """The memory of this process."""
         return process_memory()
 
     def prepare(self, path: str) -> None:
-        """Take the case that `verify` and `run` speak, and what its lengths need compiled."""
-        self._functions = {}  # frees the last case's before the next one's are made
+        """Load the case for `verify` and `run`, and compile for its lengths if necessary."""
+        self._functions = {}  # free those of the last case first
         self._case = load_case(Path(path))
         self._functions = self._backend.specialize(self._case.symbols)
 
     def verify(self, reference: str) -> list[Agreement]:
-        """Each function against PyTorch's answer on the same inputs."""
+        """Compare each function with PyTorch's result for the same inputs."""
         return verify(self._functions, Path(reference), self._backend.tolerance)
 
     def run(self) -> Sample:
-        """Speak the prepared case."""
+        """Run the prepared case."""
         assert self._case is not None, "prepare comes first"
         return speak_case(self._functions, self._case)[1]

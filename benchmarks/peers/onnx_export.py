@@ -1,4 +1,4 @@
-"""The six functions as ONNX, lengths symbolic."""
+"""Export of the six functions as ONNX with symbolic lengths."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _SIZES = {"B": 1, "n": 12, "t": 14, "m": 28}
 
 
 def export_onnx(modules: dict[str, nn.Module], directory: Path) -> None:
-    """Write DIRECTORY/NAME.onnx for each of `portable_modules`, parameters inside.
+    """Write DIRECTORY/NAME.onnx for each of `portable_modules`, including parameters.
 
-    Inputs and outputs have the names of the functions' signatures; a symbolic dimension has its
-    expression, such as "120*t+1", as its name. B is 1.
+    Inputs and outputs have the names in the signatures of the functions. The name of a symbolic
+    dimension is its expression, such as "120*t+1". B is 1.
     """
     for name, module in modules.items():
         signature = SIGNATURES[name]
         with warnings.catch_warnings(), torch.no_grad():
-            # Of constants in the trace, which are constant here, and of the exporter's own age: the
-            # newer one fixes the length of an LSTM.
+            # Warnings about constants in the trace, which are intended, and about the old exporter:
+            # the newer one fixes the length of an LSTM.
             warnings.simplefilter("ignore")
             torch.onnx.export(
                 module,
@@ -39,7 +39,7 @@ def export_onnx(modules: dict[str, nn.Module], directory: Path) -> None:
 
 
 def dimension_sizes(name: str, symbols: dict[str, int]) -> dict[str, int]:
-    """The size of every named dimension of a model, of sizes for n and t."""
+    """The size of every named dimension of a model, for given n and t."""
     sizes = symbols | {"m": 2 * symbols["t"]}
     signature = SIGNATURES[name]
     return {
@@ -51,7 +51,7 @@ def dimension_sizes(name: str, symbols: dict[str, int]) -> dict[str, int]:
 
 
 def input_shapes(name: str, symbols: dict[str, int]) -> dict[str, list[int]]:
-    """The shape of every input of a function, of sizes for B, n and t."""
+    """The shape of every input of a function, for given B, n and t."""
     sizes = symbols | {"m": 2 * symbols["t"]}
     return {
         tensor: [evaluate_dimension(dimension, sizes) for dimension in shape]

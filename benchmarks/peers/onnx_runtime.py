@@ -1,4 +1,4 @@
-"""ONNX Runtime on the CPU, a session a function, shapes fixed."""
+"""ONNX Runtime on the CPU, with one session per function and fixed shapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .onnx_export import dimension_sizes
 
 
 class OnnxRuntimeBackend:
-    """float32, every graph optimization, as many threads in an operator as there are."""
+    """float32, with all graph optimizations and all threads within operators."""
 
     tolerance = FLOAT32
 
@@ -26,7 +26,7 @@ class OnnxRuntimeBackend:
         self._options = options
 
     def specialize(self, symbols: Mapping[str, int]) -> Functions:
-        """Sessions whose symbolic dimensions are replaced by their sizes."""
+        """Create sessions whose symbolic dimensions are replaced by their sizes."""
         return {
             name: self._function(
                 self._options.models / f"{name}.onnx", dimension_sizes(name, dict(symbols))
@@ -35,7 +35,7 @@ class OnnxRuntimeBackend:
         }
 
     def versions(self) -> dict[str, str]:
-        """Of onnxruntime."""
+        """The version of onnxruntime."""
         return installed_versions("onnxruntime")
 
     def _function(self, model: Path, sizes: Mapping[str, int]) -> Callable[..., Any]:
@@ -45,7 +45,7 @@ class OnnxRuntimeBackend:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.log_severity_level = 3  # errors only
         options.add_session_config_entry("session.set_denormal_as_zero", "1")
-        # Six sessions have six pools: one that is done must not spin while the next one works.
+        # Six sessions have six thread pools: an idle one must not spin while another works.
         options.add_session_config_entry("session.force_spinning_stop", "1")
         for dimension, size in sizes.items():
             options.add_free_dimension_override_by_name(dimension, size)

@@ -1,4 +1,4 @@
-"""OpenVINO on the CPU, a compiled model a function, shapes fixed."""
+"""OpenVINO on the CPU, with one compiled model per function and fixed shapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .onnx_export import input_shapes
 
 
 class OpenVinoBackend:
-    """One request at a time, as fast as it gets, in float32."""
+    """float32, optimized for the latency of a single request."""
 
     tolerance = FLOAT32
     precision = "f32"
@@ -28,11 +28,11 @@ class OpenVinoBackend:
         self._core = openvino.Core()
 
     def specialize(self, symbols: Mapping[str, int]) -> Functions:
-        """Models compiled for the sizes."""
+        """Compile models for the sizes."""
         return {name: self._function(name, dict(symbols)) for name in SIGNATURES}
 
     def versions(self) -> dict[str, str]:
-        """Of openvino."""
+        """The version of openvino."""
         return installed_versions("openvino")
 
     def _function(self, name: str, symbols: dict[str, int]) -> Callable[..., Any]:
@@ -40,7 +40,7 @@ class OpenVinoBackend:
         shapes = input_shapes(name, symbols)
         taken = {tensor.get_any_name() for tensor in model.inputs}
         model.reshape({tensor: shapes[tensor] for tensor in taken})
-        # Phases in bfloat16 would be noise, so the source stays float32 at any precision.
+        # Phases in bfloat16 would be meaningless, so the source always uses float32.
         precision = "f32" if name == "source_forward" else self.precision
         compiled = self._core.compile_model(
             model,
@@ -69,7 +69,7 @@ class OpenVinoBackend:
 
 
 class OpenVinoBfloat16Backend(OpenVinoBackend):
-    """The same in bfloat16, for CPUs that have it: faster, and not the same audio."""
+    """The same in bfloat16, for CPUs that support it: faster, but with different audio."""
 
     tolerance = Tolerance(networks=0.2, source=FLOAT32.source)
     precision = "bf16"

@@ -23,7 +23,7 @@ from kokoro_pipeline.compiler.model.text_encoder import TextEncoderForward
 
 
 class UnpaddedLSTM(nn.Module):
-    """The stock layer where `BidirectionalLSTM` stands: float32 [1, n, C] to [1, n, 2H]."""
+    """The stock layer in place of `BidirectionalLSTM`: float32 [1, n, C] to [1, n, 2H]."""
 
     def __init__(self, lstm: nn.LSTM) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class UnpaddedBert(BertForward):
 class Float32STFT(nn.Module):
     """`ForwardSTFT` in float32: wave [1, L] -> magnitude, phase [1, 11, L / 5 + 1].
 
-    Reflects by an operation rather than by index: OpenVINO 2026.4 folds that index wrongly.
+    Reflection is done by an operator instead of indexing, which OpenVINO 2026.4 folds incorrectly.
     """
 
     def __init__(self) -> None:
@@ -72,11 +72,11 @@ class Float32STFT(nn.Module):
 
 
 class Float32Source(SourceForward):
-    """`source_forward` in float32, its phases kept below one cycle wherever they are summed.
+    """`source_forward` in float32, with phases kept below one cycle wherever they are summed.
 
     The increments of whole blocks are reduced before the running sum, and interpolation adds the
-    next block's increment rather than taking the difference of two large phases: the same function,
-    to about 1e-3 of the peak where the stock model's float32 loses a fifth.
+    increment of the next block instead of the difference of two large phases. The error is about
+    1e-3 of the peak, while that of the stock model in float32 is a fifth of the peak.
     """
 
     def __init__(self, model: StockModule) -> None:
@@ -89,13 +89,13 @@ class Float32Source(SourceForward):
 
     def waveform(self, F0: Tensor, noise: Tensor) -> Tensor:
         blocks = F0.shape[1]
-        # Cycles a sample, then those that each harmonic makes in a block [1, m, 9].
+        # Cycles per sample, then cycles of each harmonic per block [1, m, 9].
         increment = F0[:, :, None] * (self.harmonics / self.sample_rate)
         cycles = (increment - torch.floor(increment)) * self.block
         wrapped = torch.cumsum(cycles - torch.floor(cycles), dim=1)
         wrapped = wrapped - torch.floor(wrapped)
-        # A sample lies `share` of a block after the centre of block `left`; there is none after the
-        # last centre and before the first.
+        # A sample is `share` of a block after the centre of block `left`; the share is 0 after the
+        # last and before the first centre.
         position = (torch.arange(self.block, dtype=torch.float32) + 0.5) / self.block
         first_half = (position < 0.5)[:, None]
         after = torch.where(position < 0.5, position + 0.5, position - 0.5)[:, None]
@@ -119,11 +119,11 @@ class Float32Source(SourceForward):
 def portable_modules(model: StockModule) -> dict[str, nn.Module]:
     """The six functions by name, over the parameters of a stock `kokoro.KModel` in eval mode.
 
-    Inputs and outputs are `kokoro_pipeline.compiler.model.components.SIGNATURES`', for one row
-    without padding. The model's weight norms are folded in place.
+    Inputs and outputs are those of `kokoro_pipeline.compiler.model.components.SIGNATURES`, for one
+    row without padding. The model's weight norms are folded in place.
     """
     fold_weight_norm(model)
-    # The stand-ins have other types than what they stand for.
+    # The replacements have other types than the original modules.
     duration: StockModule = DurationForward(model)
     layers = model.predictor.text_encoder.lstms
     duration.lstms = nn.ModuleList(UnpaddedLSTM(lstm) for lstm in layers[0::2])

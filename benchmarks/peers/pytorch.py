@@ -1,4 +1,4 @@
-"""PyTorch: the stock model, eager; and its six functions under `torch.compile`."""
+"""PyTorch: the stock model in eager mode, and its six functions with `torch.compile`."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Array = NDArray[Any]
 
 
 def set_up(threads: int) -> None:
-    """The whole process computes on `threads` threads, denormals being 0."""
+    """Set the number of threads of the process, and flush denormals."""
     torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
     torch.set_flush_denormal(True)
 
 
 class EagerBackend:
-    """kokoro's own modules, statement by statement, weight norms folded."""
+    """kokoro's own modules in eager mode, with folded weight norms."""
 
-    # Its own source, with phases in float32, is off by up to a fifth of the peak: not judged.
+    # Its source, with phases in float32, has errors up to a fifth of the peak and is not judged.
     tolerance = Tolerance(networks=FLOAT32.networks, source=None)
 
     def __init__(self, options: BackendOptions) -> None:
@@ -42,7 +42,7 @@ class EagerBackend:
         self._model = ReferenceModel(model, torch.float32)
 
     def specialize(self, symbols: Mapping[str, int]) -> Functions:
-        """The same functions for all sizes."""
+        """Return the same functions for all sizes."""
         return stock_functions(self._model)
 
     def versions(self) -> dict[str, str]:
@@ -51,7 +51,7 @@ class EagerBackend:
 
 
 class CompiledBackend:
-    """`torch.compile` of the same modules, for fixed shapes."""
+    """The same modules with `torch.compile`, for fixed shapes."""
 
     tolerance = FLOAT32
 
@@ -60,8 +60,8 @@ class CompiledBackend:
         self._modules = portable_modules(load_model(open_folder(options.weights)))
 
     def specialize(self, symbols: Mapping[str, int]) -> Functions:
-        """Functions that compile at their first call, in minutes."""
-        torch.compiler.reset()  # else a ninth shape would run uncompiled
+        """Return functions that compile at their first call, which takes minutes."""
+        torch.compiler.reset()  # otherwise a ninth shape would run uncompiled
         return {
             name: _on_arrays(torch.compile(module, dynamic=False))
             for name, module in self._modules.items()
@@ -97,6 +97,8 @@ def _on_arrays(module: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _canonical(tensor: torch.Tensor) -> torch.Tensor:
-    """A contiguous tensor with the strides of a new one. Dimensions of size 1 may have any, and a
-    compiled module is compiled anew for others."""
+    """A contiguous tensor with canonical strides.
+
+    Dimensions of size 1 may have any stride, and a compiled module is recompiled for other strides.
+    """
     return tensor.reshape(-1).view(tensor.shape)

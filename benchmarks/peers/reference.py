@@ -1,4 +1,4 @@
-"""PyTorch's answers, which every contender is held to, and the export for those that read ONNX."""
+"""PyTorch's results, with which all contenders are compared, and the export as ONNX."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .pytorch import set_up
 
 
 class ReferenceRole:
-    """The stock model, float32, but for the source in float64: see `verification`."""
+    """The stock model in float32, with the source in float64: see `verification`."""
 
     def __init__(self, role: str, threads: int, *, artifact: str, weights: str = "") -> None:
-        """`weights` as `build` takes them; those that the artifact was built from if empty.
+        """Load the model. `weights` are as for `build`, or empty for those of the artifact.
 
-        Raises InputError where they are others.
+        Raises InputError if they are not the weights of the artifact.
         """
         set_up(threads)
         self._folder = weights_of(read_artifact(Path(artifact)).manifest.weights, weights or None)
@@ -46,7 +46,7 @@ class ReferenceRole:
         export_onnx(portable_modules(self._model.model), Path(directory))
 
     def answer(self, case: str, output: str) -> None:
-        """Write every function's inputs and outputs for a case, chained, as `verify` reads them."""
+        """Write the inputs and outputs of all functions for a case, for use by `verify`."""
         given = load_case(Path(case))
         style = given.style[:, :STYLE_DIM], given.style[:, STYLE_DIM:]
         decoder_style, predictor_style = (np.ascontiguousarray(half) for half in style)

@@ -1,7 +1,7 @@
-"""An estimate of a GPU's time in every kernel, from what the kernel does and published figures.
+"""Estimate the time of a GPU in every kernel from the work of the kernel and published figures.
 
-It is a bound, the largest of what each resource of the GPU would take alone, so that it tells which
-kernels weigh and why, not how long they take. No GPU is asked.
+The estimate is a lower bound: the maximum of the times that each resource of the GPU would take
+alone. It shows which kernels are expensive and why, but not how long they take. No GPU is used.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from .kernel_work import WARP, KernelWork, count_work
 
 @dataclass(frozen=True)
 class Gpu:
-    """Of the maker's data sheet, but for the last three, which are taken as."""
+    """Figures of the vendor's data sheet, except for the last three, which are assumptions."""
 
     name: str
     processors: int
     clock: float
-    """Hz, boost."""
+    """Boost clock in Hz."""
     lanes: int
-    """float32 multiply-adds of a processor in a cycle."""
+    """float32 multiply-adds per processor and cycle."""
     bandwidth: float
-    """Bytes a second of memory."""
+    """Memory bandwidth in bytes per second."""
     threads: int = 2048
-    """Of a processor."""
+    """Maximum number of threads per processor."""
     shared_bytes: int = 160 << 10
     cache_bytes: int = 64
-    """From the L2 cache to a processor in a cycle."""
+    """Bytes per cycle from the L2 cache to a processor."""
     latency: int = 300
-    """Cycles from the L2 cache."""
+    """Latency of the L2 cache in cycles."""
     launch: float = 2e-6
-    """Seconds of a launch within a CUDA graph."""
+    """Time of a launch within a CUDA graph in seconds."""
 
 
 GPUS: Mapping[str, Gpu] = {
@@ -46,23 +46,23 @@ GPUS: Mapping[str, Gpu] = {
     "H100": Gpu("H100 SXM", 132, 1.98e9, 128, 3.35e12, shared_bytes=224 << 10),
 }
 _BARRIER = 30
-"""Cycles."""
+"""Cycles per barrier."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel at sizes, `count` times in an utterance."""
+    """A kernel with its sizes, launched `count` times per utterance."""
 
     kernel: str
     function: str
-    """Of the artifact."""
+    """The function of the artifact."""
     work: KernelWork
     count: int = 1
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds of one launch, the largest of these."""
+    """The time of one launch in seconds: the maximum of the parts."""
 
     parts: Mapping[str, float] = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class Estimate:
 
 
 def estimate(work: KernelWork, gpu: Gpu) -> Estimate:
-    """What each resource would take alone for one launch."""
+    """The time that each resource would take alone for one launch."""
     of_one = -(-work.blocks // gpu.processors)  # blocks of the busiest processor
     warps = -(-work.threads // WARP)
     resident = max(1, min(gpu.threads // (warps * WARP), 32))
@@ -100,10 +100,10 @@ def estimate(work: KernelWork, gpu: Gpu) -> Estimate:
 
 
 def launches(module: tvm.IRModule, inputs: Mapping[str, Sequence[Sequence[int]]]) -> list[Launch]:
-    """Every launch of Relax functions over `call_tir`, by the sizes of their inputs. What is left
-    of a reshape is none: it becomes a view.
+    """All launches of Relax functions with `call_tir`, for given sizes of their inputs.
 
-    Raises InputError for a shape that the inputs do not give.
+    A remaining reshape is not a launch, since it becomes a view. Raises InputError for a shape that
+    does not follow from the inputs.
     """
     found: dict[tuple[str, str, Any], int] = {}
     counted: dict[Any, list[KernelWork]] = {}
@@ -125,7 +125,7 @@ def launches(module: tvm.IRModule, inputs: Mapping[str, Sequence[Sequence[int]]]
 def _calls(
     function: relax.Function, inputs: Sequence[Sequence[int]]
 ) -> Iterable[tuple[str, tuple[tuple[int, ...] | int, ...]]]:
-    """(kernel, sizes of its arguments) of each `call_tir`."""
+    """(kernel, sizes of its arguments) for each `call_tir`."""
     analyzer = tvm.sym.Analyzer()
     bound: set[tirx.Var] = set()
     for parameter, sizes in zip(function.params, inputs, strict=False):

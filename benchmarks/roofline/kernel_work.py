@@ -1,13 +1,13 @@
-"""What a GPU kernel does at given sizes, read from its TIR: operations, memory, barriers.
+"""Count the work of a GPU kernel for given sizes from its TIR: operations, memory, barriers.
 
-A launch is counted by walking some warps of the block in the middle of its grid, 32 lanes at once,
-with real indices: predicates, tails, divergence and coalescing are those of a run. Long loops are
-walked at a few of their iterations. Loaded values are not known: a branch on one is taken, an index
-from one is 0, and a loop up to one goes as far as it can.
+The work of a launch is counted by executing some warps of the block in the middle of the grid
+symbolically, 32 lanes at once, with actual indices: predicates, tails, divergence and coalescing
+are those of a run. Only a few iterations of long loops are executed. Loaded values are unknown: a
+branch that depends on one is taken, an index is 0, and a loop runs to its maximum.
 
-Instructions are those that a GPU issues: a multiplication with its addition is one, 64-bit integers
-are emulated, and of the indices within a loop only divisions count, for compilers strength-reduce
-the rest.
+Instructions are those that a GPU issues: a multiply-add is one instruction, 64-bit integers are
+emulated, and for index computations within loops only divisions are counted, since compilers
+strength-reduce the rest.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tvm import s_tir, tirx
 from kokoro_pipeline.errors import InputError
 
 WARP, SECTOR = 32, 32
-"""Lanes; bytes that memory moves at least."""
+"""Lanes of a warp; bytes of the smallest memory transaction."""
 WALKED_WARPS, WALKED_ITERATIONS = 4, 4
 UNDER_WAY = 4
-"""Iterations of a loop without a barrier whose loads a thread has under way together."""
+"""Number of iterations of a loop without barriers whose loads overlap."""
 
-# Instructions of what is no single one, as NVIDIA's compiler expands it: roughly.
+# Approximate number of instructions to which NVIDIA's compiler expands operations.
 _CALLS = {"fma": 1, "tirx.sqrt": 8, "tirx.exp": 12, "tirx.floor": 1, "tirx.reinterpret": 0}
 _OTHER_CALL = 30  # sin, cos, tanh, ...
 _DIVISION = {"float": 9, "constant": 5, "int32": 22, "int64": 90}
@@ -64,42 +64,48 @@ _DIVISIONS = ("Div", "FloorDiv", "Mod", "FloorMod")
 
 @dataclass
 class KernelWork:
-    """One launch. Bytes are of global memory."""
+    """The work of one launch. Bytes refer to global memory."""
 
     blocks: int = 1
     threads: int = 1
-    """Of a block."""
+    """Threads per block."""
     flops: float = 0.0
-    """Multiplications and additions, and 1 for any other function."""
+    """Multiplications and additions; any other function counts as 1."""
     instructions: float = 0.0
-    """That a block issues, one a warp."""
+    """Instructions issued by a block, counted once per warp."""
     serial: float = 0.0
     """Instructions of the longest warp."""
     requested: float = 0.0
-    """Bytes in the sectors that all warps ask for."""
+    """Bytes of all sectors that warps request."""
     unique: float = 0.0
-    """Bytes of the arguments, as far as they are asked for."""
+    """Bytes of the arguments that are accessed, counted once."""
     waits: float = 0.0
-    """Loads that a thread waits for one after another."""
+    """Number of loads that a thread waits for sequentially."""
     barriers: float = 0.0
     shared: float = 0.0
-    """Accesses of a block to shared memory, one a warp."""
+    """Accesses of a block to shared memory, counted once per warp."""
     trips: float = 0.0
-    """Iterations with a load that a thread makes within a loop."""
+    """Number of loop iterations with a load per thread."""
     shared_bytes: int = 0
 
     @property
     def kind(self) -> str:
-        """`block`: threads meet; `element`: each makes its own; `thread sum`: in a loop over
-        memory."""
+        """The kind of kernel.
+
+        `block`: threads synchronize; `thread sum`: each thread loops over memory; `element`: each
+        thread computes its own element.
+        """
         if self.barriers:
             return "block"
         return "thread sum" if self.trips > 8 else "element"
 
 
 def count_work(function: tirx.PrimFunc, shapes: Sequence[Sequence[int] | int]) -> list[KernelWork]:
-    """The launches of a thread-bound function whose arguments have these sizes, a number for a
-    scalar. Raises InputError for a function that does anything outside of its launches."""
+    """The launches of a thread-bound function whose arguments have these sizes.
+
+    A scalar argument is given as a number. Raises InputError for a function that does anything
+    outside of its launches.
+    """
     env: dict[Any, Any] = {}
     walk = _Walk(env)
     for parameter, shape in zip(function.params, shapes, strict=True):
@@ -120,7 +126,7 @@ def _item_bytes(buffer: Any) -> int:
 
 
 def _thread(node: Any) -> tuple[str, Any, Any] | None:
-    """(tag, variable, extent) of a statement that binds to threads."""
+    """(tag, variable, extent) of a statement that binds threads."""
     if isinstance(node, tirx.AttrStmt) and node.attr_key == "thread_extent":
         return str(node.node.thread_tag), node.node.var, node.value
     if isinstance(node, tirx.For) and node.kind == tirx.ForKind.THREAD_BINDING:
@@ -132,23 +138,23 @@ def _thread(node: Any) -> tuple[str, Any, Any] | None:
 class _Walk:
     env: dict[Any, Any]
     roots: dict[Any, Any] = field(default_factory=dict)
-    """The argument that a view is of."""
+    """The argument that a view refers to."""
     sizes: dict[Any, int] = field(default_factory=dict)
-    """Bytes of the arguments."""
+    """Sizes of the arguments in bytes."""
     launches: list[KernelWork] = field(default_factory=list)
     work: KernelWork | None = None
     weight: float = 1.0
-    """How many iterations the walked one stands for."""
+    """The number of iterations that the current one represents."""
     depth: int = 0
     lanes: Any = None
-    """Which lanes are active."""
+    """The active lanes."""
     vector: int = 1
-    """Elements of an access."""
+    """Elements per access."""
     traffic: dict[Any, float] = field(default_factory=dict)
     loaded: bool = False
     """Whether the innermost loop has loaded from global memory."""
     met: bool = False
-    """Whether it has had a barrier."""
+    """Whether the innermost loop has had a barrier."""
 
     # Statements
 
@@ -322,7 +328,7 @@ class _Walk:
         self.traffic[root] = self.traffic.get(root, 0.0) + sectors * SECTOR * self.weight
 
     def _arithmetic(self, node: Any) -> None:
-        """Count the operations of a value that is stored; its indices are counted by `value`."""
+        """Count the operations of a stored value; its indices are counted by `value`."""
         name = type(node).__name__
         dtype = str(node.ty) if hasattr(node, "ty") else ""
         real = dtype.startswith("float")
@@ -354,8 +360,10 @@ class _Walk:
             self._arithmetic(node.value)
 
     def value(self, node: Any) -> Any:
-        """The number, an array of one a lane, or None where it depends on memory. Counts divisions,
-        loads, and outside of loops what else an index takes."""
+        """The value as a number, an array with one per lane, or None if it depends on memory.
+
+        Counts divisions and loads, and outside of loops the other operations of an index.
+        """
         name = type(node).__name__
         if name in ("IntImm", "FloatImm"):
             return node.value
@@ -391,7 +399,7 @@ class _Walk:
         return None if any(part is None for part in parts) else np.where(*parts)
 
     def _conditional(self, condition: Any, yes: Any, no: Any) -> Any:
-        """Lanes load only on their side."""
+        """Evaluate a conditional, in which lanes only load in their own branch."""
         chosen = self.value(condition)
         before = self.lanes
         taken = before if chosen is None else before & np.broadcast_to(chosen, before.shape)

@@ -1,1 +1,1 @@
-"""Artifact folders: manifest, parameters, atomic writing, checked reading, CPU needs, cache."""
+"""Artifact folders: manifest, parameters, atomic writing, checked reading, CPU features, cache."""

@@ -1,4 +1,4 @@
-"""Artifacts that `say` builds for itself, under one folder, found by what went into them."""
+"""The cache of artifacts that `say` builds for itself, keyed by what they were built from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _KEY_DIGITS = 16
 
 @dataclass(frozen=True)
 class CachedArtifact:
-    """A folder of the cache. `size` is in bytes; `manifest` is None where `problem` says why."""
+    """A folder of the cache, with its size in bytes.
+
+    If the artifact cannot be used, `manifest` is None and `problem` gives the reason.
+    """
 
     path: Path
     size: int
@@ -31,15 +34,16 @@ class CachedArtifact:
 
 
 def cache_root() -> Path:
-    """The folder of everything cached: $KOKORO_PIPELINE_CACHE, else `kokoro-pipeline` in
-    $XDG_CACHE_HOME, else in ~/.cache. It need not exist.
+    """The root folder of the cache, which may not exist yet.
 
-    Raises EnvironmentFault where the system knows no home folder.
+    This is $KOKORO_PIPELINE_CACHE, else `kokoro-pipeline` in $XDG_CACHE_HOME, else in ~/.cache.
+
+    Raises EnvironmentFault if the home folder cannot be determined.
     """
     if own := os.environ.get(CACHE_VARIABLE):
         return Path(own).expanduser().absolute()
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():  # the XDG specification has relative paths ignored
+    if not base.is_absolute():  # the XDG specification says to ignore relative paths
         try:
             base = Path.home() / ".cache"
         except RuntimeError as error:
@@ -56,9 +60,9 @@ def artifact_cache_path(
     opt_level: int,
     package_version: str,
 ) -> Path:
-    """Where the artifact made of these belongs; it need not exist.
+    """The folder of the artifact that is built from these inputs; it may not exist yet.
 
-    `target` is the target's kind or its canonical text, `tvm` and `tvm_ffi` are versions.
+    `target` is the kind of the target or its canonical text; `tvm` and `tvm_ffi` are versions.
     """
     key = [weights_sha256, target, mcpu, tvm, tvm_ffi, opt_level, package_version]
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:_KEY_DIGITS]
@@ -71,15 +75,15 @@ def open_or_build(
     build: Callable[[Path, ArtifactError | None], object],
     on_wait: Callable[[], None] | None = None,
 ) -> tuple[Artifact, bool]:
-    """Open the cached artifact at `path`, or have `build(path, problem)` make it.
+    """Open the cached artifact at `path`, or build it with `build(path, problem)`.
 
-    Returns the artifact and whether it was built now. `problem` is None where there was nothing,
-    else what is wrong with the artifact that is there and that `build` is to replace. A lock lasts
-    throughout, so of two processes one builds and the other waits (`on_wait` is called first) and
-    opens what the first has built.
+    Returns the artifact and whether it was built by this call. `problem` is None if there was no
+    artifact, else the error of the existing artifact, which `build` has to replace. A lock is held
+    throughout: of two processes, one builds, and the other waits (after calling `on_wait`) and
+    opens the same artifact.
 
-    Raises what `build` raises, ArtifactError where what it built does not open, EnvironmentFault
-    where the cache cannot be locked.
+    Raises the exceptions of `build`, ArtifactError if the built artifact cannot be opened, and
+    EnvironmentFault if the cache cannot be locked.
     """
     with locked_file(path.with_name(f".{path.name}.lock"), on_wait):
         problem = None
@@ -93,9 +97,9 @@ def open_or_build(
 
 
 def list_cached() -> list[CachedArtifact]:
-    """Every artifact of the cache, by name, with its size and what is wrong with it.
+    """All artifacts of the cache, sorted by name, with their sizes and problems.
 
-    Raises EnvironmentFault where the cache cannot be read.
+    Raises EnvironmentFault if the cache cannot be read.
     """
     root = _artifacts()
     if not root.is_dir():

@@ -1,8 +1,9 @@
-"""Which vector instructions a CPU has, against those that a library was compiled for.
+"""Compare the vector instructions of a CPU with those that a library was compiled for.
 
-Names are LLVM's ("avx512bf16", "fullfp16"); the tables below give what Linux and macOS call the
-same. They hold the features that generated code can contain and that the system reports. LLVM's own
-list for a CPU also names things that no system reports, which therefore cannot be compared.
+Features have LLVM's names ("avx512bf16", "fullfp16"); the tables below map them to the names of
+Linux and macOS. The tables contain the features that generated code can use and that the system
+reports. LLVM's list for a CPU also has features that no system reports, which therefore cannot be
+compared.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ X86_FLAGS: Mapping[str, Names] = {
     "avx512bf16": ("avx512_bf16",),
     "avx512fp16": ("avx512_fp16",),
     "avxvnni": ("avx_vnni",),
-    # Scalar, but compilers use them for addresses and loop counts wherever the CPU has them.
+    # These are scalar, but compilers use them for addresses and loop counts if available.
     "popcnt": ("popcnt",),
     "lzcnt": ("abm",),
     "bmi": ("bmi1",),
     "bmi2": ("bmi2",),
     "movbe": ("movbe",),
 }
-"""LLVM feature to the flags of /proc/cpuinfo on x86-64 that must all be there."""
+"""LLVM feature to the flags of /proc/cpuinfo on x86-64, all of which are required."""
 
 ARM_FLAGS: Mapping[str, Names] = {
     "fp-armv8": ("fp",),
@@ -70,7 +71,7 @@ ARM_FLAGS: Mapping[str, Names] = {
     "sve": ("sve",),
     "sve2": ("sve2",),
 }
-"""LLVM feature to the capabilities of aarch64, by Linux's names, that must all be there."""
+"""LLVM feature to Linux's capabilities of aarch64, all of which are required."""
 
 ARM_CAPABILITIES: tuple[Mapping[str, int], Mapping[str, int]] = (
     {
@@ -79,7 +80,7 @@ ARM_CAPABILITIES: tuple[Mapping[str, int], Mapping[str, int]] = (
     },
     {"sve2": 1, "i8mm": 13, "bf16": 14},
 )
-"""Linux's names to their bits in AT_HWCAP and in AT_HWCAP2."""
+"""Linux's names to their bits in AT_HWCAP and AT_HWCAP2."""
 
 APPLE_FLAGS: Mapping[str, Names] = {
     "fp-armv8": ("floatingpoint",),
@@ -92,28 +93,28 @@ APPLE_FLAGS: Mapping[str, Names] = {
     "bf16": ("arm.FEAT_BF16",),
     "i8mm": ("arm.FEAT_I8MM",),
 }
-"""LLVM feature to the names under `hw.optional` of sysctl on macOS that must all be 1."""
+"""LLVM feature to the names under `hw.optional` of sysctl on macOS, all of which must be 1."""
 
 X86_LEVELS: dict[str, frozenset[str]] = {
     "x86-64-v4": frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}),
     "x86-64-v3": frozenset({"avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"}),
     "x86-64-v2": frozenset({"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt"}),
 }
-"""What each level adds to the one below; the lowest, "x86-64", adds nothing."""
+"""The features that each level adds to the one below; the lowest is "x86-64"."""
 
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
 def host_architecture() -> str:
-    """ "x86_64" or "aarch64"; another machine's name as it gives it."""
+    """ "x86_64" or "aarch64"; for other machines, the name that the system reports."""
     machine = platform.machine().lower()
     return _ARCHITECTURES.get(machine, machine)
 
 
 def vector_features(names: Iterable[str]) -> tuple[str, ...]:
-    """Keep of an LLVM feature list what the tables know, sorted, once each.
+    """Filter an LLVM feature list by the tables; returns sorted names without duplicates.
 
-    A leading "+" is dropped; a name switched off with "-" is left out.
+    A leading "+" is dropped; features disabled with "-" are omitted.
     """
     wanted = {name.removeprefix("+") for name in names}
     return tuple(sorted(wanted & (X86_FLAGS.keys() | ARM_FLAGS.keys())))
@@ -121,9 +122,9 @@ def vector_features(names: Iterable[str]) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=1)
 def host_features() -> frozenset[str]:
-    """The vector features (LLVM's names) of the CPU this process runs on.
+    """The vector features (LLVM's names) of the CPU that this process runs on.
 
-    Raises EnvironmentFault where the system does not say.
+    Raises EnvironmentFault if the system does not report them.
     """
     architecture = host_architecture()
     if sys.platform.startswith("linux") and architecture == "x86_64":
@@ -139,14 +140,14 @@ def host_features() -> frozenset[str]:
 
 
 def parse_cpuinfo(text: str) -> frozenset[str]:
-    """Flags that every CPU of an x86 machine's /proc/cpuinfo has."""
+    """The flags that all CPUs in the /proc/cpuinfo of an x86 machine have in common."""
     lines = re.findall(r"^flags\s*:(.*)$", text, flags=re.MULTILINE)
     cpus = [frozenset(line.split()) for line in lines]
     return frozenset.intersection(*cpus) if cpus else frozenset()
 
 
 def parse_capabilities(*words: int) -> frozenset[str]:
-    """Linux's names of the bits that are set in AT_HWCAP and AT_HWCAP2."""
+    """Linux's names for the bits that are set in AT_HWCAP and AT_HWCAP2."""
     return frozenset(
         name
         for word, bits in zip(words, ARM_CAPABILITIES, strict=True)
@@ -156,15 +157,15 @@ def parse_capabilities(*words: int) -> frozenset[str]:
 
 
 def parse_sysctl(text: str) -> frozenset[str]:
-    """Names under `hw.optional` that are 1, of what `sysctl hw.optional` prints."""
+    """The names under `hw.optional` that are 1 in the output of `sysctl hw.optional`."""
     return frozenset(re.findall(r"^hw\.optional\.(\S+): 1$", text, flags=re.MULTILINE))
 
 
 def check_target(target: TargetInfo, where: str = "the artifact") -> str:
-    """Evidence that this CPU has every vector feature that a library needs.
+    """Check that this CPU has all vector features that a library needs.
 
-    Raises ArtifactError naming those it lacks and a build that would run here; EnvironmentFault
-    where the system does not say what the CPU has.
+    Returns the evidence as text. Raises ArtifactError, which names the missing features and a build
+    command that works here, and EnvironmentFault if the system does not report the features.
     """
     if not target.features:
         return f"compiled for {target.mcpu}, needs no vector feature"
@@ -180,7 +181,7 @@ def check_target(target: TargetInfo, where: str = "the artifact") -> str:
 
 
 def portable_mcpu(features: frozenset[str]) -> str:
-    """The best of LLVM's generic CPU names that a CPU with these features can run."""
+    """The highest of LLVM's generic CPU names that a CPU with these features supports."""
     if features & ARM_FLAGS.keys():
         return "generic"
     best = "x86-64"
@@ -208,8 +209,10 @@ def _read_cpuinfo() -> str:
 
 
 def _read_capabilities() -> tuple[int, int]:
-    """AT_HWCAP and AT_HWCAP2 of this process: what an emulated CPU has, whatever the machine's own
-    /proc/cpuinfo says."""
+    """AT_HWCAP and AT_HWCAP2 of this process.
+
+    These are correct for an emulated CPU too, while /proc/cpuinfo describes the host machine.
+    """
     ask = ctypes.CDLL(None).getauxval
     ask.argtypes, ask.restype = (ctypes.c_ulong,), ctypes.c_ulong
     return ask(16), ask(26)

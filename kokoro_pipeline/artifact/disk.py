@@ -1,4 +1,4 @@
-"""Errors of the file system in words that name the path, the cause and the way out."""
+"""File system helpers whose errors name the path, the cause and a remedy."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _REMEDIES = {
 
 
 def fault(path: Path, error: OSError) -> EnvironmentFault:
-    """The EnvironmentFault for an OSError met while writing to `path`."""
+    """Convert an OSError from writing to `path` to an EnvironmentFault."""
     cause = _REMEDIES.get(error.errno or 0, error.strerror or str(error))
     return EnvironmentFault(f"cannot write {error.filename or path}: {cause}")
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn every OSError of the body into an EnvironmentFault about `path`."""
+    """Convert every OSError of the body to an EnvironmentFault about `path`."""
     try:
         yield
     except OSError as error:
@@ -39,7 +39,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def sync(path: Path) -> None:
-    """Bring a file's or a folder's content to the disk; raises OSError."""
+    """Flush the content of a file or folder to disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -48,9 +48,9 @@ def sync(path: Path) -> None:
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Swap two names in one step, so that both always exist; False where the system cannot.
+    """Swap two paths atomically, so that both always exist.
 
-    Raises OSError where it can and fails.
+    Returns False if the system does not support this. Raises OSError if it does and fails.
     """
     swap = _swap_call()
     if swap is None:

@@ -1,4 +1,4 @@
-"""Advisory locks that the kernel drops with the process that held them (BSD flock)."""
+"""Advisory locks (BSD flock), which the kernel releases when their process ends."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _UNSUPPORTED = (errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EI
 
 
 _PATIENCE = 60.0
-"""Seconds. Folders are locked only while names change and an old artifact is deleted."""
+"""Seconds to wait for a folder's lock, which is only held while files are renamed or deleted."""
 _PAUSE = 0.02
 
 
 class HeldError(Exception):
-    """Somebody else holds the lock."""
+    """Another process holds the lock."""
 
 
 def hold_folder(path: Path, *, patience: float = 0.0) -> int | None:
-    """Lock a folder; the lock lasts until the returned descriptor is closed or the process ends.
+    """Lock a folder until the returned descriptor is closed or the process ends.
 
-    None where this system or file system has no such locks. Raises HeldError when it
-    is taken and stays so for `patience` seconds, OSError where the folder cannot be opened.
+    Returns None if this system or file system does not support such locks. Raises HeldError if the
+    lock is still taken after `patience` seconds, OSError if the folder cannot be opened.
     """
     if fcntl is None:
         return None
@@ -57,9 +57,9 @@ def hold_folder(path: Path, *, patience: float = 0.0) -> int | None:
 
 @contextlib.contextmanager
 def locked_folder(path: Path) -> Iterator[None]:
-    """Hold a folder's lock during the body, or none where there is no such thing.
+    """Hold the lock of a folder during the body, if the system supports such locks.
 
-    Raises EnvironmentFault when another process does not let go of it.
+    Raises EnvironmentFault if another process does not release it in time.
     """
     try:
         descriptor = hold_folder(path, patience=_PATIENCE)
@@ -76,10 +76,10 @@ def locked_folder(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def locked_file(path: Path, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
-    """Hold the lock of a (created, never removed) lock file during the body.
+    """Hold the lock of a lock file, which is created and never removed, during the body.
 
-    `on_wait` is called once, before waiting for another process. Raises EnvironmentFault where the
-    file cannot be written or the system has no such locks.
+    `on_wait` is called once, before waiting for another process. Raises EnvironmentFault if the
+    file cannot be written or the system does not support such locks.
     """
     if fcntl is None:
         raise EnvironmentFault(

@@ -1,6 +1,6 @@
-"""Measuring: an artifact's speed and memory, the kernels' share of the machine's peak, and peers.
+"""Benchmarks: speed and memory of an artifact, the efficiency of the kernels, and peers.
 
-Every runtime that is measured lives in a process of its own, a contender, so that neither thread
-pools nor memory mix; the process that compares them lets them take turns. Our own contender is of
-the running half; the peers (`peers/`) need torch and the `bench` extra.
+Every runtime is measured in a separate process, called a contender, so that neither thread pools
+nor memory are shared; the comparing process lets them take turns. Our own contender is part of the
+running half; the peers (`peers/`) need torch and the `bench` extra.
 """

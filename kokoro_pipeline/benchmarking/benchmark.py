@@ -1,4 +1,4 @@
-"""The whole benchmark: which processes, in which order, measuring what."""
+"""The complete benchmark: its processes, their order, and what they measure."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ Progress = Callable[[str], None]
 KERNEL_SECONDS = 0.3
 KERNEL_FRAMES = 160
 PEER_PAUSE = 0.1
-"""Seconds between two runtimes' turns."""
+"""Pause in seconds between the turns of two runtimes."""
 
 
 @dataclass(frozen=True)
 class BenchmarkRequest:
-    """What to measure. Speaks either `phonemes` or, for each length, a passage of about it."""
+    """What to measure: either `phonemes`, or a passage of approximately each of the lengths."""
 
     artifact: Path
     seconds: tuple[float, ...] = (1.0, 4.0, 10.0)
@@ -56,17 +56,18 @@ class BenchmarkRequest:
     warm_up: int = 1
     against: tuple[str, ...] = ()
     weights: str | None = None
-    """For peers: as `build` takes them; None for those that the artifact was built from."""
+    """The weights of peers, as for `build`; None for those that the artifact was built from."""
     device: str = "auto"
-    """Where the artifact runs, as `load` takes it."""
+    """The device to run the artifact on, as for `load`."""
 
 
 def run_benchmark(request: BenchmarkRequest, progress: Progress) -> BenchmarkReport:
-    """Measure speed, memory and start, and peers where some are named.
+    """Measure speed, memory and start-up time, and peers if any are named.
 
-    Everything that can be refused is refused first: raises InputError for lengths, voices, weights
-    and peers that cannot be, ArtifactError for an artifact that does not open, EnvironmentFault for
-    what is not installed or fails, and CheckFailed for a contender whose results are not PyTorch's.
+    Invalid requests are rejected before anything is measured. Raises InputError for invalid
+    lengths, voices, weights and peers, ArtifactError for an artifact that cannot be opened,
+    EnvironmentFault for missing packages and failures, and CheckFailed for a contender whose
+    results differ from PyTorch's.
     """
     artifact = open_artifact(request.artifact)
     find_device(request.device, artifact.manifest.target, str(request.artifact))
@@ -101,7 +102,10 @@ def run_benchmark(request: BenchmarkRequest, progress: Progress) -> BenchmarkRep
 
 
 def run_kernels(request: BenchmarkRequest, progress: Progress) -> BenchmarkReport:
-    """Measure the kernels, compiled for the artifact's CPU. Raises as `run_benchmark`."""
+    """Measure the kernels, compiled for the CPU of the artifact.
+
+    Raises the errors of `run_benchmark`.
+    """
     artifact = open_artifact(request.artifact)
     machine = describe_machine()
     tables = []
@@ -154,7 +158,7 @@ def describe_artifact(artifact: Artifact) -> ArtifactFacts:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """What contenders need: files of cases, references and models, and the weights' folder."""
+    """Inputs of the contenders: files of cases, references and models, and the weights folder."""
 
     request: BenchmarkRequest
     files: Path
@@ -177,7 +181,7 @@ class _Prepared:
 def _choose(
     request: BenchmarkRequest, compare: bool, files: Path, progress: Progress
 ) -> tuple[list[Utterance], dict[str, str]]:
-    """The utterances in order of length, their cases written, and our versions."""
+    """The utterances in order of length, whose cases are written, and our versions."""
     names = _Prepared(request, files, "")
     utterances = []
     with names.contender(OURS, max(request.threads)) as ours:
@@ -214,7 +218,7 @@ def _choose(
 def _prepare_peers(
     request: BenchmarkRequest, peers: Sequence[str], cases: int, files: Path, progress: Progress
 ) -> _Prepared:
-    """PyTorch's answers, and the model as ONNX for those that read it."""
+    """Compute PyTorch's results, and export the model as ONNX for the peers that need it."""
     progress("loading the weights into PyTorch")
     artifact, weights = str(request.artifact), request.weights or ""
     with ContenderProcess(
@@ -233,8 +237,11 @@ def _prepare_peers(
 def _measure_speed(
     request: BenchmarkRequest, utterances: Sequence[Utterance], threads: int, progress: Progress
 ) -> list[SpeedResult]:
-    """All utterances in turns, so that each call follows one of another length, as in real use:
-    buffers are kept for the length before and made anew."""
+    """Measure all utterances in turns.
+
+    Each call then follows one of another length, as in real use, so that buffers of the previous
+    length have to be replaced.
+    """
     progress(f"{threads} thread(s): {len(utterances)} utterance(s) in turns")
     with ContenderProcess(
         OURS, threads, artifact=str(request.artifact), device=request.device
@@ -245,7 +252,7 @@ def _measure_speed(
             )
             for method in ("speak", "steps", "first_audio")
             for index, utterance in enumerate(utterances)
-            # With one chunk the first is all there is.
+            # With a single chunk, the first audio is the whole audio.
             if method != "first_audio" or utterance.chunks > 1
         }
         rounds = interleave(calls, request.repeats, warm_up=request.warm_up)
@@ -291,7 +298,7 @@ def _compare(
     threads: int,
     progress: Progress,
 ) -> tuple[list[PeerResult], dict[str, str]]:
-    """Results of all contenders, ourselves first, and the peers' versions."""
+    """The results of all contenders, ours first, and the versions of the peers."""
     request = prepared.request
     results: list[PeerResult] = []
     versions: dict[str, str] = {}
@@ -331,7 +338,7 @@ def _compare(
 def _prepare_contender(
     name: str, process: ContenderProcess, prepared: _Prepared, index: int, progress: Progress
 ) -> tuple[Agreement, ...]:
-    """Give a contender its case, and hold its results to PyTorch's."""
+    """Pass a contender its case, and compare its results with PyTorch's."""
     progress(f"preparing and verifying {name}")
     process.call("prepare", path=prepared.case(index))
     try:
@@ -366,7 +373,7 @@ def _peer_result(
 
 
 def _median_steps(samples: Sequence[Sample]) -> dict[str, float]:
-    """The median of each step and, last, of what lies between them."""
+    """The median time of each step, followed by that between the steps."""
     steps = {
         name: statistics.median(sample.steps[name] for sample in samples)
         for name in samples[0].steps

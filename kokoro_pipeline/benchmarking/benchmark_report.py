@@ -1,4 +1,4 @@
-"""What a benchmark found. Times in seconds, sizes in bytes, unless said."""
+"""The results of a benchmark. Times are in seconds, sizes in bytes, unless stated otherwise."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from .samples import Summary
 from .verification import Agreement
 
 BETWEEN = "between the steps"
-"""What a whole utterance takes beyond its steps: alignment, checks, joining, waiting."""
+"""Time of an utterance outside of its steps: alignment, checks, joining, waiting."""
 
 
 @dataclass(frozen=True)
 class Utterance:
-    """What was spoken."""
+    """An utterance that was measured."""
 
     phonemes: str
     voice: str
     seconds: float
-    """Of audio."""
+    """Length of the audio."""
     tokens: int
     chunks: int
 
 
 @dataclass(frozen=True)
 class SpeedResult:
-    """One utterance in a warm process."""
+    """The result of an utterance in a warm process."""
 
     utterance: Utterance
     threads: int
     total: Summary
-    """Of `Synthesizer.synthesize`, call to return, after one of another length if there are."""
+    """Time of `Synthesizer.synthesize`, after a call with another length, if there are several."""
     cpu: Summary
-    """Of all threads, for the same calls."""
+    """CPU time of all threads for the same calls."""
     first_audio: Summary
-    """From the call to the first chunk's audio."""
+    """Time from the call to the audio of the first chunk."""
     steps: Mapping[str, float]
-    """Medians, `BETWEEN` last; they add up to about the total, being measured beside it."""
+    """Medians, `BETWEEN` last; measured separately, they add up to approximately the total."""
 
     @property
     def rtf(self) -> float:
@@ -52,7 +52,7 @@ class SpeedResult:
 
 @dataclass(frozen=True)
 class FreshResult:
-    """One utterance in fresh processes."""
+    """The result of an utterance in fresh processes."""
 
     utterance: Utterance
     threads: int
@@ -61,7 +61,7 @@ class FreshResult:
 
 @dataclass(frozen=True)
 class PeerResult:
-    """One runtime, ourselves included, on one case, in turns with the others."""
+    """The result of a runtime, including ours, for one case, in turns with the others."""
 
     name: str
     utterance: Utterance
@@ -69,11 +69,11 @@ class PeerResult:
     total: Summary
     cpu: Summary
     ratio: float
-    """Median over rounds of our time / its time; 1 for ourselves."""
+    """Median over rounds of our time / its time; 1 for ours."""
     steps: Mapping[str, float]
     """Medians, `BETWEEN` last."""
     peak_memory: int
-    """Of its process so far; utterances come in order of length."""
+    """Peak memory of its process so far; utterances are in order of length."""
     agreement: tuple[Agreement, ...]
 
     @property
@@ -83,12 +83,12 @@ class PeerResult:
 
     @property
     def worst_error(self) -> float:
-        """Of the outputs that are judged, as a part of the peak."""
+        """The largest error of the judged outputs, relative to the peak."""
         return max(a.error for a in self.agreement if a.limit is not None)
 
     @property
     def audio_snr_db(self) -> float | None:
-        """Of the decoder on PyTorch's own inputs; None for equal bits."""
+        """SNR of the decoder for PyTorch's inputs; None if the audio is bit-identical."""
         return next(a.snr_db for a in self.agreement if a.output == "audio")
 
 
@@ -102,26 +102,26 @@ class ArtifactFacts:
     opt_level: int
     library_bytes: int
     parameter_bytes: int
-    """Of the file, which is mapped."""
+    """Size of the parameter file, which is mapped."""
     parameters_of: Mapping[str, int]
-    """By function; functions may share some."""
+    """Sizes by function; functions may share parameters."""
 
 
 @dataclass(frozen=True)
 class KernelTable:
-    """The kernels on so many threads."""
+    """The kernels with a number of threads."""
 
     threads: int
     mcpu: str
     lanes: int
-    """float32 numbers of a vector."""
+    """float32 elements per vector."""
     frames: int
     kernels: tuple[KernelSpeed, ...]
 
 
 @dataclass(frozen=True)
 class BenchmarkReport:
-    """Everything; parts that were not asked for are empty."""
+    """The complete results; parts that were not requested are empty."""
 
     artifact: ArtifactFacts
     machine: Machine
@@ -134,7 +134,7 @@ class BenchmarkReport:
     kernels: tuple[KernelTable, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """All fields, and what follows from them."""
+        """All fields and derived figures."""
         data = asdict(self)
         for entry, speed in zip(data["speeds"], self.speeds, strict=True):
             entry["rtf"] = speed.rtf

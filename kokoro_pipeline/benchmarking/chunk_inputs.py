@@ -1,4 +1,4 @@
-"""What every contender computes: the same tokens, style, frames and noise, as a file."""
+"""The common input of all contenders as a file: tokens, style, frames and noise."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ class Case:
     """One chunk of n tokens and t frames."""
 
     input_ids: NDArray[np.int64]
-    """[1, n], boundary tokens included."""
+    """[1, n], including boundary tokens."""
     style: NDArray[np.float32]
     """[1, 256]."""
     frames: NDArray[np.int64]
-    """[n], t in all: what each token lasts, whatever a contender predicts."""
+    """[n], with sum t: the length of each token, used instead of a contender's prediction."""
     noise: NDArray[np.float32]
     """[1, 600 t, 9]."""
 
     @property
     def total_frames(self) -> int:
-        """t."""
+        """The number of frames, t."""
         return int(self.frames.sum())
 
     @property
     def seconds(self) -> float:
-        """Length of the audio."""
+        """Length of the audio in seconds."""
         return self.total_frames * SAMPLES_PER_FRAME / SAMPLE_RATE
 
     @property
     def symbols(self) -> dict[str, int]:
-        """Sizes that the functions' shapes stand for."""
+        """The values of the symbolic sizes of the functions."""
         return {"B": 1, "n": self.input_ids.shape[1], "t": self.total_frames}
 
 

@@ -1,4 +1,4 @@
-"""From the start of a fresh process to its first sample, and what memory that took."""
+"""Time from the start of a fresh process to its first sample, and the memory used."""
 
 from __future__ import annotations
 
@@ -25,25 +25,28 @@ main()
 
 @dataclass(frozen=True)
 class ColdStart:
-    """Medians over fresh processes."""
+    """Median results over fresh processes."""
 
     seconds: float
-    """From the process's start to the first sample."""
+    """Time from the start of the process to the first sample."""
     outside: float
-    """Of these, outside of compiled code."""
+    """The part of it outside of compiled code."""
     laps: Mapping[str, float]
-    """Seconds by what was done, in order."""
+    """Seconds by activity, in order."""
     audio_seconds: float
     memory: ProcessMemory
     """After that one utterance."""
     values: tuple[float, ...]
-    """`seconds` of every run."""
+    """The values of `seconds` of all runs."""
 
 
 def run_fresh(
     artifact: Path, phonemes: str, voice: str, threads: int, device: str = "auto"
 ) -> dict[str, Any]:
-    """One fresh process's answer; see `fresh_child`. Raises EnvironmentFault where it fails."""
+    """Run a fresh process and return its answer; see `fresh_child`.
+
+    Raises EnvironmentFault if it fails.
+    """
     words = [str(time.monotonic()), str(artifact), str(threads), voice, phonemes, device]
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, *words],
@@ -63,7 +66,7 @@ def run_fresh(
 
 
 def summarize_fresh(answers: Sequence[Mapping[str, Any]]) -> ColdStart:
-    """Medians of the answers of several fresh processes."""
+    """The medians of the answers of several fresh processes."""
     laps = [answer["laps"] for answer in answers]
     seconds = tuple(sum(lap.values()) for lap in laps)
     outside = [sum(lap.values()) - lap["compiled calls"] for lap in laps]

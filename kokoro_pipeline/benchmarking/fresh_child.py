@@ -1,4 +1,4 @@
-"""What a fresh process does: load an artifact, speak once, and say where the time went."""
+"""The program of a fresh process: load an artifact, synthesize once, and report the times."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import time
 
 
 def main() -> None:
-    """Arguments: start (a time.monotonic of the parent), artifact, threads, voice, phonemes and
-    device.
+    """Run the measurement and print one JSON object.
 
-    Prints one JSON object. Imports come one after another, for each is timed.
+    The command line has the start time (time.monotonic of the parent), artifact, threads, voice,
+    phonemes and device. Imports are done one by one, since each is timed.
     """
     start, artifact_path, threads, voice, phonemes, device = sys.argv[1:]
     laps: dict[str, float] = {}
@@ -41,7 +41,7 @@ def main() -> None:
     load_runtime()
     lap("import tvm_ffi, load libtvm_runtime")
     compiled = _count_compiled(Executable)
-    # On a device a call starts work, and fetching a result waits for it.
+    # On a device, a call only starts the work, and fetching a result waits for it.
     compiled_on_device = _count_compiled(DeviceExecutable)
     waiting = _count_waiting(DeviceExecutable)
     synthesizer = Synthesizer(artifact, int(threads) or None, device)
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def _count_waiting(executable: type) -> list[float]:
-    """Let every DeviceExecutable append the seconds of its fetches to the list that is returned."""
+    """Make every DeviceExecutable append the time of its fetches to the returned list."""
     spent: list[float] = []
     fetch = executable.fetch  # type: ignore[attr-defined]
 
@@ -79,8 +79,7 @@ def _count_waiting(executable: type) -> list[float]:
 
 
 def _count_compiled(executable: type) -> list[float]:
-    """Let every Executable append the seconds of its calls of compiled code, and of nothing else,
-    to the list that is returned."""
+    """Make every Executable append the time of its calls of compiled code to the returned list."""
     spent: list[float] = []
     call = executable.call  # type: ignore[attr-defined]
 

@@ -1,8 +1,8 @@
-"""Speed of the kernels, against what this machine can do in the same run.
+"""Speed of the kernels, relative to the peak of this machine in the same run.
 
-The peak is a loop of independent multiply-adds in registers, measured again beside each kernel, for
-the clock moves. On one thread times are CPU times of that thread, so that other work on the machine
-disturbs them little; on more they are wall times.
+The peak is a loop of independent multiply-adds in registers. It is measured again with each kernel,
+since the clock rate varies. With one thread, times are CPU times of that thread, so that other
+processes have little influence; with more threads, they are wall-clock times.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MIN_CALLS = 5
 
 @dataclass(frozen=True)
 class KernelSpeed:
-    """One kernel's time in seconds and what follows from it; None where it does not apply.
+    """The time of a kernel in seconds and derived figures; None if not applicable.
 
     The shares are those of the best repeat.
     """
@@ -38,14 +38,14 @@ class KernelSpeed:
     median: float
     best: float
     gflops: float | None
-    """Of the mathematics, however few multiplications the algorithm takes."""
+    """Operations of the mathematical definition, even if the algorithm needs fewer."""
     peak_gflops: float
     share: float | None
-    """`gflops` of the peak: above 1 where a transform saves work."""
+    """`gflops` relative to the peak; above 1 if a transform saves work."""
     own_share: float | None
-    """The algorithm's own matrix products of the peak: below 1."""
+    """The same for the operations of the algorithm's matrix products; below 1."""
     gigabytes: float | None
-    """A second, where memory bounds."""
+    """Gigabytes per second, for kernels limited by memory."""
 
 
 class KernelRole:
@@ -54,7 +54,7 @@ class KernelRole:
     def __init__(
         self, role: str, threads: int, *, mcpu: str = "", frames: str = "160", only: str = ""
     ) -> None:
-        """`only` keeps kernels whose name contains it. Raises InputError where none does."""
+        """Compile the kernels whose names contain `only`. Raises InputError if there are none."""
         forbid_binding()  # read by the pool when it starts
         import tvm
         from tvm.target import codegen
@@ -77,23 +77,23 @@ class KernelRole:
             function = case.function()
             symbol = str(function.attrs["global_symbol"])
             self._symbols[case.name] = symbol
-            functions[symbol] = function  # cases that differ in length alone share their kernel
+            functions[symbol] = function  # cases that only differ in length share a kernel
         module = tvm.IRModule(functions)
         built = tvm.target.Target({"kind": "llvm", "mcpu": self._mcpu})
         self._library = tvm.compile(module, target=built)
         self._tensor = tvm.runtime.tensor
 
     def describe(self) -> dict[str, object]:
-        """What the kernels are compiled for and with."""
+        """The CPU and the versions that the kernels are compiled for and with."""
         versions = installed_versions("apache-tvm", "apache-tvm-ffi")
         return {"mcpu": self._mcpu, "lanes": self._lanes, "versions": versions}
 
     def names(self) -> list[str]:
-        """The kernels, in order."""
+        """The names of the kernels in order."""
         return list(self._cases)
 
     def measure(self, name: str, seconds: float) -> KernelSpeed:
-        """Time one kernel for about so many seconds, and the peak beside it."""
+        """Time a kernel, and the peak in turns with it, for approximately this many seconds."""
         case = self._cases[name]
         times = self._repeat(self._call(case), seconds)
         peak = self._peak.flop / min(self._repeat(self._peak_call, PEAK_SECONDS))

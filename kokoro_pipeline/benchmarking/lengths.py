@@ -1,4 +1,4 @@
-"""Phonemes that last about so many seconds."""
+"""Choose phonemes for a given length of audio."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ MAX_SECONDS = 600.0
 
 
 def phonemes_lasting(seconds: float, duration: Callable[[str], float]) -> str:
-    """The beginning of a passage of English that lasts closest to `seconds`.
+    """The beginning of an English passage whose length is closest to `seconds`.
 
-    `duration` tells the seconds of a string of phonemes. The passage is repeated as often as
-    needed. Raises InputError for a length that nothing could have.
+    `duration` returns the length of a phoneme string in seconds. The passage is repeated if
+    necessary. Raises InputError for an impossible length.
     """
     if not 0 < seconds <= MAX_SECONDS:  # false for NaN
         raise InputError(f"{seconds:g} s of audio: lengths are above 0 and up to {MAX_SECONDS:g} s")

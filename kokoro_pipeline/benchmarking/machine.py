@@ -1,4 +1,4 @@
-"""What the figures were measured on, and how much memory a process took."""
+"""Description of the machine, and the memory usage of a process."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ _PROC_NAMES = ("model name", "Model", "Hardware")
 
 @dataclass(frozen=True)
 class Machine:
-    """A description of this machine at this moment."""
+    """A description of this machine and its current load."""
 
     cpu: str
     usable_cpus: int
-    """CPUs this process may run on."""
+    """CPUs that this process may run on."""
     cpus: int
     memory_bytes: int | None
     system: str
     python: str
     load: float | None
-    """Processes that wanted a CPU during the last minute; above 0.3 the figures are doubtful."""
+    """Load average of the last minute; above 0.3, measurements are unreliable."""
 
     @property
     def busy(self) -> bool:
-        """Whether other work disturbs a measurement."""
+        """Whether other processes disturb a measurement."""
         return self.load is not None and self.load > 0.3
 
 
 @dataclass(frozen=True)
 class ProcessMemory:
-    """Resident memory of one process in bytes; None where the system does not tell."""
+    """Resident memory of a process in bytes; None if the system does not report it."""
 
     peak: int
-    """The most there was, mapped files included."""
+    """Peak usage, including mapped files."""
     anonymous: int | None
-    """Now, without files."""
+    """Current usage without files."""
     files: int | None
-    """Now, of mapped files: the parameters and libraries, which processes share."""
+    """Current usage of mapped files: parameters and libraries, which processes share."""
 
 
 def describe_machine() -> Machine:
-    """This machine."""
+    """Describe this machine."""
     return Machine(
         cpu=_cpu_name(),
         usable_cpus=available_cpus(),
@@ -70,13 +70,13 @@ def process_memory() -> ProcessMemory:
         return ProcessMemory(peak, anonymous, files)
     import resource  # no such module on Windows
 
-    # Not for Linux, where a process inherits the peak of the one that started it.
+    # Not used on Linux, where a process inherits the peak of its parent.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return ProcessMemory(peak if sys.platform == "darwin" else peak * 1024, None, None)
 
 
 def installed_versions(*distributions: str) -> dict[str, str]:
-    """Versions by distribution name, of those that are installed."""
+    """The versions of installed distributions by name."""
     found = {}
     for name in distributions:
         try:

@@ -1,4 +1,4 @@
-"""Our own contender: an artifact in a process that has nothing but the running half."""
+"""Our own contender: an artifact in a process with the running half only."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from .verification import FLOAT32, Agreement, verify
 SEED = 0
 SPEED = 1.0
 NOISE = "noise"
-"""The step that draws the source's noise from the seed; peers are given theirs."""
+"""The step that draws the noise of the source from the seed; peers get it as input."""
 
 
 @dataclass(frozen=True)
 class UtteranceSize:
-    """How long an utterance is."""
+    """The length of an utterance."""
 
     seconds: float
-    """Of audio."""
+    """Length of the audio."""
     tokens: int
-    """Without boundary tokens."""
+    """Number of tokens, without boundary tokens."""
     chunks: int
 
 
@@ -49,22 +49,22 @@ class OurRole:
     def __init__(self, role: str, threads: int, *, artifact: str, device: str = "auto") -> None:
         self._synthesizer = load(artifact, threads=threads, device=device)
         self._functions: Any = self._synthesizer.functions
-        # As synthesis calls them: on a device their results stay there.
+        # The functions as used by synthesis: on a device, their results stay there.
         self._chain: Any = self._synthesizer.chain
         self._voices = Path(artifact) / "voices"
         self._vocabulary = Vocabulary(load_config(Path(artifact) / "config.json").vocab)
         self._case: Case | None = None
 
     def versions(self) -> dict[str, str]:
-        """What computes."""
+        """The versions of the packages in use."""
         return installed_versions("tvm-kokoro", "apache-tvm", "apache-tvm-ffi", "numpy")
 
     def memory(self) -> ProcessMemory:
-        """Of this process."""
+        """The memory of this process."""
         return process_memory()
 
     def phonemes_lasting(self, seconds: float, voice: str) -> str:
-        """Phonemes that last about so long."""
+        """Phonemes of approximately this length."""
         return phonemes_lasting(seconds, lambda phonemes: self._seconds(phonemes, voice))
 
     def size(self, phonemes: str, voice: str) -> UtteranceSize:
@@ -76,20 +76,20 @@ class OurRole:
         )
 
     def speak(self, phonemes: str, voice: str) -> Sample:
-        """What a user calls: the whole utterance."""
+        """Synthesize a whole utterance, like a user."""
         cpu, start = time.process_time(), time.perf_counter()
         self._synthesizer.synthesize(phonemes, voice, SPEED, SEED)
         return Sample(time.perf_counter() - start, time.process_time() - cpu, {})
 
     def first_audio(self, phonemes: str, voice: str) -> float:
-        """Seconds from the call to the audio of the first chunk."""
+        """First-audio latency: seconds from the call to the audio of the first chunk."""
         first = split_phonemes(phonemes, self._vocabulary)[0]
         start = time.perf_counter()
         self._synthesizer.synthesize(phonemes[first.start : first.end], voice, SPEED, SEED)
         return time.perf_counter() - start
 
     def steps(self, phonemes: str, voice: str) -> Sample:
-        """The same work in its steps, the six functions and the noise, summed over chunks."""
+        """The times of the steps, the six functions and the noise, summed over chunks."""
         timed: Any = TimedFunctions(self._chain)
         drawing = 0.0
         cpu, start = time.process_time(), time.perf_counter()
@@ -103,9 +103,9 @@ class OurRole:
         return Sample(seconds, cpu_seconds, {**timed.seconds, NOISE: drawing})
 
     def write_case(self, phonemes: str, voice: str, path: str) -> None:
-        """Write an utterance of one chunk as a case, for peers to speak it too.
+        """Write an utterance of one chunk as a case for peers.
 
-        Raises InputError where it has more chunks: peers have no notion of them.
+        Raises InputError if it has several chunks, which peers do not support.
         """
         chunks = list(self._chunks(phonemes, voice))
         if len(chunks) != 1:
@@ -119,15 +119,15 @@ class OurRole:
         save_case(Path(path), Case(timing.input_ids, style, timing.frames, noise))
 
     def prepare(self, path: str) -> None:
-        """Take the case that `verify` and `run` speak."""
+        """Load the case for `verify` and `run`."""
         self._case = load_case(Path(path))
 
     def verify(self, reference: str) -> list[Agreement]:
-        """Each function against PyTorch's answer on the same inputs."""
+        """Compare each function with PyTorch's result for the same inputs."""
         return verify(self._functions, Path(reference), FLOAT32)
 
     def run(self) -> Sample:
-        """Speak the prepared case."""
+        """Run the prepared case."""
         assert self._case is not None, "prepare comes first"
         return speak_case(self._chain, self._case)[1]
 
@@ -138,7 +138,7 @@ class OurRole:
     def _chunks(
         self, phonemes: str, voice: str
     ) -> Iterator[tuple[tuple[int, ...], NDArray[np.float32]]]:
-        """(ids, style [1, 256]) of each chunk, as `Synthesizer` has them."""
+        """(ids, style [1, 256]) of each chunk, as in `Synthesizer`."""
         pack = load_voice(voice, self._voices)
         for start, end in split_phonemes(phonemes, self._vocabulary):
             style = style_row(pack, min(end - start, MAX_PHONEMES))

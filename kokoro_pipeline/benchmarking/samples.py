@@ -1,4 +1,4 @@
-"""Interleaved repeats, and what is said of them: medians, spreads, ratios round by round."""
+"""Interleaved repeats and their statistics: medians, spreads, and ratios per round."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Sample:
-    """One repeat. Times in seconds."""
+    """One repeat. Times are in seconds."""
 
     seconds: float
-    """By the clock."""
+    """Wall-clock time."""
     cpu_seconds: float
-    """Of all the process's threads."""
+    """CPU time of all threads of the process."""
     steps: Mapping[str, float]
-    """Seconds of each step; what is left to `seconds` lies between them."""
+    """Time of each step; the rest of `seconds` is spent between them."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Repeats of one quantity, in order; the same unit throughout."""
+    """Statistics of the repeats of one quantity, in the same unit."""
 
     median: float
     best: float
@@ -34,15 +34,15 @@ class Summary:
 
 
 def summarize(values: Sequence[float]) -> Summary:
-    """Raises statistics.StatisticsError without values."""
+    """Summarize values. Raises statistics.StatisticsError if there are none."""
     return Summary(statistics.median(values), min(values), max(values), tuple(values))
 
 
 def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median of ours / theirs, each round against itself.
+    """The median of the ratios ours / theirs of each round.
 
-    Two values of one round were measured within seconds, so what the machine did to one it did to
-    the other; a ratio of medians would mix rounds.
+    The values of a round are measured within seconds, so they are affected by the state of the
+    machine in the same way; a ratio of medians would mix rounds.
     """
     return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
 
@@ -50,10 +50,10 @@ def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
 def interleave(
     calls: Mapping[str, Callable[[], T]], rounds: int, *, warm_up: int = 1, pause: float = 0.0
 ) -> dict[str, list[T]]:
-    """Call each once a round, in an order that starts one further every round; results by name.
+    """Call each function once per round, in an order that is rotated every round.
 
-    The first `warm_up` rounds are not kept. A `pause` before each call, in seconds, lets the last
-    one's idle threads stop spinning.
+    Returns the results by name, without those of the first `warm_up` rounds. A `pause` in seconds
+    before each call lets idle threads of the previous call stop spinning.
     """
     results: dict[str, list[T]] = {name: [] for name in calls}
     names = list(calls)

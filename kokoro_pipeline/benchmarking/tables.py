@@ -39,13 +39,13 @@ def markdown_row(cells: Iterable[str]) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; numbers stand to the right of the first column."""
+    """A table; all columns but the first are right-aligned."""
     rule = "|---|" + "---:|" * (len(head) - 1)
     return "\n".join([markdown_row(head), rule, *(markdown_row(row) for row in rows)])
 
 
 def kernel_row(speed: KernelSpeed) -> tuple[str, ...]:
-    """A kernel under KERNEL_HEAD; shares and rates are the best repeat's."""
+    """The row of a kernel for KERNEL_HEAD; shares and rates are those of the best repeat."""
     return (
         speed.name,
         f"{speed.median * 1e6:.0f}",
@@ -228,7 +228,7 @@ def _threads(count: int) -> str:
 
 
 def _spread(summary: Summary) -> str:
-    """Median, best and worst in ms."""
+    """Format median, best and worst in ms."""
     return f"{1000 * summary.median:.0f} ({1000 * summary.best:.0f}–{1000 * summary.worst:.0f})"
 
 

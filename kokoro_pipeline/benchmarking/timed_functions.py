@@ -1,4 +1,4 @@
-"""The six functions, one after another, with a clock around each."""
+"""Run the six functions in sequence and time each of them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from .chunk_inputs import Case
 from .samples import Sample
 
 Functions = Mapping[str, Callable[..., Any]]
-"""The six functions by name, on numpy arrays, with the signatures of an artifact's."""
+"""The six functions by name, with the signatures of an artifact, for numpy arrays."""
 
 
 class TimedFunctions(Mapping[str, Callable[..., Any]]):
-    """Functions that keep account of the seconds spent in each, in `seconds`; what a device has
-    been asked for is waited for."""
+    """Functions that record the time spent in each in `seconds`.
+
+    The time includes waiting for pending work on a device.
+    """
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
@@ -50,8 +52,10 @@ class TimedFunctions(Mapping[str, Callable[..., Any]]):
 
 
 def speak(functions: Functions, case: Case) -> NDArray[np.float32]:
-    """Audio [600 t] of a case, by the runtime's own statements. The durations are computed as ever,
-    then the case's are used."""
+    """The audio [600 t] of a case, computed by the code of the runtime.
+
+    The durations are computed as usual, but those of the case are used.
+    """
     ids = tuple(int(token) for token in case.input_ids[0, 1:-1])
     known: Any = functions
     timing = replace(predict_timing(known, ids, case.style, 1.0), frames=case.frames)
@@ -60,7 +64,7 @@ def speak(functions: Functions, case: Case) -> NDArray[np.float32]:
 
 
 def speak_case(functions: Functions, case: Case) -> tuple[NDArray[np.float32], Sample]:
-    """What `speak` gives, and the time that it took."""
+    """Call `speak`; returns its result and the time."""
     timed: Any = TimedFunctions(functions)
     cpu, start = time.process_time(), time.perf_counter()
     audio = speak(timed, case)

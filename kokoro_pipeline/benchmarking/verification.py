@@ -1,7 +1,7 @@
-"""Whether a contender computes the same as PyTorch: each function on the same inputs.
+"""Verify that a contender computes the same as PyTorch, function by function.
 
-Whole audio cannot tell, for the harmonic source multiplies a difference of 1e-6 in F0 by the length
-of the utterance. Here every function gets PyTorch's own intermediate results.
+The whole audio cannot be compared, because the harmonic source multiplies a difference of 1e-6 in
+F0 by the length of the utterance. Therefore every function gets PyTorch's intermediate results.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ BINS = 11
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Largest difference allowed, as a part of the reference's largest magnitude."""
+    """Largest differences allowed, relative to the largest magnitude of the reference."""
 
     networks: float
     source: float | None
-    """Of the source's spectrum, as complex numbers: phases a whole turn apart are the same. Wider,
-    for a phase grows with the length and float32 does not. None: not judged."""
+    """Tolerance for the source's spectrum as complex numbers, so that whole turns do not matter.
+
+    It is larger, since phases grow with the length and the precision of float32 does not. None if
+    the source is not judged.
+    """
 
 
 FLOAT32 = Tolerance(networks=1e-3, source=2e-2)
@@ -37,19 +40,19 @@ FLOAT32 = Tolerance(networks=1e-3, source=2e-2)
 
 @dataclass(frozen=True)
 class Agreement:
-    """One output of one function against PyTorch's."""
+    """The comparison of one output of a function with PyTorch's."""
 
     function: str
     output: str
     error: float
-    """Largest difference as a part of the reference's largest magnitude."""
+    """Largest difference relative to the largest magnitude of the reference."""
     snr_db: float | None
-    """Signal to noise ratio; None for equal bits."""
+    """Signal-to-noise ratio; None if bit-identical."""
     limit: float | None
 
     @property
     def holds(self) -> bool:
-        """False for NaN as well."""
+        """Whether the error is within the limit; false for NaN."""
         return self.limit is None or self.error <= self.limit
 
 
@@ -69,14 +72,14 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
     "source_forward": ("har",),
     "decoder_forward": ("audio",),
 }
-"""Names, in a reference file, of what each function takes and gives."""
+"""The names of the inputs and outputs of each function in a reference file."""
 
 
 def verify(functions: Functions, reference: Path, tolerance: Tolerance) -> list[Agreement]:
-    """Run each function on the reference's inputs and compare with its outputs.
+    """Run each function on the inputs of the reference and compare the outputs.
 
-    `reference` is an .npz that `reference.ReferenceRole` wrote. Raises CheckFailed naming every
-    output that is further away than `tolerance`, and figures.
+    `reference` is an .npz written by `reference.ReferenceRole`. Raises CheckFailed, which lists
+    every output that exceeds `tolerance`, with figures.
     """
     found = []
     with np.load(reference, allow_pickle=False) as file:
@@ -120,5 +123,5 @@ def _compare(
 
 
 def _spectrum(har: Array) -> Array:
-    """Complex [1, 11, L] of magnitudes and phases [1, 22, L]."""
+    """Convert magnitudes and phases [1, 22, L] to complex numbers [1, 11, L]."""
     return har[:, :BINS].astype(float) * np.exp(1j * har[:, BINS:].astype(float))

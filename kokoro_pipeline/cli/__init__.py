@@ -1,7 +1,8 @@
-"""The command `kokoro-pipeline`: one file per command, one frame around them.
+"""The command `kokoro-pipeline`: one file per command, and a common frame.
 
-Importing this package imports argparse and nothing heavy: each command brings in what it needs when
-it runs, so `--help` costs no numpy and `say --phonemes` neither torch nor tvm.
+Importing this package only imports argparse and other light modules. Each command imports what it
+needs when it runs, so `--help` does not import numpy, and `say --phonemes` imports neither torch
+nor tvm.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a command is, to the frame that finds and runs it."""
+"""The interface between a command and the frame that runs it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .console import Console
 
 
 class UsageError(Exception):
-    """Options that parse one by one and make no sense together: exit code 2."""
+    """Options that are valid individually but not together: exit code 2."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """One word after `kokoro-pipeline`.
+    """A subcommand of `kokoro-pipeline`.
 
-    `configure` declares the options; `run` does the work and returns the exit code. A failure is
-    raised, never printed: KokoroError carries its own exit code, UsageError gives 2.
+    `configure` declares the options; `run` does the work and returns the exit code. Failures are
+    raised and not printed: a KokoroError has its own exit code, a UsageError leads to 2.
     """
 
     name: str

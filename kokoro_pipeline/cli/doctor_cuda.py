@@ -1,4 +1,4 @@
-"""What `doctor` asks about CUDA: the driver that runs artifacts, the compiler that builds them."""
+"""Probes of `doctor` for CUDA: the driver for running artifacts, the compiler for building them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .finding import Finding
 from .isolated import NoAnswerError, ask
 
 DRIVER_SECONDS = 20.0
-"""How long a driver may take to start."""
+"""Timeout in seconds for starting the driver."""
 
 _ASK_DRIVER = """
 from kokoro_pipeline.errors import EnvironmentFault
@@ -24,8 +24,7 @@ else:
 
 
 def cuda_driver() -> list[Finding]:
-    """The NVIDIA driver and its GPUs, asked in a process of its own; only `--device cuda` needs
-    them."""
+    """The NVIDIA driver and its GPUs, queried in a separate process; needed for CUDA only."""
     try:
         told = ask(_ASK_DRIVER, timeout=DRIVER_SECONDS)
     except NoAnswerError as error:
@@ -40,7 +39,7 @@ def cuda_driver() -> list[Finding]:
 
 
 def cuda_compiler() -> list[Finding]:
-    """What compiles kernels for `build --target cuda`, which needs no driver."""
+    """The compiler for `build --target cuda`, which does not need a driver."""
     from ..compiler.codegen.cuda_compiler import find_cuda_compiler
 
     try:

@@ -1,4 +1,4 @@
-"""What `doctor` finds: a part, its state, and the next command."""
+"""The findings of `doctor`: a part, its state, and a remedy."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ State = Literal["ok", "absent", "warning", "broken"]
 class Finding:
     """One line of `doctor`.
 
-    `ok` needs nothing. `absent` is an optional part that is not there. `warning` is a part that is
-    there and doubtful. `broken` is a part that the installation needs and that does not work: it
-    makes `doctor` fail.
+    The state is `ok`; `absent` for an optional part that is missing; `warning` for a part that is
+    present but questionable; or `broken` for a required part that does not work, which makes
+    `doctor` fail.
     """
 
     part: str

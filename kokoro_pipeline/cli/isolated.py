@@ -1,4 +1,4 @@
-"""Ask a fresh Python process a question that may kill it, hang it or load half the world."""
+"""Run code in a fresh Python process, because it may crash, hang, or import large packages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 MARK = "kokoro-pipeline-answer:"
 
-# `-c` puts the current folder first on the path, where a stray tvm.py would be found: the folder of
-# this very package goes there in its place.
+# `-c` puts the current folder first on the path, where a stray tvm.py would be found. Replace it by
+# the folder of this package.
 _PRELUDE = f"""\
 import json, sys
 sys.path[0] = {str(Path(__file__).resolve().parents[2])!r}
@@ -21,13 +21,13 @@ def answer(value):
 
 
 class NoAnswerError(Exception):
-    """The process ended, or was ended, without an answer. The message says how, in one line."""
+    """The process ended or was killed without an answer. The message is one line."""
 
 
 def ask(code: str, *, timeout: float) -> Any:
     """Run Python `code`, which calls `answer(value)` once, and return that value (JSON).
 
-    Raises NoAnswerError where it raises, is killed by a signal, exits early or takes over
+    Raises NoAnswerError if the code raises, is killed by a signal, exits early, or takes more than
     `timeout` seconds.
     """
     try:

@@ -1,4 +1,4 @@
-"""The words to work on: an argument, a file, or standard input."""
+"""The input text of a command: an argument, a file, or standard input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STDIN = "-"
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    """Declare `TEXT`, `-f FILE` and `-`; `read_source` takes exactly one of them."""
+    """Declare `TEXT`, `-f FILE` and `-`; `read_source` requires exactly one of them."""
     parser.add_argument(
         "text",
         nargs="?",
@@ -26,10 +26,10 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 
 def read_source(args: argparse.Namespace) -> str:
-    """The text that the command line names.
+    """Read the text that the command line specifies.
 
-    Raises UsageError where none or two are named, InputError where a file cannot be read or the
-    bytes are no UTF-8.
+    Raises UsageError unless there is exactly one source, InputError if a file cannot be read or
+    the bytes are not UTF-8.
     """
     if args.text is not None and args.file is not None:
         raise UsageError("TEXT and -f FILE are two texts: give one")
@@ -43,7 +43,7 @@ def read_source(args: argparse.Namespace) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        # Python carries undecodable bytes of the command line as lone surrogates.
+        # Python represents undecodable bytes of the command line as lone surrogates.
         raise InputError("TEXT is not valid UTF-8: check the terminal's encoding") from error
     return text
 

@@ -1,4 +1,4 @@
-"""`kokoro-pipeline verify DIR`: every byte of an artifact against its manifest."""
+"""`kokoro-pipeline verify DIR`: check every file of an artifact against its manifest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    """Check the whole folder; 1 where a check does not hold, all checks being shown either way."""
+    """Check the whole folder and show all checks; returns 1 if one fails."""
     from ..artifact.reader import verify_artifact
 
     console.progress(f"checking every file of {args.artifact}")

@@ -1,4 +1,4 @@
-"""The building half: torch export, import through TVM's frontend, passes, code, link, artifact.
+"""The building half: export from torch, import into Relax, passes, code generation and linking.
 
-Needs the `build` extra. The running half imports nothing from here.
+It needs the `build` extra. The running half imports nothing from here.
 """

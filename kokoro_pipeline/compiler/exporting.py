@@ -1,4 +1,4 @@
-"""torch module -> `torch.export.ExportedProgram` with symbolic batch, token and frame counts."""
+"""Export torch modules to `ExportedProgram`s with symbolic batch, token and frame counts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from torch.export import Dim, ExportedProgram
 
 from .model.components import Component, Signature
 
-# Upper bounds are for torch's range analysis; the runtime checks what a model really takes.
+# The upper bounds are for torch's range analysis; the runtime checks the limits of the model.
 _SYMBOL_RANGES = {"B": (1, 1024), "n": (1, 512), "t": (1, 1 << 17), "m": (1, 1 << 18)}
 
 
 def dynamic_shapes(signature: Signature) -> tuple[dict[int, Any] | None, ...]:
-    """`torch.export`'s dynamic_shapes for a signature: a Dim expression a symbolic dimension."""
+    """The dynamic_shapes for `torch.export`: one Dim expression per symbolic dimension."""
     symbols = {name: Dim(name, min=low, max=high) for name, (low, high) in _SYMBOL_RANGES.items()}
     shapes: list[dict[int, Any] | None] = []
     for _, shape in signature.inputs.values():
@@ -29,18 +29,17 @@ def dynamic_shapes(signature: Signature) -> tuple[dict[int, Any] | None, ...]:
 
 
 def export_component(component: Component) -> ExportedProgram:
-    """Export one component, functionalized and not decomposed.
+    """Export one component in functional form, without decomposing its operators.
 
-    What an `nn.Module` says stays one operator.
-    Raises torch's own export errors; they name the line of the model that cannot stay symbolic.
+    Raises torch's own export errors, which name the line of the model that cannot stay symbolic.
     """
     with torch.no_grad(), warnings.catch_warnings():
-        # torch warns itself, of its own pytree, while it copies a program.
+        # torch's use of its own deprecated pytree class triggers this warning.
         warnings.filterwarnings("ignore", category=FutureWarning, message=r".*LeafSpec")
         program = torch.export.export(
             component.module,
             component.example,
             dynamic_shapes=dynamic_shapes(component.signature),
         )
-        # An empty table functionalizes and keeps every operator whole.
+        # An empty table makes the program functional and keeps every operator intact.
         return program.run_decompositions({})

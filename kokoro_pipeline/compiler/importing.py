@@ -1,4 +1,4 @@
-"""ExportedProgram -> Relax, by the stock importer with the fixes of `tvm_kokoro_ext` active."""
+"""Import exported programs into Relax with TVM's importer and the fixes of `tvm_kokoro_ext`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .lowering.parameter_table import PARAMETER_NAMES, ParameterTable
 
 
 def import_program(program: ExportedProgram, name: str, parameters: ParameterTable) -> tvm.IRModule:
-    """Import a program as the Relax function `name`; its weights go into `parameters`.
+    """Import a program as the Relax function `name` and add its weights to `parameters`.
 
-    The function takes the program's inputs, then its parameters, whose names in the table
-    (`name/qualified.torch.name`) its attribute `kokoro.parameters` lists in order.
+    The function takes the program's inputs, followed by its parameters. Its attribute
+    `kokoro.parameters` lists their names in the table (`name/qualified.torch.name`) in order.
     """
     tvm_kokoro_ext.activate()
     module = from_exported_program(

@@ -1,7 +1,8 @@
 """Validation: the compiled functions against PyTorch in float32 and float64.
 
-`validate(artifact)` is the whole of it; `validate_functions` takes functions that are no artifact
-yet. Importing this package costs nothing: torch and kokoro are imported when a validation starts.
+`validate(artifact)` is the main entry point; `validate_functions` validates functions that are not
+part of an artifact yet. Importing this package is cheap: torch and kokoro are only imported when a
+validation starts.
 """
 
 from .cases import Case, full_cases, select_cases, short_cases

@@ -1,9 +1,9 @@
-"""What PyTorch says about one case: its float64 answer to every step, and its float32 whole audio.
+"""PyTorch's reference for one case: float64 outputs of every step, and the float32 whole audio.
 
-Every step is answered on float32 inputs, those that the compiled function gets too: the float64
-chain's values, rounded. The decoder's answer is at the same time the float64 whole audio. Rounding
-its inputs moves it by 1e-7 of its peak (a test measures that), while the source, where rounding F0
-would matter, is fed the float64 F0.
+Every step is computed from float32 inputs, the same that the compiled function gets: the values of
+the float64 chain, rounded. The output of the decoder also serves as the float64 whole audio.
+Rounding its inputs changes it by 1e-7 of its peak (measured by a test). The source, where rounding
+F0 would matter, gets the float64 F0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class CaseInputs:
-    """A case's input_ids int64 [1, n], both boundaries included, and style float32 [1, 256]."""
+    """The inputs of a case: input_ids int64 [1, n], with both boundary tokens, and a style vector.
+
+    The style vector is float32 [1, 256].
+    """
 
     case: Case
     input_ids: NDArray[np.int64]
@@ -39,7 +42,7 @@ class CaseInputs:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The one row's length, int64 [1]."""
+        """The length of the only row, int64 [1]."""
         return np.array([self.input_ids.shape[1]], dtype=np.int64)
 
     @property
@@ -58,12 +61,12 @@ class CaseInputs:
         return hashlib.sha256(self.case.digest.encode() + self.style.tobytes()).hexdigest()
 
     def noise(self, frames: int) -> NDArray[np.float32]:
-        """The case's noise, float32 [1, 600*frames, 9]: the same at every call."""
+        """The noise of the case, float32 [1, 600*frames, 9], which is the same for every call."""
         return seeded_noise(int(self.case.digest[:12], 16), 0, frames)
 
 
 def case_inputs(case: Case, voices: Mapping[str, Array]) -> CaseInputs:
-    """Look up a case's token ids and its style row, that of its number of phonemes."""
+    """Look up the token ids of a case, and the style vector for its number of phonemes."""
     vocabulary = default_config().vocab
     ids = [BOUNDARY_TOKEN, *(vocabulary[symbol] for symbol in case.phonemes), BOUNDARY_TOKEN]
     style = voices[case.voice][len(case.phonemes) - 1].astype(np.float32, copy=False)
@@ -72,14 +75,17 @@ def case_inputs(case: Case, voices: Mapping[str, Array]) -> CaseInputs:
 
 @dataclass(frozen=True)
 class ReferenceArrays:
-    """The stored part of a reference. float64 unless said; n tokens, t frames.
+    """The stored part of a reference, for n tokens and t frames; float64 unless stated otherwise.
 
-    durations: int64 [n], forced everywhere, 0 for tokens beyond the case's `max_frames`.
-    The float64 chain: d_en [1, 512, n], lengths [n] (predicted frames before rounding),
+    durations: int64 [n], used for all computations, 0 for tokens beyond the case's `max_frames`.
+
+    Of the float64 chain: d_en [1, 512, n], lengths [n] (predicted frames before rounding),
     d [1, n, 640], t_en [1, 512, n], F0 and N [1, 2t], waveform [1, 600t].
-    float64's answers on rounded inputs: step_duration [1, n, 50], step_d, step_F0, step_N,
+
+    Computed in float64 from rounded inputs: step_duration [1, n, 50], step_d, step_F0, step_N,
     step_waveform, and audio [1, 600t].
-    float32's whole audio: audio_float32 [1, 600t].
+
+    The whole audio computed in float32: audio_float32 [1, 600t].
     """
 
     durations: NDArray[np.int64]
@@ -100,11 +106,11 @@ class ReferenceArrays:
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """The arrays' names."""
+        """The names of the arrays."""
         return tuple(field.name for field in fields(cls))
 
     def expected_shapes(self) -> dict[str, tuple[int, ...]]:
-        """What every array's shape has to be, told by the durations."""
+        """The shapes that the arrays must have for the given durations."""
         n, t = len(self.durations), int(self.durations.sum())
         columns, frames, samples = (1, 512, n), (1, 2 * t), (1, SAMPLES_PER_FRAME * t)
         return {
@@ -128,24 +134,24 @@ class ReferenceArrays:
 
 @dataclass(frozen=True)
 class CaseReference:
-    """A case's inputs, PyTorch's answers, and every step's float32 inputs that follow from them."""
+    """The inputs of a case, PyTorch's outputs, and the resulting float32 inputs of every step."""
 
     inputs: CaseInputs
     arrays: ReferenceArrays
 
     @property
     def frames(self) -> int:
-        """Frames of the audio, t."""
+        """Number of frames of the audio, t."""
         return int(self.arrays.durations.sum())
 
     @property
     def seconds(self) -> float:
-        """Length of the audio."""
+        """Length of the audio in seconds."""
         return self.frames * SAMPLES_PER_FRAME / SAMPLE_RATE
 
     @property
     def tokens(self) -> NDArray[np.int64]:
-        """The token that each frame shows, int64 [t]."""
+        """The index of the token of each frame, int64 [t]."""
         return token_of_frame(self.arrays.durations)
 
     @property
@@ -155,29 +161,29 @@ class CaseReference:
 
     @property
     def en(self) -> NDArray[np.float32]:
-        """f0n's input, float32 [1, 640, t]."""
+        """Input of f0n, float32 [1, 640, t]."""
         return spread(np.swapaxes(rounded(self.arrays.d), 1, 2), self.tokens)
 
     @property
     def asr(self) -> NDArray[np.float32]:
-        """The decoder's input, float32 [1, 512, t]."""
+        """Input of the decoder, float32 [1, 512, t]."""
         return spread(rounded(self.arrays.t_en), self.tokens)
 
     @property
     def har(self) -> NDArray[np.float32]:
-        """The decoder's input, float32 [1, 22, 120t+1]."""
+        """Input of the decoder, float32 [1, 22, 120t+1]."""
         return rounded(stock_har(self.arrays.waveform))
 
 
 def rounded(array: Array) -> NDArray[np.float32]:
-    """Float64 values as the compiled functions take them."""
+    """Round float64 values to float32, as inputs of compiled functions."""
     return array.astype(np.float32)
 
 
 def compute_reference(
     inputs: CaseInputs, float64: ReferenceModel, float32: ReferenceModel
 ) -> CaseReference:
-    """Run both models over a case, float32 with the durations that float64 predicts."""
+    """Run both models on a case, the float32 model with the durations of the float64 model."""
     ids, predictor = inputs.input_ids, inputs.predictor_style
     d_en = float64.bert(ids)
     duration, d = float64.duration(d_en, predictor)
@@ -222,7 +228,10 @@ def compute_reference(
 def whole_audio(
     model: ReferenceModel, inputs: CaseInputs, durations: NDArray[np.int64], noise: Array
 ) -> Array:
-    """The stock chain's audio [1, 600t] in the model's precision, durations and noise given."""
+    """The audio [1, 600t] of the stock chain in the model's precision.
+
+    Durations and noise are given.
+    """
     tokens = token_of_frame(durations)
     _, d = model.duration(model.bert(inputs.input_ids), inputs.predictor_style)
     f0, n = model.f0n(spread(np.swapaxes(d, 1, 2), tokens), inputs.predictor_style)
@@ -231,7 +240,7 @@ def whole_audio(
 
 
 def cut_durations(durations: NDArray[np.int64], max_frames: int | None) -> NDArray[np.int64]:
-    """The durations [n] with everything beyond the first `max_frames` frames taken off."""
+    """Truncate the durations [n] to a total of `max_frames` frames."""
     if max_frames is None:
         return durations
     ends = np.minimum(np.cumsum(durations), max_frames)

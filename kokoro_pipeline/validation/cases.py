@@ -1,4 +1,4 @@
-"""What is validated: phoneme strings of 1 to 510 symbols, each with a voice and a speed."""
+"""The validation cases: phoneme strings of 1 to 510 symbols, each with a voice and a speed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..config import MAX_PHONEMES, default_config
 from ..errors import InputError
 
 NAIVE_FRAMES = 16
-"""Frames that are validated of a case at `--opt 0`, whose kernels are some fifty times slower."""
+"""Frames per case at `--opt 0`, whose kernels are about fifty times slower."""
 NAIVE_PHONEMES = 24
-"""Longest case at `--opt 0`: BERT's naive kernels take their time for every token."""
+"""Maximum number of phonemes of a case at `--opt 0`, since BERT's naive kernels are slow."""
 VOICES = ("af_heart", "af_bella")
-"""The voices that the cases take in turn."""
+"""The voices of the cases, used in turn."""
 
 Selection = Literal["full", "short"]
 
-# American English as the model's own front end writes it.
+# American English in the notation of the model's own front end.
 _PASSAGE = (
     "ði ɹˈɪvəɹ bˈɛndz twˈIs bəfˈɔɹ ɪt mˈits ði sˈi, ænd ˈɛvəɹi bˈOt slˈOz dˌWn ðɛɹ tu ɹˈid ði "
     "wˈɪnd. ˈOld fˈɪʃəɹmˌɛn sˈA ðæt ði hˈɑɹbəɹ lˈɪsᵊnz: wˌɛn ɐ stˈɔɹm ɪz kˈʌmɪŋ, ɡˈʌlz ɡˈæðəɹ "
@@ -31,7 +31,7 @@ _PASSAGE = (
     "nˈʌθɪŋ ˈɛls wʌz nˈidᵻd. wi ʧˈuz ˌWəɹ tˈiʧəɹz slˈOli — ðˈɛn wi θˈæŋk ðˌɛm tˈu lˈAt."
 )
 
-# Length, the words it starts with, speed.
+# (length, first words, speed)
 _CUTS = (
     (1, "ɪn ɐ smˈɔl", 1.0),
     (2, "mI ɡɹˈænd", 1.0),
@@ -61,8 +61,10 @@ class Case:
     """One utterance to compare.
 
     `phonemes` has 1 to 510 symbols of the vocabulary, `speed` divides the durations, and
-    `max_frames` cuts the alignment short: everything from f0n on sees the first so many frames only
-    (None: all of them).
+    `max_frames` truncates the alignment: everything from f0n on only sees that many frames (None:
+    all of them).
+
+    Raises InputError for values that are not possible.
     """
 
     phonemes: str
@@ -89,27 +91,27 @@ class Case:
 
     @property
     def tokens(self) -> int:
-        """Token ids of the case, the two boundaries included."""
+        """Number of token ids of the case, including the two boundary tokens."""
         return len(self.phonemes) + 2
 
     @property
     def name(self) -> str:
-        """For reports and files: `p034-af_heart`, with `-x0.80` and `-t16` where they apply."""
+        """Name for reports and files: `p034-af_heart`, with `-x0.80` and `-t16` if applicable."""
         speed = "" if self.speed == 1.0 else f"-x{self.speed:.2f}"
         cut = "" if self.max_frames is None else f"-t{self.max_frames}"
         return f"p{len(self.phonemes):03d}-{self.voice}{speed}{cut}"
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all that defines the case, in hex."""
+        """SHA-256 of everything that defines the case, in hex."""
         fields = [self.phonemes, self.voice, self.speed, self.max_frames]
         return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
 
 
 def full_cases() -> tuple[Case, ...]:
-    """The built-in list: 20 cases of 1 to 510 phonemes, one of them the vocabulary in its order.
+    """The built-in list: 20 cases of 1 to 510 phonemes, one of which is the whole vocabulary.
 
-    97 s of audio with the synthetic weights of seed 0; 120 s would be 5 frames a token.
+    This is 97 s of audio with the synthetic weights of seed 0; 5 frames per token would be 120 s.
     """
     starts = [_PASSAGE.index(words) for _, words, _ in _CUTS]
     cuts = [
@@ -123,12 +125,12 @@ def full_cases() -> tuple[Case, ...]:
 
 
 def short_cases() -> tuple[Case, ...]:
-    """The short form that `build` runs: a few of the built-in cases, about 6 s of audio."""
+    """The short list that `build` runs: a few of the built-in cases, about 6 s of audio."""
     return tuple(case for case in full_cases() if len(case.phonemes) in _SHORT_LENGTHS)
 
 
 def select_cases(opt_level: int, selection: Selection = "full") -> tuple[Case, ...]:
-    """The cases for an artifact of `opt_level`; level 0 gets the shorter ones, cut to 16 frames."""
+    """The cases for an artifact of `opt_level`; for level 0 short ones, truncated to 16 frames."""
     cases = full_cases() if selection == "full" else short_cases()
     if opt_level > 0:
         return cases
@@ -140,10 +142,10 @@ def select_cases(opt_level: int, selection: Selection = "full") -> tuple[Case, .
 
 
 def resolve_voices(cases: Sequence[Case], available: Sequence[str]) -> tuple[Case, ...]:
-    """The cases with voices that exist; one that does not is replaced by one that does.
+    """Replace voices of the cases that do not exist by available ones.
 
-    Weights need not bring `af_heart` and `af_bella`; which voice was used is in the case's name.
-    Raises InputError where there are no voices at all.
+    Weights do not need to have `af_heart` and `af_bella`; the name of a case contains the voice
+    that is used. Raises InputError if there are no voices at all.
     """
     if not available:
         raise InputError("these weights have no voices: validation needs at least one in voices/")

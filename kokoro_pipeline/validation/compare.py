@@ -1,4 +1,4 @@
-"""The functions under test against a case's reference, step by step and as a whole."""
+"""Compare the functions under test with the reference of a case, step by step and as a whole."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ Functions = Mapping[str, Callable[..., Any]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """One case's figures.
+    """The figures of one case.
 
-    `outputs` has every output of the functions by name (`whole_` before those of the chain), for
-    saving. `squared_ours` and `squared_float32` are the summed squared distances of the whole audio
-    to float64; the former is None where a function is missing, NaN where our audio is unusable.
+    `outputs` has every output of the functions by name (with the prefix `whole_` for those of the
+    chain), for saving. `squared_ours` and `squared_float32` are the sums of the squared distances
+    of the whole audio to float64; the former is None if a function is missing, and NaN if our audio
+    is unusable.
     """
 
     measurements: tuple[Measurement, ...]
@@ -48,12 +49,12 @@ class Comparison:
     compiled_time: float
 
     def without_outputs(self) -> Comparison:
-        """The figures alone."""
+        """A copy with the figures only."""
         return replace(self, outputs={})
 
 
 class _Calls(Mapping[str, Callable[..., Any]]):
-    """The functions, their time counted and their latest outputs kept, always as a tuple."""
+    """Wraps the functions to measure their time and to keep their latest outputs, as a tuple."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
@@ -80,7 +81,7 @@ class _Calls(Mapping[str, Callable[..., Any]]):
         return len(self._functions)
 
     def outputs_of(self, name: str, *inputs: Array) -> tuple[Array, ...]:
-        """Call a function; its outputs."""
+        """Call a function and return its outputs."""
         self[name](*inputs)
         return self.outputs[name]
 
@@ -88,11 +89,11 @@ class _Calls(Mapping[str, Callable[..., Any]]):
 def compare_case(
     functions: Functions, reference: CaseReference, precision: str = "float32"
 ) -> Comparison:
-    """Run every function on the reference's inputs, then, if all six are there, their chain.
+    """Run every function on the inputs of the reference, and their chain if there are all six.
 
-    `precision` is that of the decoder's products, by which its audio is judged.
-    What a function raises is not caught: a function that cannot run a case is no matter of
-    tolerances.
+    `precision` is that of the decoder's products and determines how its audio is judged.
+    Exceptions of functions are not caught, since a function that cannot run a case is not a matter
+    of tolerances.
     """
     run = _Calls(functions)
     outputs: dict[str, Array] = {}
@@ -107,7 +108,7 @@ def compare_case(
     squared_ours = None
     if all(name in run for name in FUNCTION_NAMES):
         squared_ours = float("nan")
-        # An output that is unusable has failed in its step, and could not be handed on.
+        # An unusable output has already failed in its step, and cannot be passed on.
         if all(measured.usable for measured in measurements):
             measurements += _whole(run, reference, outputs)
         if "whole_audio" in outputs:
@@ -124,7 +125,7 @@ def compare_case(
 def case_result(
     reference: CaseReference, comparison: Comparison, origin: str, seconds: float
 ) -> CaseResult:
-    """A case for the report; `origin` says where its reference is from, `seconds` what it took."""
+    """The result of a case for the report, with the origin of its reference and the time for it."""
     case, samples = reference.inputs.case, reference.arrays.audio.size
     ours = comparison.squared_ours
     return CaseResult(
@@ -144,7 +145,7 @@ def case_result(
 
 
 def whole_audio(comparisons: Sequence[Comparison], seconds: float) -> WholeAudio | None:
-    """The verdict over all cases, `seconds` of audio; None where a function is missing."""
+    """The verdict over all cases, `seconds` of audio, or None if a function is missing."""
     squared = [c.squared_ours for c in comparisons if c.squared_ours is not None]
     if not squared or len(squared) != len(comparisons):
         return None
@@ -236,9 +237,9 @@ FUNCTION_NAMES = tuple(_STEPS)
 
 
 def _whole(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> Judged:
-    """The six functions chained by the running half's own code, the reference's durations forced.
+    """Chain the six functions by the code of the running half, with the reference's durations.
 
-    Judges the durations that the chain predicts, and leaves its outputs in `outputs`.
+    Judges the durations that the chain predicts, and stores its outputs in `outputs`.
     """
     inputs, arrays = reference.inputs, reference.arrays
     case = inputs.case
@@ -248,7 +249,7 @@ def _whole(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> 
         timing = predict_timing(functions, phonemes, inputs.style, case.speed)
         forced = replace(timing, frames=arrays.durations)
         audio = render_audio(functions, forced, inputs.style, reference.noise)
-    except ArtifactError as error:  # what the running half says of values that are no numbers
+    except ArtifactError as error:  # the running half rejects values that are not finite
         return [judge_failed(case.name, WHOLE_STEP, "audio", str(error))]
     outputs["whole_audio"] = audio[None]
     outputs["whole_duration"], outputs["whole_d"] = run.outputs["duration_forward"]

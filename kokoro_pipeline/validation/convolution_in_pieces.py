@@ -1,7 +1,7 @@
-"""float64 convolutions in pieces of the time axis: the same sums in a fraction of the memory.
+"""float64 convolutions in pieces along the time axis, which take a fraction of the memory.
 
-PyTorch has no float64 convolution but the one that unfolds its input: for 45 s of audio and a
-kernel of 11 the unfolded input takes 2.4 GB. In pieces it takes megabytes and fits the cache.
+PyTorch's only float64 convolution unfolds its input: for 45 s of audio and a kernel of 11 the
+unfolded input takes 2.4 GB. In pieces it takes megabytes and fits into the cache.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from torch.nn import functional
 from ..errors import InputError
 
 PIECE = 1024
-"""Output samples of a piece."""
+"""Output samples per piece."""
 
 
 def convolve_in_pieces(model: nn.Module) -> None:
-    """Let every Conv1d of `model` compute its output piece by piece.
+    """Make every Conv1d of `model` compute its output piece by piece.
 
-    Raises InputError for one that pads with anything but zeros, which kokoro has none of.
+    Raises InputError for padding with anything but zeros, which does not occur in kokoro.
     """
     for module in model.modules():
         if not isinstance(module, nn.Conv1d):
             continue
         if module.padding_mode != "zeros" or not isinstance(module.padding[0], int):
             raise InputError(f"cannot convolve in pieces: {module}")
-        # Weight normalization stays as it is: it is a hook before the forward.
+        # Weight normalization is not affected, since it is a hook before the forward function.
         module.forward = functools.partial(_forward, module)  # type: ignore[method-assign]
 
 

@@ -1,7 +1,7 @@
-"""The tolerances, and the verdicts they give.
+"""The tolerances and the resulting verdicts.
 
-Every error is that against float64 PyTorch on the same float32 inputs. A verdict says
-`error <= limit`, so that a NaN fails.
+Every error is relative to PyTorch in float64 on the same float32 inputs. A verdict is computed as
+`error <= limit`, so that NaN fails.
 """
 
 from __future__ import annotations
@@ -17,38 +17,42 @@ from . import spectrum
 Array = NDArray[Any]
 
 NETWORK_MAX = 1e-4
-"""Largest error of a network's output, as a share of the reference's largest value."""
+"""Largest error of the output of a network, relative to the largest value of the reference."""
 NETWORK_RMS = 1e-5
-"""Its root mean square, as a share of the same."""
+"""Root mean square of the error, relative to the same."""
 WAVEFORM_MAX = 1e-6
-"""Largest error of the harmonic source's waveform, as a share of its peak (which is below 1)."""
+"""Largest error of the waveform of the harmonic source, relative to its peak (which is below 1)."""
 MAGNITUDE_MAX = 1e-5
-"""Largest error of the source's magnitudes and complex coefficients, as a share of the largest
-magnitude or, where that is over 1, absolutely."""
+"""Largest error of the source's magnitudes and complex coefficients.
+
+It is relative to the largest magnitude, or absolute if that is larger than 1.
+"""
 PHASE_MAX = 1e-5
-"""Largest error of the source's phases, radians modulo 2 pi."""
+"""Largest error of the source's phases, in radians modulo 2 pi."""
 TIE_MARGIN = 1e-4
-"""A predicted length this near to a half may be rounded either way."""
+"""A predicted length that is this close to a half-integer may be rounded either way."""
 WHOLE_RATIO = 0.5
-"""The whole audio's rms distance to float64, as a share of PyTorch float32's, over a long list."""
+"""Rms distance of the whole audio to float64, relative to PyTorch float32's, for a long list."""
 SHORT_WHOLE_RATIO = 1.0
-"""The same over a list of less than LONG_LIST seconds. The source is chaotic (a phase that crosses
-pi is heard), so that over a few short cases the ratio is half luck; float32 networks with a float64
-source had 0.24 over 85 s and up to 0.55 in a single case."""
+"""The same for a list of less than LONG_LIST seconds.
+
+The source is chaotic (a phase that crosses pi is audible), so that the ratio over a few short cases
+varies by chance. float32 networks with a float64 source had 0.24 over 85 s, and up to 0.55 in a
+single case.
+"""
 DECODER_SNR = {"tf32": 50.0, "bfloat16": 35.0, "float16": 50.0}
-"""Least signal-to-noise ratio of the decoder's audio, dB, where its products are of a reduced
-precision."""
+"""Minimum signal-to-noise ratio of the decoder's audio, in dB, by the reduced precision."""
 LONG_LIST = 20.0
-"""Seconds of audio."""
+"""Seconds of audio from which on a list is long."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One quantity of one step of one case.
+    """The measurement of one quantity of one step of one case.
 
-    Errors and limits are absolute, in the quantity's unit; `rms_error` and `rms_limit` are None
-    where only the maximum is judged. `peak` is the largest absolute value of the reference. `note`
-    says what the figures cannot.
+    Errors and limits are absolute, in the unit of the quantity; `rms_error` and `rms_limit` are
+    None if only the maximum is judged. `peak` is the largest absolute value of the reference.
+    `note` contains further information.
     """
 
     case: str
@@ -64,12 +68,12 @@ class Measurement:
 
     @property
     def usable(self) -> bool:
-        """Whether there was an output of the right dtype and shape, all finite, to measure."""
+        """Whether the output had the right dtype and shape and was finite."""
         return np.isfinite(self.max_error)
 
     @property
     def strain(self) -> float:
-        """The share of its limit that the worse error takes; infinite where that is no number."""
+        """The worse error relative to its limit; infinite if it is not finite."""
         shares = [_share(self.max_error, self.max_limit)]
         if self.rms_error is not None and self.rms_limit is not None:
             shares.append(_share(self.rms_error, self.rms_limit))
@@ -79,7 +83,7 @@ class Measurement:
 def judge_network(
     case: str, step: str, quantity: str, ours: Array, reference: Array
 ) -> Measurement:
-    """A network's output against float64: largest error and rms, limited by shares of the peak."""
+    """Judge the output of a network by its largest and rms error relative to the peak."""
     if (wrong := _unusable(ours, reference.shape)) is not None:
         return judge_failed(case, step, quantity, wrong)
     error = ours.astype(np.float64) - reference
@@ -99,7 +103,7 @@ def judge_network(
 
 
 def reduced_note(precision: str) -> str:
-    """What a report says of a decoder in reduced precision."""
+    """The note of a report for a decoder in reduced precision."""
     return (
         f"the decoder multiplies in {precision}: its audio is held to "
         f"{DECODER_SNR[precision]:g} dB of signal to noise instead of float32's tolerances"
@@ -109,9 +113,9 @@ def reduced_note(precision: str) -> str:
 def judge_signal(
     case: str, step: str, quantity: str, ours: Array, reference: Array, precision: str
 ) -> Measurement:
-    """An output of reduced precision against float64: its error's rms, limited by `DECODER_SNR`.
+    """Judge an output of reduced precision by the rms error, limited by `DECODER_SNR`.
 
-    The note has the signal-to-noise ratio. The largest error is told and held to the peak.
+    The note has the signal-to-noise ratio. The largest error is reported and limited by the peak.
     """
     if (wrong := _unusable(ours, reference.shape)) is not None:
         return judge_failed(case, step, quantity, wrong)
@@ -135,10 +139,10 @@ def judge_signal(
 
 
 def judge_durations(case: str, step: str, ours: Array, lengths: Array) -> Measurement:
-    """Whole frames per token, int64 [n], against float64's `lengths` [n].
+    """Judge whole frames per token, int64 [n], against the float64 `lengths` [n].
 
-    `lengths` has the speed applied and is not rounded yet.
-    A token whose length is within TIE_MARGIN of a half may be off by one; the note names it.
+    `lengths` are after applying the speed and before rounding. A token whose length is within
+    TIE_MARGIN of a half-integer may be off by one; the note lists it.
     """
     expected = round_lengths(lengths)
     if ours.shape != expected.shape:
@@ -171,9 +175,9 @@ def judge_durations(case: str, step: str, ours: Array, lengths: Array) -> Measur
 def judge_source(
     case: str, step: str, har: Array, waveform: Array, reference: Array, window: Array
 ) -> list[Measurement]:
-    """`har` float32 [1, 22, 120t+1] against float64's waveform [1, 600t] and its spectrum.
+    """Judge `har` float32 [1, 22, 120t+1] against the float64 waveform [1, 600t] and its spectrum.
 
-    `reference` is that spectrum, and `window` float64 [20] the one that it was computed with.
+    `reference` is this spectrum, and `window` float64 [20] the window that it was computed with.
     """
     if (wrong := _unusable(har, reference.shape)) is not None:
         return [judge_failed(case, step, "har", wrong)]
@@ -200,7 +204,7 @@ def judge_source(
 
 
 def judge_failed(case: str, step: str, quantity: str, note: str) -> Measurement:
-    """The failure of a quantity that could not be measured; `note` says why."""
+    """A failed measurement of a quantity that could not be measured; `note` says why."""
     nothing = float("nan")
     return Measurement(
         case, step, quantity, nothing, 0.0, None, None, nothing, passed=False, note=note
@@ -208,12 +212,12 @@ def judge_failed(case: str, step: str, quantity: str, note: str) -> Measurement:
 
 
 def round_lengths(lengths: Array) -> NDArray[np.int64]:
-    """Whole frames of predicted lengths: halves to even, at least one."""
+    """Round predicted lengths to whole frames, halves to even, at least one."""
     return np.maximum(np.rint(lengths), 1).astype(np.int64)
 
 
 def root_mean_square(error: Array) -> float:
-    """The root of the mean square, 0 of an empty array."""
+    """The root mean square; 0 for an empty array."""
     return float(np.sqrt(np.mean(np.square(error)))) if error.size else 0.0
 
 

@@ -1,8 +1,8 @@
-"""PyTorch's answer to every step, through the stock `kokoro.KModel`, in float32 or float64.
+"""The reference of every step, by the stock `kokoro.KModel` in float32 or float64.
 
-The steps are the statements of `KModel.forward_with_tokens`, cut where the artifact's six functions
-are cut; chained they give its result to the last bit (a test holds them to that). Arrays come and
-go as numpy arrays of the model's precision; shapes are those of the six functions.
+The steps are the statements of `KModel.forward_with_tokens`, divided like the six functions of an
+artifact; chained together, they reproduce its result exactly (checked by a test). Inputs and
+outputs are numpy arrays in the precision of the model, with the shapes of the six functions.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ Array = NDArray[Any]
 
 
 class ReferenceModel:
-    """A stock KModel, its steps callable one by one, in one precision.
+    """A stock KModel in one precision, with methods for its individual steps.
 
-    Takes the model over: casts it to `dtype` in place (float32 or float64), its STFT window
-    included, whose float32 values are kept. Raises InputError for a model with another STFT than
-    the exact `TorchSTFT`.
+    The model is modified: it is cast to `dtype` (float32 or float64) in place, including its STFT
+    window, which keeps its float32 values.
+
+    Raises InputError for a model whose STFT is not the exact `TorchSTFT`.
     """
 
     def __init__(self, model: kokoro.KModel, dtype: torch.dtype) -> None:
@@ -47,7 +48,7 @@ class ReferenceModel:
             convolve_in_pieces(self.model)
 
     def bert(self, input_ids: Array) -> Array:
-        """d_en [1, 512, n] of input_ids int64 [1, n]."""
+        """d_en [1, 512, n] for input_ids int64 [1, n]."""
         ids = torch.from_numpy(input_ids)
         _, mask = _lengths_and_mask(ids.shape[1])
         with kokoro_runs_in(self.dtype):
@@ -57,7 +58,7 @@ class ReferenceModel:
     def duration(self, d_en: Array, style: Array) -> tuple[Array, Array]:
         """duration [1, n, 50], after the sigmoid, and d [1, n, 640].
 
-        Of d_en [1, 512, n] and style [1, 128].
+        The inputs are d_en [1, 512, n] and style [1, 128].
         """
         predictor = self.model.predictor
         lengths, mask = _lengths_and_mask(d_en.shape[2])
@@ -68,22 +69,22 @@ class ReferenceModel:
             return duration.numpy(), d.numpy()
 
     def text_encoder(self, input_ids: Array) -> Array:
-        """t_en [1, 512, n] of input_ids int64 [1, n]."""
+        """t_en [1, 512, n] for input_ids int64 [1, n]."""
         ids = torch.from_numpy(input_ids)
         lengths, mask = _lengths_and_mask(ids.shape[1])
         with kokoro_runs_in(self.dtype):
             return self.model.text_encoder(ids, lengths, mask).numpy()
 
     def f0n(self, en: Array, style: Array) -> tuple[Array, Array]:
-        """(F0 [1, 2t], N [1, 2t]) of en [1, 640, t] and style [1, 128]."""
+        """(F0 [1, 2t], N [1, 2t]) for en [1, 640, t] and style [1, 128]."""
         with kokoro_runs_in(self.dtype):
             f0, n = self.model.predictor.F0Ntrain(self._tensor(en), self._tensor(style))
             return f0.numpy(), n.numpy()
 
     def waveform(self, f0: Array, noise: Array, *, discarded_seed: int = 0) -> Array:
-        """The harmonic source [1, 600t], tanh's output.
+        """The waveform of the harmonic source [1, 600t], after tanh.
 
-        Of F0 [1, 2t] and noise float32 [1, 600t, 9].
+        The inputs are F0 [1, 2t] and noise float32 [1, 600t, 9].
         """
         generator = self.model.decoder.generator
         with kokoro_runs_in(self.dtype, torch.from_numpy(noise), discarded_seed=discarded_seed):
@@ -92,15 +93,15 @@ class ReferenceModel:
             return source.transpose(1, 2).squeeze(1).numpy()
 
     def har(self, waveform: Array) -> Array:
-        """The spectrum [1, 22, 120t+1], magnitudes over phases, of a waveform [1, 600t]."""
+        """The spectrum [1, 22, 120t+1] of a waveform [1, 600t]: magnitudes, then phases."""
         with kokoro_runs_in(self.dtype):
             magnitude, phase = self.model.decoder.generator.stft.transform(self._tensor(waveform))
             return torch.cat([magnitude, phase], dim=1).numpy()
 
     def decoder(self, asr: Array, f0: Array, n: Array, style: Array, har: Array) -> Array:
-        """Audio [1, 600t], the source's spectrum given.
+        """The audio [1, 600t] for a given spectrum of the source.
 
-        Of asr [1, 512, t], F0 and N [1, 2t], style [1, 128] and har [1, 22, 120t+1].
+        The inputs are asr [1, 512, t], F0 and N [1, 2t], style [1, 128] and har [1, 22, 120t+1].
         """
         with kokoro_runs_in(self.dtype), self._har_given(self._tensor(har)):
             audio = self.model.decoder(*map(self._tensor, (asr, f0, n, style)))
@@ -109,9 +110,9 @@ class ReferenceModel:
     def decoder_with_noise(
         self, asr: Array, f0: Array, n: Array, style: Array, noise: Array
     ) -> Array:
-        """Audio [1, 600t] of the whole stock decoder, the harmonic source included.
+        """The audio [1, 600t] of the whole stock decoder, including the harmonic source.
 
-        Inputs as for `decoder`, and noise float32 [1, 600t, 9].
+        The inputs are those of `decoder`, with noise float32 [1, 600t, 9] instead of har.
         """
         with kokoro_runs_in(self.dtype, torch.from_numpy(noise)):
             audio = self.model.decoder(*map(self._tensor, (asr, f0, n, style)))
@@ -122,7 +123,7 @@ class ReferenceModel:
 
     @contextlib.contextmanager
     def _har_given(self, har: Tensor) -> Iterator[None]:
-        """Let the generator find `har` where it would compute the source and its spectrum."""
+        """Context in which the generator uses `har` instead of computing source and spectrum."""
         generator = self.model.decoder.generator
         bins = har.shape[1] // 2
         try:
@@ -134,6 +135,5 @@ class ReferenceModel:
 
 
 def _lengths_and_mask(n: int) -> tuple[Tensor, Tensor]:
-    """`input_lengths` [1] and `text_mask` [1, n] (true where padding) of one row without
-    padding."""
+    """`input_lengths` [1] and `text_mask` [1, n] (true for padding) of one row without padding."""
     return torch.tensor([n]), torch.zeros(1, n, dtype=torch.bool)

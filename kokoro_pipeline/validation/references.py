@@ -1,4 +1,4 @@
-"""The references of a set of weights: taken from the store, or computed and put there."""
+"""The references for a set of weights: loaded from the store, or computed and saved there."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Models = tuple[ReferenceModel, ReferenceModel]
 
 @dataclass(frozen=True)
 class ReferenceWeights:
-    """What a reference is computed from.
+    """The weights that references are computed from.
 
-    `models` makes the float64 and the float32 model; `voices` maps names to float32 [510, 1, 256];
-    `source` says where the weights are from.
+    `models` creates the float64 and the float32 model; `voices` maps names to float32
+    [510, 1, 256]; `source` is the origin of the weights.
     """
 
     sha256: str
@@ -34,7 +34,7 @@ class ReferenceWeights:
 
 @dataclass(frozen=True)
 class Obtained:
-    """A reference, whether it came from the store, and the seconds that it took."""
+    """A reference, whether it was loaded from the store, and the time it took in seconds."""
 
     reference: CaseReference
     cached: bool
@@ -42,10 +42,10 @@ class Obtained:
 
 
 class References:
-    """References by case. The two models are loaded when the first case is not in the store.
+    """References by case. The two models are loaded for the first case that is not in the store.
 
-    `notes` collects what went wrong with the store: a damaged file is computed again, and a store
-    that cannot be written costs time, not the validation.
+    `notes` collects problems with the store: references in damaged files are computed again, and
+    if the store cannot be written, the validation continues without it.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class References:
         self.notes: list[str] = []
 
     def get(self, case: Case) -> Obtained:
-        """The reference of a case."""
+        """The reference for a case."""
         start = time.perf_counter()
         inputs = case_inputs(case, self._weights.voices)
         stored = None

@@ -1,4 +1,4 @@
-"""`--save-dir`: what was compared, to listen to and to look into."""
+"""`--save-dir`: save the compared audio and arrays for inspection."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .stock_spectrum import stock_har
 def save_case(stem: Path, reference: CaseReference, outputs: Mapping[str, NDArray[Any]]) -> None:
     """Write `stem`.ours.wav, .float32.wav and .float64.wav (32-bit float) and `stem`.npz.
 
-    The .npz holds our outputs as `ours_*`, the reference's arrays as `reference_*`, and the inputs
-    that every step got. Without a whole audio of ours there is no .ours.wav. Raises
-    EnvironmentFault where writing fails.
+    The .npz contains our outputs as `ours_*`, the arrays of the reference as `reference_*`, and the
+    inputs of every step. Without a usable whole audio, there is no .ours.wav. Raises
+    EnvironmentFault if writing fails.
     """
     arrays = reference.arrays
     sounds = {"float32": arrays.audio_float32, "float64": arrays.audio}
-    if "whole_audio" in outputs:  # absent where it is unusable
+    if "whole_audio" in outputs:  # absent if it is unusable
         sounds["ours"] = outputs["whole_audio"]
     for name, sound in sounds.items():
         path = stem.with_name(f"{stem.name}.{name}.wav")

@@ -1,9 +1,9 @@
-"""The inverse of the source's spectrum, and how far two spectra are apart.
+"""The inverse of the source's spectrum, and the distance between two spectra.
 
-`source_forward` returns the spectrum of its waveform, 11 magnitudes over 11 phases. The transform
-is redundant (four-fold overlap), so the waveform can be had back from it exactly; what is no
-spectrum of any waveform is projected away by that, which is why magnitudes and phases are compared
-as well.
+`source_forward` returns the spectrum of its waveform, 11 magnitudes and 11 phases. The transform is
+redundant (four-fold overlap), so the waveform can be recovered from it exactly. The inverse ignores
+errors that do not correspond to any waveform, which is why magnitudes and phases are compared as
+well.
 """
 
 from __future__ import annotations
@@ -20,34 +20,41 @@ N_FFT = 20
 HOP = 5
 BINS = N_FFT // 2 + 1
 REAL_BINS = (0, N_FFT // 2)
-"""The bins whose coefficient is real, so that their phase is 0 or +pi."""
+"""The bins with real coefficients, whose phase is 0 or +pi."""
 
 PHASE_FLOOR = 1e-4
-"""Share of the largest magnitude from which on a bin's phase is compared as an angle. Below it, the
-phase is as ill-conditioned as the bin is small: an error e of the coefficient turns it by e /
-magnitude. The float64 source is good to 1e-11 of the largest magnitude (at the floor 1e-7 rad), a
-float32 transform to 1e-7 (1e-3 rad)."""
+"""The phases of bins are compared from this magnitude on, relative to the largest magnitude.
+
+For smaller bins, the phase is ill-conditioned: an error e of the coefficient changes it by
+e / magnitude. The error of the float64 source is 1e-11 of the largest magnitude (1e-7 rad at this
+floor), that of a float32 transform 1e-7 (1e-3 rad).
+"""
 BRANCH_FLOOR = 1e-9
-"""Share of the largest magnitude that a coefficient must be away from the branch cut (the negative
-real axis; for a real bin from 0) for the side it lies on to be settled in float64. The decoder is
-fed the raw phases: a bin on the wrong side is off by 2 pi, or by pi for a real bin, and is heard,
-however small its magnitude. A float32 transform puts bins below 1e-7 there now and then."""
+"""The distance of a coefficient from the branch cut at which its side is certain in float64.
+
+It is relative to the largest magnitude. The branch cut is the negative real axis, or 0 for a real
+bin. The decoder reads the raw phases: a bin on the wrong side is off by 2 pi, or by pi for a real
+bin, which is audible however small its magnitude. A float32 transform sometimes puts bins below
+1e-7 on the wrong side.
+"""
 FIRST_COLUMN_FLOOR = 1e-6
-"""The same for the first column, whose samples are symmetric by the reflection: it is real but for
-the rounding of the window, whose last bits differ between machines."""
+"""The same for the first column, which is symmetric by the reflection.
+
+It is therefore real except for the rounding of the window, whose last bits differ between machines.
+"""
 
 
 def inverse(har: Array, window: Array) -> NDArray[np.float64]:
-    """The waveform float64 [1, 5m] of har [1, 22, m+1], in float64.
+    """The waveform float64 [1, 5m] of har [1, 22, m+1], by weighted overlap-add, centred.
 
-    `window` [20] is the forward transform's own, to the last bit: weighted overlap-add, centred.
+    `window` [20] must be exactly that of the forward transform.
     """
     magnitude, phase = har[0, :BINS].astype(np.float64), har[0, BINS:].astype(np.float64)
     frames = np.fft.irfft(magnitude * np.exp(1j * phase), n=N_FFT, axis=0) * window[:, None]
     count = frames.shape[1]
     total = np.zeros((count + N_FFT // HOP - 1) * HOP)
     weight = np.zeros_like(total)
-    # Column j starts at sample 5 j: add the columns' k-th groups of five samples at one go.
+    # Column j starts at sample 5 j: add the k-th groups of five samples of all columns at once.
     for k in range(0, N_FFT, HOP):
         part = slice(k, k + count * HOP)
         total[part] += frames[k : k + HOP].T.ravel()
@@ -58,11 +65,11 @@ def inverse(har: Array, window: Array) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class SpectrumDistance:
-    """How far a spectrum is from the float64 one; `peak` is the largest magnitude of that one.
+    """The distance of a spectrum from the float64 spectrum, whose largest magnitude is `peak`.
 
-    `magnitude` and `coefficient` (the complex difference) are absolute, `phase` in radians modulo 2
-    pi over the bins of at least PHASE_FLOOR, `wrong_side` counts bins on the wrong side of the
-    branch cut, `undecided` those that lie too near it for float64 to tell.
+    `magnitude` and `coefficient` (the complex difference) are absolute; `phase` is in radians
+    modulo 2 pi, over the bins of at least PHASE_FLOOR; `wrong_side` counts the bins on the wrong
+    side of the branch cut, `undecided` those too close to it to decide in float64.
     """
 
     peak: float
@@ -93,7 +100,7 @@ def distance(har: Array, reference: Array) -> SpectrumDistance:
         coefficient=float(
             np.abs(magnitude * np.exp(1j * phase) - expected * np.exp(1j * angle)).max()
         ),
-        # max and not nanmax: a NaN must reach the verdict.
+        # max instead of nanmax, so that NaN affects the verdict.
         phase=float(turn[wanted].max(initial=0.0)),
         wrong_side=int(np.count_nonzero(flipped & settled)),
         undecided=int(np.count_nonzero(flipped & ~settled)),

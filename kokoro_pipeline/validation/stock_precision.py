@@ -1,9 +1,9 @@
-"""Running kokoro's own modules in a chosen precision and with given noise.
+"""Run kokoro's own modules in a given precision and with given noise.
 
-kokoro 0.9.4 names `torch.float32` and `torch.FloatTensor` outright and draws its noise inside the
-model, so that `.double()` alone ends in "expected Float but found Double". Here the name `torch`
-inside its modules stands for a proxy that answers with the wanted precision and noise, while the
-default dtype is the wanted one too.
+kokoro 0.9.4 hard-codes `torch.float32` and `torch.FloatTensor` and draws its noise inside the
+model, so that `.double()` alone fails with "expected Float but found Double". Here, the name
+`torch` inside its modules is replaced by a proxy with the given precision and noise, and the
+default dtype is set accordingly.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from ..errors import InputError
 
 _MODULES = (kokoro.istftnet, kokoro.modules, kokoro.model)
 _TENSOR_TYPES = {torch.float32: torch.FloatTensor, torch.float64: torch.DoubleTensor}
-# The default dtype and kokoro's globals belong to the whole process.
+# The default dtype and kokoro's globals are shared by the whole process.
 _LOCK = threading.RLock()
 
 
 class _TorchProxy(types.ModuleType):
-    """`torch`, but for its notion of float32 and for SineGen's random draws."""
+    """Behaves like `torch`, except for float32 and the random draws of SineGen."""
 
     def __init__(self, dtype: torch.dtype, noise: Tensor | None, discarded_seed: int) -> None:
         super().__init__("torch")
         self.float32 = dtype
         self.FloatTensor = _TENSOR_TYPES[dtype]
         self._noise = noise
-        # Of the draws only `randn_like(sine_waves)` reaches the output. The others come from a
-        # generator of their own, so that the caller's random state stays as it was.
+        # Among the draws, only `randn_like(sine_waves)` affects the output. The others come from a
+        # separate generator, so that the random state of the caller is not changed.
         self._discarded = torch.Generator().manual_seed(discarded_seed)
 
     def __getattr__(self, name: str) -> Any:
@@ -60,10 +60,10 @@ class _TorchProxy(types.ModuleType):
 def kokoro_runs_in(
     dtype: torch.dtype, noise: Tensor | None = None, *, discarded_seed: int = 0
 ) -> Iterator[None]:
-    """Let kokoro compute in `dtype` (float32 or float64), its source with `noise` [1, 600t, 9].
+    """Context in which kokoro computes in `dtype` (float32 or float64) with `noise` [1, 600t, 9].
 
-    Everything is as before afterwards, also after an exception. Inside, no gradients are recorded.
-    Threads take turns. Noise of a wrong shape, or none where the source runs, raises InputError.
+    Everything is restored at the end, also after an exception. Gradients are not recorded. Threads
+    take turns. Raises InputError for noise of a wrong shape, or if the source runs without noise.
     """
     with _LOCK, torch.no_grad():
         default = torch.get_default_dtype()

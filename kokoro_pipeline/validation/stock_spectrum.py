@@ -1,4 +1,4 @@
-"""The harmonic source's spectrum as kokoro's `TorchSTFT` gives it, in float64: torch, no kokoro."""
+"""The spectrum of kokoro's `TorchSTFT` in float64, computed with torch but without kokoro."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ Array = NDArray[Any]
 
 
 def stock_har(waveform: Array) -> Array:
-    """`ReferenceModel.har` in float64, without a model: the spectrum [1, 22, 120t+1] of a waveform
-    [1, 600t]."""
+    """The spectrum [1, 22, 120t+1] of a waveform [1, 600t], in float64.
+
+    The same as `ReferenceModel.har`, but without a model.
+    """
     wave = torch.from_numpy(waveform)
     spectrum = torch.stft(wave, N_FFT, HOP, N_FFT, window=_window(), return_complex=True)
     return torch.cat([spectrum.abs(), spectrum.angle()], dim=1).numpy()
 
 
 def stock_window() -> Array:
-    """The window of that spectrum, float64 [20]: its values are float32's, as kokoro has them."""
+    """The window of that spectrum, float64 [20], with values rounded to float32 as in kokoro."""
     return _window().numpy()
 
 

@@ -1,5 +1,4 @@
-"""References on disk: computed once for a set of weights, a case and the versions that computed
-them."""
+"""The store of references on disk, keyed by weights, case and package versions."""
 
 from __future__ import annotations
 
@@ -19,26 +18,28 @@ import numpy as np
 from .case_reference import CaseInputs, CaseReference, ReferenceArrays
 
 FORMAT = 1
-"""Raise it when a stored array's meaning changes."""
+"""Format version, to be increased when the meaning of a stored array changes."""
 MAX_BYTES = 300 * 2**20
-"""What the store may take on disk; the files longest unused make room. The full list takes about a
-third."""
+"""Maximum size of the store on disk; the least recently used files are deleted first.
+
+The full list takes about a third.
+"""
 _WRITING = ".writing-"
-_ABANDONED = 3600.0  # seconds after which an unfinished file's writer is taken for dead
+_ABANDONED = 3600.0  # seconds after which the writer of an unfinished file is assumed dead
 _PACKAGES = ("kokoro", "torch", "transformers")
 
 
 def package_versions() -> dict[str, str]:
-    """Installed versions of what computes a reference."""
+    """Installed versions of the packages that compute a reference."""
     return {package: metadata.version(package) for package in _PACKAGES}
 
 
 class DamagedReferenceError(Exception):
-    """A stored file is no reference of this case; the message says why."""
+    """A stored file is not a reference for this case; the message says why."""
 
 
 class ReferenceStore:
-    """A folder of references, one .npz a case, for one set of weights (`weights_sha256`)."""
+    """A folder of references for one set of weights (`weights_sha256`), one .npz per case."""
 
     def __init__(self, root: Path, weights_sha256: str, max_bytes: int = MAX_BYTES) -> None:
         self.root = root
@@ -46,19 +47,19 @@ class ReferenceStore:
         self.max_bytes = max_bytes
 
     def path(self, inputs: CaseInputs) -> Path:
-        """Where a case's reference is or would be."""
+        """The path of the reference for a case, which may not exist."""
         return self.root / f"{self._key(inputs)}.npz"
 
     def load(self, inputs: CaseInputs) -> CaseReference | None:
-        """The stored reference, None where there is none.
+        """The stored reference, or None.
 
-        Raises DamagedReferenceError for a file that is cut, altered, or of something else.
+        Raises DamagedReferenceError for a file that is truncated, modified, or for something else.
         """
         path = self.path(inputs)
         try:
             with np.load(path, allow_pickle=False) as stored:
                 content = {name: stored[name] for name in stored.files}
-            os.utime(path)  # the order of eviction
+            os.utime(path)  # for the order of deletion
         except FileNotFoundError:
             return None
         except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
@@ -66,7 +67,7 @@ class ReferenceStore:
         return CaseReference(inputs, self._checked(content, inputs, path))
 
     def save(self, reference: CaseReference) -> None:
-        """Write a reference under its final name in one step, then make room. Raises OSError."""
+        """Write a reference atomically, then delete old ones if necessary. Raises OSError."""
         path = self.path(reference.inputs)
         self.root.mkdir(parents=True, exist_ok=True)
         arrays = {name: getattr(reference.arrays, name) for name in ReferenceArrays.names()}
@@ -111,7 +112,7 @@ class ReferenceStore:
                     f"{path}: {name} has shape {content[name].shape}, not {shape}"
                 )
         reference = CaseReference(inputs, arrays)
-        # numpy does not promise the same draws for ever.
+        # numpy does not guarantee the same random numbers forever.
         if noise != _noise_digest(reference):
             raise DamagedReferenceError(f"{path}: was computed with other noise")
         return arrays
@@ -119,7 +120,7 @@ class ReferenceStore:
     def _make_room(self, keep: Path) -> None:
         files = []
         for path in self.root.iterdir():
-            with contextlib.suppress(FileNotFoundError):  # another process made room as well
+            with contextlib.suppress(FileNotFoundError):  # another process deleted it
                 status = path.stat()
                 if path.suffix == ".npz":
                     files.append((status.st_mtime_ns, status.st_size, path))

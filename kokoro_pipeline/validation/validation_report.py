@@ -1,4 +1,4 @@
-"""The outcome of a validation: every figure with its limit, the verdict, and forms to show it."""
+"""The result of a validation: figures with their limits, the verdict, and ways to present them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .gates import LONG_LIST, SHORT_WHOLE_RATIO, WHOLE_RATIO, Measurement
 
 WHOLE_STEP = "whole audio"
 _NOTED = ("durations", "audio")
-"""Quantities whose notes are told where they pass, too."""
+"""Quantities whose notes are shown even if they pass."""
 
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case: what it was, and how far its whole audio is from float64's.
+    """A case, and the distance of its whole audio to that of float64.
 
-    Distances are root mean squares over the case's samples; `rms_ours` is None where the artifact
-    lacks a function. `reference` says where PyTorch's answer came from: "computed", "cached" or
-    "carried"; times are in seconds.
+    Distances are root mean squares over the samples of the case; `rms_ours` is None if the artifact
+    lacks a function. `reference` is the origin of PyTorch's results: "computed", "cached" or
+    "carried". Times are in seconds.
     """
 
     name: str
@@ -40,10 +40,11 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class WholeAudio:
-    """The whole audio over the whole list, durations forced.
+    """The whole audio over the whole list, with the durations of the reference.
 
-    Distances are root mean squares, to float64, over the samples of all cases. `ratio` is ours over
-    float32's, held to `limit`. An audio of ours that is unusable makes `rms_ours` NaN, which fails.
+    Distances are root mean squares of the differences to float64 over the samples of all cases.
+    `ratio` is our distance divided by that of float32, and is limited by `limit`. If our audio is
+    unusable, `rms_ours` is NaN, which fails.
     """
 
     seconds: float
@@ -53,22 +54,22 @@ class WholeAudio:
 
     @property
     def ratio(self) -> float:
-        """Our distance as a share of float32's."""
+        """Our distance relative to that of float32."""
         return self.rms_ours / self.rms_float32 if self.rms_float32 > 0 else math.inf
 
     @property
     def passed(self) -> bool:
-        """Whether the ratio keeps its limit."""
+        """Whether the ratio is within its limit."""
         return self.ratio <= self.limit
 
 
 @dataclass(frozen=True)
 class ValidationReport:
-    """All figures of one validation. `str()` gives the table.
+    """All figures of a validation. `str()` gives the table.
 
-    `artifact` is what was validated, `weights` the reference's source and sha256, `versions` of the
-    packages that computed it, `skipped` the functions that the artifact lacks, `notes` what else
-    should be known.
+    `artifact` names what was validated, `weights` the source and sha256 of the reference weights,
+    `versions` are those of the packages that computed the reference, `skipped` are the functions
+    that the artifact lacks, and `notes` is further information.
     """
 
     artifact: str
@@ -88,18 +89,17 @@ class ValidationReport:
 
     @property
     def passed(self) -> bool:
-        """Whether something was compared and every tolerance is kept."""
+        """Whether something was compared and all tolerances are met."""
         whole = self.whole is None or self.whole.passed
         return bool(self.measurements) and not self.failures and whole
 
     @property
     def seconds(self) -> float:
-        """Audio of all cases together."""
+        """Total length of the audio of all cases in seconds."""
         return sum(case.seconds for case in self.cases)
 
     def worst(self) -> tuple[Measurement, ...]:
-        """For every quantity of every step the measurement nearest to, or furthest over, its
-        limit."""
+        """For every quantity of every step, the measurement that is worst relative to its limit."""
         worst: dict[tuple[str, str], Measurement] = {}
         for measured in self.measurements:
             key = measured.step, measured.quantity
@@ -108,7 +108,7 @@ class ValidationReport:
         return tuple(worst.values())
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, in JSON's types; a figure that is no number is null."""
+        """Everything as JSON values; figures that are not finite become null."""
         whole = None
         if self.whole is not None:
             whole = {**asdict(self.whole), "ratio": self.whole.ratio, "passed": self.whole.passed}
@@ -129,7 +129,7 @@ class ValidationReport:
         )
 
     def summary(self) -> dict[str, Any]:
-        """The figures for a manifest: the verdict, and of every quantity the worst case."""
+        """The figures for a manifest: the verdict, and the worst case of every quantity."""
         whole = None
         if self.whole is not None:
             whole = {
@@ -162,8 +162,7 @@ class ValidationReport:
         )
 
     def table(self) -> str:
-        """A compact text: a line for every quantity with its worst case, the whole audio, the
-        verdict."""
+        """A compact text: a line per quantity with its worst case, the whole audio, the verdict."""
         head = ("step", "quantity", "max error", "limit", "rms", "limit", "worst case", "")
         rows = [head, *(_row(measured) for measured in self.worst())]
         lines = [*_columns(rows), ""]
@@ -189,7 +188,7 @@ class ValidationReport:
 
 
 def judge_whole(ours: Iterable[float], float32: Iterable[float], seconds: float) -> WholeAudio:
-    """Pool the cases' summed squared distances to float64, over `seconds` of audio."""
+    """Combine the summed squared distances of the cases to float64, over `seconds` of audio."""
     samples = round(seconds * SAMPLE_RATE)
     return WholeAudio(
         seconds=seconds,
@@ -236,7 +235,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _finite(value: Any) -> Any:
-    """`value` with None for every float that JSON cannot hold."""
+    """Replace every float that JSON cannot represent by None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

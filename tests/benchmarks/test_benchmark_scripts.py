@@ -1,4 +1,4 @@
-"""The scripts beside the results: each starts, and the table of errors holds what it says."""
+"""The benchmark scripts: each starts, and the table of errors is within its bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the estimate of GPU kernels rests on: counts of operations, bytes, barriers and loads."""
+"""The basis of the estimate of GPU kernels: counts of operations, bytes, barriers and loads."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_threads_beyond_the_tail_do_nothing():
 
 @pytest.mark.parametrize(("rows", "blocks"), [(1, 1), (16, 1), (17, 2)])
 def test_a_linear_layer(rows, blocks):
-    """Rows and features that do not exist are multiplied too: that is what a GPU would do."""
+    """Rows and features that do not exist are multiplied too, as on a GPU."""
     tile = LinearTile(256, 96)
     shapes = [(rows, 256), tile.shape, (rows, 96)]
     (work,) = count_work(linear(256, 96), shapes)

@@ -1,4 +1,4 @@
-"""The modules that peers run say what ours say, and survive the export."""
+"""The modules that peers run compute the same as ours, also after the export."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def exported(modules, tmp_path_factory) -> Path:
 
 
 def check_backend(backend, modules) -> None:
-    """Other lengths than the export's, and twice, for a backend fixes its shapes to each."""
+    """Test two lengths other than the export's, since a backend fixes its shapes to each."""
     for n, t in ((5, 6), (17, 23)):
         symbols = {"B": 1, "n": n, "t": t}
         for name in SMALL:
@@ -119,7 +119,7 @@ def test_openvino_computes_the_same(exported, modules):
 
 
 def test_a_compiled_module_sees_one_set_of_strides():
-    """numpy calls any strides of a dimension of size 1 contiguous; torch.compile compiles anew."""
+    """numpy allows any stride for a dimension of size 1; torch.compile recompiles for each."""
     from benchmarks.peers.pytorch import _canonical
 
     odd = torch.arange(6.0).as_strided((1, 6), (17, 1))

@@ -1,4 +1,4 @@
-"""Thread-bound kernels as a GPU schedule would give them; all correct. float32 unless said."""
+"""Correct thread-bound kernels, as GPU schedules generate them; float32 unless stated otherwise."""
 
 import tvm
 from tvm import relax, tirx

@@ -1,4 +1,4 @@
-"""Correct kernels compute what they should on both targets, and the checker has nothing to say."""
+"""Correct kernels compute correct results on both targets, without reports of the checker."""
 
 from __future__ import annotations
 

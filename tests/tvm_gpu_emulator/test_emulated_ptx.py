@@ -1,4 +1,4 @@
-"""Inline PTX on the CPU: fragments laid out as the ISA says, everything else refused."""
+"""Inline PTX on the CPU: fragments have the layout of the PTX ISA; other PTX is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker catches what it claims: every test breaks a correct kernel's text in one place."""
+"""The checker finds the documented faults: every test breaks a correct kernel in one place."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_out_of_bounds(run, samples, name):
 
 
 def test_an_access_out_of_bounds_is_not_performed(run, samples):
-    """The process survives, and the array beside is untouched."""
+    """The process survives, and the neighbouring array is unchanged."""
     whole = np.zeros(300, "float32")
     x, y = np.ones(100, "float32"), whole[100:200]
     executable = run(samples.scale, edit_source=OUTSIDE["scale without its predicate"][1])

@@ -1,4 +1,4 @@
-"""What an emulated module takes of the process, it gives back: a process has 65530 mappings."""
+"""An emulated module releases its resources: a process is limited to 65530 mappings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Small programs through the PyTorch frontend, compared with eager torch: value, dtype and shape.
 
-A `Case` is a function and a maker of its inputs. Where the inputs of `make(6)` and `make(9)` differ
-in shape, the case also runs with those axes symbolic, at both sizes, from one compilation.
+A `Case` holds a function and a function `make` that creates its inputs. If the inputs of `make(6)`
+and `make(9)` differ in shape, the case is also compiled once with those axes symbolic and run at
+both sizes.
 """
 
 from __future__ import annotations

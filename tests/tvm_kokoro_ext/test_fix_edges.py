@@ -99,7 +99,7 @@ FROM_NO_ELEMENTS = [
 
 @pytest.mark.parametrize(("case", "symbolic", "decomposed"), variants(FROM_NO_ELEMENTS))
 def test_results_from_no_elements(case, symbolic, decomposed):
-    """Kernels that loop over what is not there write nothing, or do not build."""
+    """Kernels that loop over no elements write nothing, or do not build."""
     check(case, symbolic, decomposed)
 
 

@@ -1,4 +1,4 @@
-"""Symbolic extents that the compiler stopped at: n - 2 beside two others, and cond's operands."""
+"""Symbolic extents that failed to compile: n - 2 next to two others, and operands of cond."""
 
 import torch
 from frontend_cases import Case, fix_tests

@@ -1,4 +1,4 @@
-"""NaN: extrema keep it, comparisons know it, in every operator that torch has for them."""
+"""NaN in extrema and comparisons, in all operators that torch has for them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What an older TVM lacks and a newer one has, and scatter and pooling beside those."""
+"""Operators that older versions of TVM lack, and scatter and pooling."""
 
 import numpy as np
 import pytest

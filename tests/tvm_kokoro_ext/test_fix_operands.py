@@ -1,4 +1,4 @@
-"""Operands of unusual kinds: bool, without dimensions or elements, infinite, of another dtype."""
+"""Unusual operands: bool, 0-d, empty, infinite, or of another dtype."""
 
 import pytest
 import torch

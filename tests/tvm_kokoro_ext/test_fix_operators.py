@@ -1,4 +1,4 @@
-"""Operators that stock TVM lacks: kernels of our own, and torch's decompositions kept in check."""
+"""Operators that stock TVM lacks: our own kernels, and restrictions of torch's decompositions."""
 
 import numpy as np
 import pytest

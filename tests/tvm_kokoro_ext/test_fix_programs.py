@@ -260,7 +260,7 @@ def test_an_unknown_operator_is_refused_by_name(decomposed):
 
 
 def test_a_converter_that_fails_is_refused_by_name():
-    """Whatever a converter of TVM raises: the operator, the reason, the way around."""
+    """Any error of a converter is reported with the operator, the reason and a workaround."""
     from tvm_kokoro_ext import _activation
 
     importer = _activation.importer_class()()

@@ -1,6 +1,6 @@
-"""Random operators are refused with the way around; stock bakes one draw as a constant.
+"""Random operators are rejected with a workaround; stock stores one draw as a constant.
 
-Dropout is one of them in training mode, where stock takes it for the identity.
+They include dropout in training mode, which stock converts to the identity.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Nearest and linear resizing kept whole, on constant and symbolic sizes."""
+"""Nearest and linear resizing without decomposition, for constant and symbolic sizes."""
 
 import pytest
 import torch

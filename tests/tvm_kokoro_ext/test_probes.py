@@ -1,7 +1,7 @@
-"""A probe finds its defect where the guard's range says that it is, and nowhere else.
+"""A probe finds its defect exactly in the versions of the guard.
 
-Probes decide on versions that nobody has measured, so each is checked against the versions that
-were: two answers about one TVM, by behaviour and by number, must be the same.
+Probes decide for versions that have not been measured. Each is therefore checked on the measured
+versions, where the probe and the version guard must agree.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """Complaints about TVM that have no patch, because the installed version has no such defect.
 
-Each test is the program of a complaint. One that fails says that the defect is back, and that a
+Each test is the program of a complaint. A failure means that the defect has returned and that a
 patch is needed; the table in upstream_patches/README.md names these tests.
 """
 

@@ -1,7 +1,7 @@
 """The C++ patches are ready to be sent, and `prove.py --cpp` refuses what it cannot prove.
 
-Protects a reader of `--cpp` from a proof that means nothing: a unit that was compiled for another
-library than the installed one. The proof itself needs a clone of apache/tvm and is not run here.
+Guards against a meaningless result of `--cpp`, from a unit that was compiled for a library other
+than the installed one. The proof itself needs a clone of apache/tvm and is not run here.
 """
 
 from __future__ import annotations

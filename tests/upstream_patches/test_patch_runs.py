@@ -1,6 +1,6 @@
-"""A run of a patch's tests: what passed, what failed, and that one run does not harm the next.
+"""Running the tests of a patch: outcomes, and independence of consecutive runs.
 
-The trees here hold a `tvm` that is an empty package.
+The source trees of these tests contain an empty package `tvm`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The series, its files and the README's table agree, and every patch is ready to be sent.
+"""The series, its files and the README's table agree, and every patch is ready to be submitted.
 
-Protects what a committer sees first: mail headers, upstream's title form, prose without names,
-the fields, ASF headers, upstream's ruff settings, and that `git am` takes each patch.
+Checks what a committer looks at first: mail headers, upstream's form of titles, prose without
+names, the fields, ASF headers, upstream's ruff settings, and that `git am` applies each patch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The README's tables of retired fixes are read, and held against the extension's own states.
+"""The README's tables of retired fixes are parsed and compared with the extension's states.
 
-The states of a patched tree are made by `prove.py`; here are those of the installed wheel.
+`prove.py` obtains the states of a patched tree; these tests use those of the installed wheel.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Proves the patches of this folder against an installed apache-tvm wheel."""
+"""Test the patches of this folder against an installed apache-tvm wheel."""

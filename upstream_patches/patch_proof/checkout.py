@@ -1,4 +1,4 @@
-"""Tries the series on a checkout of apache/tvm, and with the tests that the checkout holds."""
+"""Try the series on a checkout of apache/tvm, and run the tests of the checkout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from patch_proof.patch_file import Patch
 from patch_proof.test_run import Outcomes, TestRunner
 from patch_proof.wheel_tree import TreeError, WheelTree
 
-# Upstream's own tests of what the patches touch.
+# Upstream's tests for the code that the patches change.
 TEST_FILES = (
     "tests/python/relax/test_frontend_from_exported_program.py",
     "tests/python/relax/test_frontend_from_fx.py",
@@ -24,10 +24,10 @@ _TIMEOUT = 1800.0
 
 @dataclass(frozen=True)
 class CheckoutProof:
-    """How many patches apply to the checkout, and its tests without and with the series.
+    """The number of patches that apply to the checkout, and its test results.
 
-    `not_applied` is for information: a checkout may be older than the tree the patches are made
-    for. `problems` names the tests that passed without the series and fail with it.
+    `not_applied` is for information only, since a checkout may be older than the tree that the
+    patches are made for. `problems` lists the tests that pass without the series and fail with it.
     """
 
     patches: int
@@ -41,8 +41,8 @@ class CheckoutProof:
 def prove_checkout(source: Path, series: tuple[Patch, ...], directory: Path) -> CheckoutProof:
     """Apply the series to a copy of the checkout's files and run its tests on the wheel's tree.
 
-    The checkout itself is only read. Its tests run on the wheel's Python tree, which belongs to
-    the wheel's library; the checkout's own Python belongs to a library that would have to be built.
+    The checkout itself is only read. Its tests run with the Python tree of the wheel, which matches
+    the library of the wheel; the Python code of the checkout would need its own library.
     """
     refused = _refused_by(source, series, directory / "checkout")
     root = directory / "upstream-tests"
@@ -80,7 +80,7 @@ def prove_checkout(source: Path, series: tuple[Patch, ...], directory: Path) -> 
 
 
 def _refused_by(source: Path, series: tuple[Patch, ...], root: Path) -> list[str]:
-    """The patches that cannot be applied to the checkout after those before them that can."""
+    """The patches that do not apply to the checkout after the preceding ones that do."""
     root.mkdir()
     shutil.copytree(source / "python", root / "python", symlinks=True)
     tree = WheelTree.of_files(root)

@@ -1,4 +1,4 @@
-"""Compiles translation units of a checkout into a library that takes the place of the wheel's."""
+"""Compile translation units of a checkout into a library that overrides the wheel's functions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from patch_proof.cpp_source import Wheel
 from patch_proof.wheel_tree import TreeError
 
 NATIVE_SOURCES = Path(__file__).resolve().parent / "native"
-# What upstream's CMakeLists.txt compiles with as far as it shows in headers.
+# The flags of upstream's CMakeLists.txt that affect headers.
 _FLAGS = ("-std=c++20", "-O1", "-fPIC", "-DNDEBUG", "-DTVM_INDEX_DEFAULT_I64=1")
-# A function that nothing in the library calls is dropped together with what it would need.
+# Functions that are not called in the library are dropped, together with their dependencies.
 _SECTIONS = ("-ffunction-sections", "-fdata-sections", "-fvisibility=hidden")
 _TIMEOUT = 900.0  # seconds for one unit; an idle core needs twenty
 
@@ -30,9 +30,11 @@ def build_library(
 ) -> None:
     """Compile and link `output`; loading it replaces the global functions of `units`.
 
-    `units` are files of the tree. `linked` are further ones, or files of `native`, for functions
-    that the wheel's library has and does not export; nothing of theirs is registered. Raises
-    TreeError with the compiler's or the linker's message, also for a symbol that nobody has.
+    `units` are files of the tree. `linked` are further files of the tree or of `native`, for
+    functions that the library of the wheel contains but does not export; their global functions
+    are not registered.
+
+    Raises TreeError with the message of the compiler or the linker, including missing symbols.
     """
     objects = output.parent / f"{output.stem}.objects"
     objects.mkdir()

@@ -1,4 +1,4 @@
-"""Builds C++ patches against the wheel that their tag was released as, and measures them."""
+"""Build C++ patches against the wheel that was released from their tag, and measure them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from patch_proof.retired import contradictions, read_claims, states
 from patch_proof.test_run import TestRunner, environment, loading
 from patch_proof.wheel_tree import TreeError, WheelTree
 
-# Upstream's own tests of what the patches touch.
+# Upstream's tests for the code that the patches change.
 TEST_FILES = (
     "tests/python/relax/test_transform_legalize_ops_nn.py",
     "tests/python/relax/test_backend_transform_shape_lower.py",
@@ -37,10 +37,10 @@ _TIMEOUT = 1800.0
 
 
 class Workshop:
-    """A clone of a checkout at the tag of the installed wheel, and the libraries made of it."""
+    """A clone of a checkout at the tag of the installed wheel, and the libraries built from it."""
 
     def __init__(self, source: Path, series: tuple[Patch, ...], directory: Path, jobs: int) -> None:
-        """Raises TreeError, before anything is compiled, where checkout and wheel do not match."""
+        """Prepare the clone. Raises TreeError if checkout and wheel do not match."""
         wheel = installed_wheel()
         wanted = target_version(series)
         check_version(wanted, wheel)
@@ -52,7 +52,7 @@ class Workshop:
         self._built: dict[str, Path] = {}
 
     def build(self, patch: Patch) -> tuple[Path, ...]:
-        """What to load for the patch, which the tree has been given: the wheel's library first."""
+        """The libraries to load for a patch that is applied to the tree, the wheel's first."""
         library = self.directory / f"{patch.name[:4]}.so"
         build_library(
             self.compiler,
@@ -70,7 +70,7 @@ class Workshop:
         return (*self.wheel.libraries, *libraries)
 
     def measure(self, patch: Patch) -> dict[str, Any]:
-        """What the programs of Measured-By say of the wheel's library and of the patch's."""
+        """Run the programs of Measured-By with the library of the wheel and of the patch."""
         measured: dict[str, Any] = {}
         for name in patch.fields.get("Measured-By", ()):
             script = Path(__file__).with_name(f"{name}.py")
@@ -97,9 +97,10 @@ class Workshop:
         return done.stdout
 
     def prove_files(self, series: tuple[Patch, ...]) -> CheckoutProof:
-        """Run upstream's whole test files on the wheel, and with every patch and library.
+        """Run upstream's complete test files on the wheel, and with all patches and libraries.
 
-        Also ask tvm_kokoro_ext whether just the fixes that the README says are retired are off.
+        Also checks that exactly the fixes that the README lists as retired are off in
+        tvm_kokoro_ext.
         """
         root, python = self.tree.root, self.tree.python
         libraries = self._loaded([self._built[patch.name] for patch in series])
@@ -128,7 +129,7 @@ class Workshop:
 
 
 def judge_measurement(measured: dict[str, Any]) -> list[str]:
-    """What is wrong with a measurement; its time is reported and not judged."""
+    """The problems of a measurement; its time is reported but not judged."""
     problems = []
     for name, values in measured.items():
         if not values["wrong_before"]:

@@ -1,7 +1,7 @@
-"""Finds out whether a checkout of apache/tvm is the source that the installed wheel was made of.
+"""Check that a checkout of apache/tvm is the source that the installed wheel was built from.
 
-Only then do the checkout's headers describe the objects of the wheel's library, and only with the
-tvm-ffi that the checkout pins: a neighbouring version compiles too and fails when it runs.
+Only then do the headers of the checkout match the library of the wheel, and only with the version
+of tvm-ffi that the checkout pins: other versions may compile but fail at run time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Wheel:
 
     @property
     def libraries(self) -> tuple[Path, ...]:
-        """The libraries that a unit is linked against, in the order in which they are loaded."""
+        """The libraries to link a unit against, in loading order."""
         return (
             self.ffi / "lib" / "libtvm_ffi.so",
             self.tvm / "lib" / "libtvm_runtime.so",
@@ -45,7 +45,7 @@ class Wheel:
 
 
 def installed_wheel() -> Wheel:
-    """The installed pair, found without importing it. Raises TreeError where one is missing."""
+    """Find the installed pair without importing it. Raises TreeError if one is missing."""
     number = installed_version()
     folders = {}
     for name in ("tvm", "tvm_ffi"):
@@ -67,7 +67,7 @@ def installed_wheel() -> Wheel:
 
 
 def target_version(series: Sequence[Patch]) -> str:
-    """The version that the patches are made for. Raises TreeError unless it is one version."""
+    """The version that the patches are made for. Raises TreeError unless it is unique."""
     targets = {target for patch in series for target in patch.fields["Applies-To"]}
     found = [_TARGET.fullmatch(target) for target in targets]
     if len(found) != 1 or found[0] is None:
@@ -76,7 +76,7 @@ def target_version(series: Sequence[Patch]) -> str:
 
 
 def check_version(wanted: str, wheel: Wheel) -> None:
-    """Raises TreeError where the wheel is not of the version that the patches are made for."""
+    """Raise TreeError if the wheel does not have the version that the patches are made for."""
     if wheel.version != wanted:
         raise TreeError(
             f"the C++ patches are made for tag v{wanted} of apache/tvm, whose units can be loaded "
@@ -87,7 +87,7 @@ def check_version(wanted: str, wheel: Wheel) -> None:
 
 
 def commit_of(source: Path, wanted: str) -> str:
-    """The commit of the tag in the checkout. Raises TreeError where there is none."""
+    """The commit of the tag in the checkout. Raises TreeError if there is none."""
     if not source.is_dir() or _git(source, "rev-parse", "--git-dir") is None:
         raise TreeError(
             f"{source} is not a git repository, so it has no tag v{wanted}. "
@@ -104,7 +104,7 @@ def commit_of(source: Path, wanted: str) -> str:
 
 
 def check_ffi(source: Path, commit: str, wheel: Wheel) -> None:
-    """Raises TreeError where the installed tvm-ffi is not the one that the checkout pins."""
+    """Raise TreeError if the installed tvm-ffi is not the one that the checkout pins."""
     entry = (_git(source, "ls-tree", commit, _FFI) or "").split()
     pinned = entry[2] if len(entry) > 2 and entry[1] == "commit" else ""
     if not pinned or not pinned.startswith(wheel.ffi_commit):
@@ -116,7 +116,7 @@ def check_ffi(source: Path, commit: str, wheel: Wheel) -> None:
 
 
 def _lower_bound(wheel: Wheel) -> str:
-    """The oldest tvm-ffi that the wheel asks for, which is the one that it was made with."""
+    """The oldest tvm-ffi that the wheel supports, which is the one that it was built with."""
     for metadata in wheel.tvm.parent.glob(f"apache_tvm-{wheel.version}.dist-info/METADATA"):
         text = metadata.read_text(encoding="utf-8")
         found = re.search(r"^Requires-Dist: apache-tvm-ffi>=([^,;\s]+)", text, re.MULTILINE)
@@ -126,7 +126,7 @@ def _lower_bound(wheel: Wheel) -> str:
 
 
 def check_python(root: Path, wheel: Wheel) -> None:
-    """Raises TreeError where the Python files or the runtime's headers are not the wheel's."""
+    """Raise TreeError if the Python files or the runtime headers differ from those of the wheel."""
     sources = (("python/tvm", wheel.tvm, "*.py"), ("include/tvm", wheel.tvm / "include/tvm", "*.h"))
     different = []
     for folder, installed, pattern in sources:
@@ -146,7 +146,7 @@ def check_python(root: Path, wheel: Wheel) -> None:
 
 
 def find_compiler() -> str:
-    """The C++ compiler: $CXX, or g++ or clang++. Raises TreeError where there is none."""
+    """The C++ compiler: $CXX, or g++ or clang++. Raises TreeError if there is none."""
     asked = os.environ.get("CXX")
     for name in [asked] if asked else ["g++", "clang++"]:
         if path := shutil.which(name):
@@ -158,9 +158,9 @@ def find_compiler() -> str:
 
 
 def tree_of(source: Path, commit: str, root: Path, wheel: Wheel) -> WheelTree:
-    """A clone of the checkout at the commit, whose Python runs on the wheel's libraries.
+    """A clone of the checkout at the commit, whose Python code uses the libraries of the wheel.
 
-    The checkout is only read. Raises TreeError where the wheel was not made of that commit.
+    The checkout is only read. Raises TreeError if the wheel was not built from that commit.
     """
     done = subprocess.run(
         ["git", "clone", "-q", "--shared", "--no-checkout", str(source.resolve()), str(root)],

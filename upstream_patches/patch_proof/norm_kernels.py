@@ -1,4 +1,4 @@
-"""Compares instance_norm and group_norm of two libraries far from a mean of zero.
+"""Compare instance_norm and group_norm of two libraries for data with a large mean.
 
     norm_kernels.py build OUT.so              compile both operators as TVM legalizes them now
     norm_kernels.py measure STOCK.so PATCHED.so   print what each computes and takes, as JSON
@@ -61,7 +61,7 @@ def measure(*libraries: str) -> dict[str, dict[str, Any]]:
 
 
 def _wrong(output: np.ndarray, x: np.ndarray, groups: int) -> tuple[int, float]:
-    """How many elements are wrong, and the largest error of those that are finite."""
+    """The number of wrong elements, and the largest error among the finite ones."""
     exact = x.astype("float64").reshape(SHAPE[0], groups, -1)
     scale = np.sqrt(exact.var(-1, keepdims=True) + 1e-5)
     exact = ((exact - exact.mean(-1, keepdims=True)) / scale).reshape(SHAPE)
@@ -70,7 +70,7 @@ def _wrong(output: np.ndarray, x: np.ndarray, groups: int) -> tuple[int, float]:
 
 
 def _time_ratio(before: Any, after: Any, arguments: list[Any]) -> float:
-    """The time of `after` over that of `before`: medians of runs that take turns."""
+    """The ratio of the times of `after` and `before`: medians of alternating runs."""
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(ROUNDS):
         for run, taken in zip((before, after), times, strict=True):

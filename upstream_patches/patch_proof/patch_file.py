@@ -1,4 +1,4 @@
-"""A patch in the form that `git format-patch` writes, and the series that orders them."""
+"""Patches in the format of `git format-patch`, and the series that defines their order."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ _TAGS = re.compile(r"^(?:\[[^]]+\])+ ")
 
 
 class PatchError(ValueError):
-    """A patch or the series is not of the required form; the message says which and why."""
+    """A patch or the series does not have the required form; the message says which and why."""
 
 
 @dataclass(frozen=True)
 class Patch:
-    """One patch.
+    """A patch.
 
-    `subject` is the title with upstream's tags and without `[PATCH]`; `title` has no tags either.
-    `fields` are the lines `Name: value` that end the message; `touched` are the files of the diff.
+    `subject` is the title with upstream's tags but without `[PATCH]`; `title` is without tags.
+    `fields` are the lines `Name: value` at the end of the message; `touched` are the files of the
+    diff.
     """
 
     path: Path
@@ -43,17 +44,17 @@ class Patch:
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """The test files that the patch adds, which are its proof."""
+        """The test files that the patch adds as its proof."""
         return self.fields["Proved-By"]
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """The titles of earlier patches that this one cannot be applied or proved without."""
+        """The titles of the earlier patches that this one depends on."""
         return self.fields.get("Depends-On", ())
 
 
 def read_patch(path: Path) -> Patch:
-    """Read one patch. Raises PatchError where the message is not complete."""
+    """Read a patch. Raises PatchError if its message is incomplete."""
     message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
     for header in ("From", "Date", "Subject"):
         if not message[header]:
@@ -81,7 +82,7 @@ def read_patch(path: Path) -> Patch:
 
 
 def _split_fields(description: str) -> tuple[str, dict[str, tuple[str, ...]]]:
-    """The prose, and the fields of the last paragraph."""
+    """Split a message into the prose and the fields of the last paragraph."""
     body, _, last = description.strip().rpartition("\n\n")
     fields: dict[str, tuple[str, ...]] = {}
     for line in last.splitlines():
@@ -93,10 +94,10 @@ def _split_fields(description: str) -> tuple[str, dict[str, tuple[str, ...]]]:
 
 
 def read_series(directory: Path) -> tuple[Patch, ...]:
-    """The patches that `directory/series` lists, in its order.
+    """The patches listed in `directory/series`, in order.
 
     Raises PatchError for a file that is missing or not listed, a number out of order, and a
-    Depends-On that names no earlier patch.
+    Depends-On that does not name an earlier patch.
     """
     lines = (directory / "series").read_text(encoding="utf-8").splitlines()
     names = [line for line in lines if line and not line.startswith("#")]

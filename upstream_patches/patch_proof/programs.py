@@ -1,6 +1,6 @@
-"""Small programs that stock TVM imports correctly; prints the module of each as JSON.
+"""Import small programs that stock TVM imports correctly, and print their modules as JSON.
 
-No patch may change these modules. Run with the tree to examine on PYTHONPATH.
+Patches must not change these modules. Run this with the tree to examine on PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "cond": (lambda x: torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,)), (X,)),
 }
 
-# Programs over a first axis of any size.
+# Programs that are also imported with a dynamic first axis.
 DYNAMIC = (
     "add", "mul", "clamp", "where", "mean", "softmax", "linear", "layer norm",
     "select", "slice", "permute", "cat", "expand", "pad", "cast",
@@ -114,7 +114,7 @@ DYNAMIC = (
 
 
 def imported(function: Callable[..., Any], inputs: tuple[torch.Tensor, ...], dynamic: bool) -> str:
-    """The module that TVM imports, as text and as the hash that covers its constants."""
+    """The module that TVM imports, as text, with a hash that includes its constants."""
     shapes = None
     if dynamic:
         n = Dim("n", min=2, max=64)

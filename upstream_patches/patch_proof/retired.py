@@ -1,7 +1,8 @@
-"""Compares what the README says of retired fixes with what tvm_kokoro_ext says on a patched tree.
+"""Compare the retired fixes listed in the README with those of tvm_kokoro_ext on a patched tree.
 
-A fix that a patch retires has to turn itself off there, and one that has more to repair must not:
-else a release with the patch would take from the extension's users what the patch does not bring.
+A fix that is retired by patches has to turn itself off there. A fix that repairs more than the
+patches must stay on; otherwise users of the extension would lose the other repairs with a release
+that includes the patches.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from patch_proof.wheel_tree import TreeError
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _ROW = re.compile(r"^\| \[(?P<folder>cpp/)?\d{4}\]\(\S+\) \|[^|]*\| (?P<fixes>[^|]*) \|", re.M)
 _FIX = re.compile(r"(?P<part>part of )?`(?P<id>\w+)`")
-_TIMEOUT = 300.0  # seconds; an idle machine needs six
+_TIMEOUT = 300.0  # seconds; takes six on an idle machine
 
 
 @dataclass(frozen=True)
 class Claims:
-    """The fixes that patches retire: `whole` all of it, `part` something of it."""
+    """The fixes that patches retire: completely (`whole`) or partially (`part`)."""
 
     whole: frozenset[str]
     part: frozenset[str]
 
 
 def read_claims(readme: str, *, cpp: bool) -> Claims:
-    """What the tables of the README say, of the C++ patches or of the others."""
+    """Read the tables of the README, for the C++ patches or for the others."""
     found: dict[bool, set[str]] = {True: set(), False: set()}
     for row in _ROW.finditer(readme):
         if bool(row["folder"]) == cpp:
@@ -43,7 +44,7 @@ def read_claims(readme: str, *, cpp: bool) -> Claims:
 
 
 def states(python: Path, libraries: Sequence[Path] = ()) -> dict[str, str]:
-    """State of every fix of the extension, imported on the tree and behind the libraries."""
+    """The state of every fix of the extension, imported on the tree after the libraries."""
     program = (
         f"{loading(libraries)}import json, tvm_kokoro_ext\n"
         "print(json.dumps({row.id: row.state for row in tvm_kokoro_ext.status()}))"
@@ -68,7 +69,7 @@ def states(python: Path, libraries: Sequence[Path] = ()) -> dict[str, str]:
 def contradictions(
     claims: Claims, stock: Mapping[str, str], patched: Mapping[str, str]
 ) -> list[str]:
-    """Where the extension on the stock and the patched tree says otherwise than the tables."""
+    """The differences between the tables and the extension on the stock and the patched tree."""
     problems = [f"{fix} is retired in whole and in part" for fix in claims.whole & claims.part]
     problems += [
         f"no fix is called {fix}" for fix in claims.whole | claims.part if fix not in stock

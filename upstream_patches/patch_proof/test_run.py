@@ -1,7 +1,8 @@
-"""Runs test files against a tree, each time in a process of its own, and reads every outcome.
+"""Run test files against a tree, each time in a separate process, and collect the outcomes.
 
-Importing torch and pytest takes longer than most of the tests, and neither depends on the tree. So
-a server imports them once, and forks for every run a process that then imports tvm from the tree.
+Importing torch and pytest takes longer than most of the tests, and does not depend on the tree.
+Therefore a server imports them once, and forks a process for every run, which then imports tvm from
+the tree.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-# The child fails rather than test the installed package by mistake.
+# The child fails if it would test the installed package by mistake.
 _SERVER = """
 import json, os, sys, time, traceback
 import numpy, pytest, torch, torch.export, torch.fx, torch._dynamo, torch._decomp
@@ -65,10 +66,11 @@ for line in sys.stdin:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """`passed` and `failed` hold test names; `crashed` says that the process ended early.
+    """The outcomes of a run.
 
-    A test that was skipped counts as failed: it proves nothing. `output` is the end of what
-    pytest said.
+    `passed` and `failed` contain test names; `crashed` means that the process ended early. A
+    skipped test counts as failed, since it does not prove anything. `output` is the end of the
+    output of pytest.
     """
 
     passed: frozenset[str]
@@ -89,10 +91,10 @@ def _base_environment() -> dict[str, str]:
 
 
 def loading(libraries: Sequence[Path]) -> str:
-    """Statements that load libraries in order, for the start of a program.
+    """Python statements that load libraries in order, for the start of a program.
 
     Modules of tvm keep the global functions that are registered when they are imported, so
-    libraries that replace some have to be loaded before.
+    libraries that replace some of them have to be loaded before.
     """
     if not libraries:
         return ""
@@ -101,9 +103,9 @@ def loading(libraries: Sequence[Path]) -> str:
 
 
 class TestRunner:
-    """A server of test runs, one at a time; a context manager, at whose end the server ends."""
+    """A context manager for a server that runs tests, one run at a time."""
 
-    __test__ = False  # not a class of tests, whatever pytest reads from its name
+    __test__ = False  # despite its name, this is not a test class
 
     def __init__(self) -> None:
         self._server = subprocess.Popen(
@@ -138,7 +140,7 @@ class TestRunner:
     ) -> Outcomes:
         """Run the test files of `root` with tvm from `python`, for at most `timeout` seconds.
 
-        `libraries` are loaded first, in their order.
+        `libraries` are loaded first, in order.
         """
         report, said = root / ".git" / "junit.xml", root / ".git" / "pytest.txt"
         report.unlink(missing_ok=True)
@@ -168,7 +170,7 @@ class TestRunner:
 
 
 def read_report(report: Path, output: str) -> Outcomes:
-    """The outcomes in a JUnit file, which a run that crashed has not written."""
+    """Read the outcomes from a JUnit file, which does not exist if the run crashed."""
     if not report.is_file():
         return Outcomes(frozenset(), frozenset(), True, output)
     passed, failed = set(), set()

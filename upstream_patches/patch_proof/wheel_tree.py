@@ -1,4 +1,4 @@
-"""A git repository laid out like upstream's, made from the Python tree of an installed wheel."""
+"""A git repository with upstream's layout, created from the Python tree of an installed wheel."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-# Folders of the wheel that hold no Python; they are linked, not copied.
+# Folders of the wheel without Python code, which are linked and not copied.
 NATIVE = ("3rdparty", "cmake", "include", "lib", "lib64", "licenses", "src", "web")
 
 
 class TreeError(RuntimeError):
-    """The tree cannot be made, or a patch does not apply to it; the message says why."""
+    """The tree cannot be created, or a patch does not apply; the message says why."""
 
 
 def installed_version() -> str:
-    """The version of the installed wheel. Raises TreeError where there is none."""
+    """The version of the installed wheel. Raises TreeError if there is none."""
     try:
         return version("apache-tvm")
     except PackageNotFoundError as error:
@@ -29,7 +29,7 @@ def installed_version() -> str:
 
 
 class WheelTree:
-    """The wheel's Python tree as `root/python/tvm`, under git; `base` has no patch applied."""
+    """The Python tree of the wheel in git, as `root/python/tvm`; `base` is without patches."""
 
     def __init__(self, root: Path) -> None:
         package = find_spec("tvm")
@@ -42,14 +42,14 @@ class WheelTree:
 
     @classmethod
     def of_files(cls, root: Path) -> WheelTree:
-        """The files that lie in `root/python` already, under git."""
+        """Create a git repository from existing files in `root/python`."""
         tree = cls.__new__(cls)
         tree._track(root, "a checkout's Python tree")
         return tree
 
     @classmethod
     def of_clone(cls, root: Path, commit: str) -> WheelTree:
-        """The repository that lies in `root` already, at a commit."""
+        """Use the existing repository in `root` at a commit."""
         tree = cls.__new__(cls)
         tree.root, tree.python, tree.base = root, root / "python", commit
         tree.git("checkout", "-q", "--detach", commit)
@@ -67,7 +67,7 @@ class WheelTree:
         self.base = self.git("rev-parse", "HEAD").strip()
 
     def git(self, *arguments: str) -> str:
-        """Run git in the tree, apart from any configuration of the machine; return its output."""
+        """Run git in the tree, independently of the machine's configuration; returns its output."""
         environment = {key: value for key, value in os.environ.items() if key[:4] != "GIT_"}
         environment |= {
             "GIT_CONFIG_GLOBAL": os.devnull,
@@ -91,13 +91,13 @@ class WheelTree:
         return done.stdout
 
     def reset(self, patches: Sequence[Path] = ()) -> None:
-        """Return to the wheel's tree with just these patches applied."""
+        """Reset the tree to that of the wheel with only these patches applied."""
         self.git("reset", "-q", "--hard", self.base)
         for patch in patches:
             self.apply(patch)
 
     def apply(self, patch: Path) -> None:
-        """`git am` one patch. Raises TreeError, with the tree unchanged, where it fails."""
+        """Apply one patch by `git am`. Raises TreeError, without changing the tree, if it fails."""
         try:
             self.git("am", "-q", "--keep-non-patch", str(patch))
         except TreeError as error:
@@ -105,7 +105,7 @@ class WheelTree:
             raise TreeError(f"{patch.name}: {error}") from error
 
     def show(self, files: Sequence[str], commit: str) -> None:
-        """Put the files as they are in a commit into the tree."""
+        """Check out the files of a commit into the tree."""
         self.git("checkout", "-q", commit, "--", *files)
 
 

@@ -1,7 +1,8 @@
-"""CUDA C++ to machine code, without a GPU and without a driver.
+"""Compile CUDA C++ to machine code, without a GPU and without a driver.
 
-By nvcc where it is installed, else by NVRTC, which the package index has. No fast-math: sin, exp
-and atan2 keep the accuracy that `validate` demands. Multiply-adds are contracted, as on the CPU.
+Uses nvcc if it is installed, else NVRTC, which is available from PyPI. Fast math is off, so that
+sin, exp and atan2 keep the accuracy that `validate` demands. Multiply-adds are contracted, as on
+the CPU.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ _STANDARD = "-std=c++17"
 
 @dataclass(frozen=True)
 class KernelResources:
-    """What ptxas gave one kernel on one architecture. `shared_bytes` is what is allocated
-    statically for a block, `spill_bytes` what a thread stores to memory for want of registers."""
+    """The resources that ptxas assigned to one kernel on one architecture.
+
+    `registers`, `stack_bytes` and `spill_bytes` (stored to memory for lack of registers) are per
+    thread; `shared_bytes` is the statically allocated shared memory per block.
+    """
 
     kernel: str
     arch: str
@@ -41,7 +45,7 @@ class KernelResources:
 
 @dataclass(frozen=True)
 class CudaBinary:
-    """A fat binary: machine code of each architecture, and PTX of the newest."""
+    """A fat binary: machine code for each architecture, and PTX for the newest."""
 
     data: bytes
     resources: tuple[KernelResources, ...]
@@ -49,22 +53,22 @@ class CudaBinary:
 
 
 class CudaCompiler(Protocol):
-    """What makes a fat binary of CUDA C++."""
+    """Compiles CUDA C++ to a fat binary."""
 
     @property
     def name(self) -> str:
-        """For a person: the program and its version."""
+        """The compiler and its version, for messages."""
 
     def compile(self, source: str, archs: Sequence[str]) -> CudaBinary:
-        """Machine code for `archs` ("sm_80", oldest first), PTX of the last.
+        """Compile to machine code for `archs` (such as "sm_80", oldest first) and PTX for the last.
 
-        Raises EnvironmentFault with the compiler's own words.
+        Raises EnvironmentFault with the compiler's output.
         """
 
 
 @dataclass(frozen=True)
 class Nvcc:
-    """The toolkit's compiler."""
+    """The nvcc program of the CUDA toolkit."""
 
     program: str
     name: str
@@ -97,12 +101,12 @@ class Nvcc:
 
 
 class Nvrtc:
-    """The compiler as a library, of the package nvidia-cuda-nvrtc or the toolkit."""
+    """The compiler library NVRTC, from the package nvidia-cuda-nvrtc or the toolkit."""
 
     def __init__(self, library: Path) -> None:
-        """Load it. Raises EnvironmentFault where that fails."""
+        """Load the library. Raises EnvironmentFault if that fails."""
         try:
-            # It looks for its built-in functions by name alone.
+            # NVRTC looks for this library by its bare name, so it must be loaded already.
             for builtins in sorted(library.parent.glob("libnvrtc-builtins.so*")):
                 ctypes.CDLL(str(builtins), ctypes.RTLD_GLOBAL)
             self._library = ctypes.CDLL(str(library))
@@ -128,7 +132,7 @@ class Nvrtc:
         return CudaBinary(data, tuple(resources), self.name)
 
     def _program(self, source: str, arch: str, form: str) -> tuple[str, bytes]:
-        """The compiler's words, and the code in one form ("CUBIN" or "PTX")."""
+        """Compile one program; returns the compiler's log and the code as "CUBIN" or "PTX"."""
         options = [f"-arch={arch}", _STANDARD, "-default-device", *_EXACT]
         if form == "CUBIN":
             options.append("--ptxas-options=-v")
@@ -175,7 +179,8 @@ class Nvrtc:
         return str(self._library.nvrtcGetErrorString(status).decode())
 
 
-# What TVM's CUDA text asks of libcu++, which is a package of its own: names that C++ has anyway.
+# The parts of libcu++ that TVM's CUDA code includes. libcu++ is a separate package, and these
+# definitions need nothing but the language.
 _HEADERS = {
     "cuda/std/cstdint": """\
 namespace cuda { namespace std {
@@ -212,10 +217,12 @@ template <class A, class B> struct conditional<false, A, B> { using type = B; };
 
 
 def find_cuda_compiler() -> CudaCompiler:
-    """nvcc ($CUDA_HOME, the path, the package nvidia-cuda-nvcc, /usr/local/cuda), else NVRTC (the
-    package nvidia-cuda-nvrtc, or a toolkit's).
+    """Find a CUDA compiler: nvcc, else NVRTC.
 
-    Raises EnvironmentFault where there is neither, naming both remedies.
+    nvcc is searched in $CUDA_HOME, $CUDA_PATH, $PATH, the package nvidia-cuda-nvcc and
+    /usr/local/cuda; NVRTC in the package nvidia-cuda-nvrtc and in the toolkit.
+
+    Raises EnvironmentFault if neither is found; the message says how to install either.
     """
     for program in _nvcc_programs():
         found = shutil.which(program)
@@ -231,7 +238,10 @@ def find_cuda_compiler() -> CudaCompiler:
 
 
 def parse_resources(words: str) -> tuple[KernelResources, ...]:
-    """What `ptxas -v` says of each kernel and architecture."""
+    """Parse the output of `ptxas -v` into the resources of each kernel and architecture.
+
+    Raises EnvironmentFault if the output for a kernel is incomplete.
+    """
     found = []
     pieces = re.split(r"Compiling entry function '([^']+)' for '(\w+)'", words)
     for kernel, arch, said in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
@@ -287,7 +297,10 @@ def _number(arch: str) -> int:
 
 
 def _check_entries(data: bytes, archs: Sequence[str], name: str) -> None:
-    """A library without code for an architecture would only fail where it is loaded."""
+    """Raise EnvironmentFault if code for an architecture is missing.
+
+    Otherwise the library would only fail when it is loaded.
+    """
     wanted = {("cubin", _number(arch)) for arch in archs} | {("ptx", _number(archs[-1]))}
     found = set(read_fatbin(data))
     if not wanted <= found:

@@ -1,4 +1,4 @@
-"""Objects -> a shared library, with whichever linker the machine has."""
+"""Link objects to a shared library with any linker that the machine has."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from .target import Host
 
 PackImports = Callable[[Any, bool, str, str], str]
-"""(module, is_system_lib, symbol prefix, workspace) -> path of an object that holds the imports."""
+"""(module, is_system_lib, symbol prefix, workspace) -> path of an object with the imports."""
 
-# The TVM runtime is loaded before the library and gives it these symbols.
+# Symbols of the TVM runtime are resolved at load time: it is loaded before the library.
 _UNDEFINED_LATER = ("-undefined", "dynamic_lookup")
 
 
 @dataclass(frozen=True)
 class Linker:
-    """A command that takes `-o OUTPUT OBJECTS…`, and the name a person knows it by."""
+    """A command that takes `-o OUTPUT OBJECTS…`, and its name for messages."""
 
     name: str
     command: tuple[str, ...]
 
     def link(self, output: str, objects: list[str]) -> None:
-        """Link objects to a shared library. Raises EnvironmentFault with the linker's own words."""
+        """Link objects to a shared library. Raises EnvironmentFault with the linker's output."""
         command = [*self.command, "-o", output, *objects]
         try:
             result = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -48,7 +48,7 @@ class Linker:
 
 
 def _native_candidates() -> list[Linker]:
-    """Every way to link for this machine that it might have, the usual first."""
+    """The linkers for this machine that might be installed, the most common first."""
     shared = ("-shared", "-fPIC")
     if sys.platform == "darwin":
         shared = ("-shared", "-fPIC", *_UNDEFINED_LATER)
@@ -64,30 +64,33 @@ def _native_candidates() -> list[Linker]:
 
 
 def _cross_candidates(host: Host) -> list[Linker]:
-    """Every way to link for another machine; $CXX is this one's and has no part in it."""
+    """The linkers for another machine that might be installed; $CXX, for this one, is ignored."""
     shared = ("-shared", "-fPIC")
     if host.system == "darwin":
-        # Without a name of its own a dylib carries the path it was linked at.
+        # Without an install name, a dylib records the path it was linked at.
         named = ("-install_name", f"@rpath/{host.library_name}")
         return _ziglang("-target", "aarch64-macos.11.0", *shared, *_UNDEFINED_LATER, *named)
-    # The runtime's wheels ask for glibc 2.28, so what they run on has it.
+    # The wheels of the TVM runtime require glibc 2.28, so every system that runs them has it.
     zig = _ziglang("-target", f"{host.architecture}-linux-gnu.2.28", *shared)
     compilers = [f"{host.triple}-{compiler}" for compiler in ("g++", "gcc")]
     return [*(Linker(compiler, (compiler, *shared)) for compiler in compilers), *zig]
 
 
 def _ziglang(*options: str) -> list[Linker]:
-    """ziglang as a linker alone: the TVM runtime brings libc, libm and libgcc, which zig would
-    compile for half a minute when first asked to link them."""
+    """ziglang, used as a linker only.
+
+    The TVM runtime already loads libc, libm and libgcc. If zig linked them, it would first compile
+    them, which takes half a minute.
+    """
     if importlib.util.find_spec("ziglang") is None:
         return []
     return [Linker("ziglang", (sys.executable, "-m", "ziglang", "cc", *options, "-nostdlib"))]
 
 
 def find_linker(host: Host | None = None) -> Linker:
-    """The first linker that is installed and links for `host`, by default this machine.
+    """The first installed linker for `host`, by default this machine.
 
-    Raises EnvironmentFault where there is none, naming what to install.
+    Raises EnvironmentFault if there is none; the message says what to install.
     """
     cross = host is not None and not host.is_here
     candidates = _cross_candidates(host) if host is not None and cross else _native_candidates()
@@ -111,12 +114,16 @@ def find_linker(host: Host | None = None) -> Linker:
 def export_library(
     executable: Any, output: Path, linker: Linker, pack: PackImports | None = None
 ) -> None:
-    """Write a compiled `tvm.runtime.Executable` as a shared library; `pack` makes the object that
-    holds its imported modules, by default TVM itself."""
+    """Write a compiled `tvm.runtime.Executable` as a shared library.
+
+    `pack` creates the object that holds the imported modules; by default TVM does.
+
+    Raises EnvironmentFault if linking fails.
+    """
 
     def link(target: str, objects: str | list[str], **_options: Any) -> None:
         linker.link(target, [objects] if isinstance(objects, str) else list(objects))
 
-    # The attribute tells TVM that this function links objects rather than compiling C.
+    # The attribute tells TVM that this function links objects rather than compiles C.
     link.object_format = "o"  # type: ignore[attr-defined]
     executable.export_library(str(output), fcompile=link, fpack_imports=pack)

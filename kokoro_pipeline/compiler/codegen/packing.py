@@ -1,12 +1,12 @@
-"""The modules that a library imports, with CUDA text replaced by machine code.
+"""Replace CUDA source by machine code in the modules that a library imports.
 
-Without a driver TVM's own CUDA module cannot be made, and TVM puts the text into the library, which
-then needs a compiler where it is loaded. So the text is kept until the library is written, compiled
-here, and put in its place in the bytes that TVM packs.
+Without a driver, TVM cannot create its CUDA module and would put the source into the library, which
+then needs a compiler when it is loaded. Therefore the source is kept until the library is written,
+compiled here, and replaced in the bytes that TVM packs.
 
-The bytes are TVM's: a length, the import tree, then for each module its kind and what it saved of
-itself. A CUDA module saved its format, its table of functions, and its code; a code whose format is
-not "cuda" is handed to the driver as it is.
+The byte format is TVM's: a length, the import tree, then for each module its kind and its
+serialized content. A CUDA module serializes its format, its function table and its code. Code whose
+format is not "cuda" is passed to the driver unchanged.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ _TEXT, _BINARY = "cuda", "fatbin"
 
 @contextmanager
 def device_code_kept_as_text() -> Iterator[None]:
-    """Inside, code generation for a device asks for no driver and no compiler, even where TVM's
-    runtime for the device is loaded: its modules hold their text."""
+    """Context in which device code is generated as source, without a driver or a compiler.
+
+    This holds even if TVM's runtime for the device is loaded.
+    """
     before = os.environ.get(_FORCE)
     os.environ[_FORCE] = "1"
     try:
@@ -44,15 +46,19 @@ def device_code_kept_as_text() -> Iterator[None]:
 
 
 def device_sources(module: Any, kind: str) -> list[str]:
-    """The texts of the modules of a device kind ("cuda", "metal") among a module's imports."""
+    """The source of each module of the given device kind ("cuda", "metal") among the imports."""
     return [found.inspect_source("") for found in _modules(module) if found.kind == kind]
 
 
 def cuda_packer(
     compile_source: Callable[[str], CudaBinary], host_target: str
 ) -> tuple[Callable[[Any, bool, str, str], str], list[CudaBinary]]:
-    """For `linking.export_library`: a function that packs a module's imports with their CUDA text
-    compiled, for a host target of TVM as JSON; and the list that it adds the binaries to."""
+    """Create the `pack` function of `linking.export_library` for a library with CUDA code.
+
+    It packs the imports of a module with their CUDA source compiled. `host_target` is a TVM target
+    as JSON. Returns the function and the list to which it appends the compiled binaries. The
+    function raises EnvironmentFault if TVM's byte format is not the expected one.
+    """
     binaries: list[CudaBinary] = []
 
     def pack(module: Any, system_lib: bool, prefix: str, workspace: str) -> str:
@@ -73,7 +79,7 @@ def cuda_packer(
 
 
 def _modules(module: Any) -> Iterator[Any]:
-    """Every module once, the importing before the imported."""
+    """Iterate over all modules without duplicates, each before its imports."""
     pending, seen = [module], set()
     while pending:
         found = pending.pop()
@@ -85,14 +91,14 @@ def _modules(module: Any) -> Iterator[Any]:
 
 
 def _replace(blob: bytes, text: bytes, code: bytes) -> bytes:
-    """The packed modules with one CUDA module's text replaced by code, its format by that."""
+    """Replace the source and the format of one packed CUDA module by machine code."""
     saved = struct.pack("<Q", len(text)) + text
     if blob.count(saved) != 1:
         raise EnvironmentFault(
             "TVM packed a CUDA module in a way that is not known; install apache-tvm 0.27"
         )
     end = blob.index(saved)
-    # The kind, the length of what the module saved, and the format that it saved first.
+    # The kind, the length of the serialized content, and the format, which comes first in it.
     start = blob.rindex(_string(_TEXT), 0, end)
     kind = start - 8 - len(_string(_TEXT))
     (length,) = struct.unpack_from("<Q", blob, start - 8)
@@ -106,5 +112,5 @@ def _replace(blob: bytes, text: bytes, code: bytes) -> bytes:
 
 
 def _string(text: str) -> bytes:
-    """A string as TVM's streams write it."""
+    """A string as TVM's streams serialize it."""
     return struct.pack("<Q", len(text)) + text.encode()

@@ -1,7 +1,7 @@
-"""The two layouts of a value while a program is brought to channels-last.
+"""The two layouts of a value while a program is converted to channels-last.
 
-torch keeps sequences as [B, C, L]; the kernels want [B, L, C], channels in the vector lanes. A
-`Value` may be known in either layout, or both; the other one is made when it is first asked for.
+PyTorch stores sequences as [B, C, L]; the kernels expect [B, L, C], with channels in the vector
+lanes. A `Value` holds either layout or both; the missing one is created on first use.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def is_one(extent: tirx.Expr) -> bool:
 
 
 def is_transpose(axes: Sequence[tirx.IntImm] | None) -> bool:
-    """Whether axes of a matrix's `permute_dims` exchange the two; None reverses their order."""
+    """Whether `permute_dims` with these axes transposes a matrix; None reverses the axes."""
     return axes is None or [int(axis) % 2 for axis in axes] == [1, 0]
 
 
 def swap_last_two(builder: relax.BlockBuilder, value: relax.Expr) -> relax.Expr:
-    """[B, X, Y] -> [B, Y, X]; a free reshape where X or Y is 1."""
+    """Transpose [B, X, Y] to [B, Y, X]; where X or Y is 1 this is a reshape, which is free."""
     batch, rows, columns = dimensions(value)
     if is_one(rows) or is_one(columns):
         return builder.emit(relax.op.reshape(value, [batch, columns, rows]))
@@ -37,18 +37,18 @@ def swap_last_two(builder: relax.BlockBuilder, value: relax.Expr) -> relax.Expr:
 
 @dataclass
 class Value:
-    """A tensor of the program in torch's layout (`first`), channels-last (`last`), or both.
+    """A tensor of the program in PyTorch's layout (`first`), channels-last (`last`), or both.
 
-    Only tensors of three dimensions have a channels-last form.
+    Only three-dimensional tensors have a channels-last form.
     """
 
     first: relax.Expr | None = None
     last: relax.Expr | None = None
     statistics: dict[float, tuple[relax.Expr, relax.Expr]] = field(default_factory=dict)
-    """By epsilon: mean and reciprocal deviation over time, where a norm has asked for them."""
+    """Mean and reciprocal standard deviation over time, by epsilon, once a norm has needed them."""
 
     def in_first(self, builder: relax.BlockBuilder) -> relax.Expr:
-        """The tensor as torch lays it out."""
+        """The tensor in PyTorch's layout."""
         if self.first is None:
             self.first = swap_last_two(builder, self.last)
         return self.first
@@ -72,5 +72,5 @@ class Value:
         return self.first if self.first is not None else self.last
 
     def swapped(self) -> Value:
-        """The same memory seen with its last two axes exchanged."""
+        """A view of the same memory with the last two axes exchanged."""
         return Value(first=self.last, last=self.first)

@@ -1,7 +1,7 @@
-"""Find adaptive instance norm with its activation in an imported program.
+"""Find adaptive instance norm and its activation in an imported program.
 
-The patterns are over Relax operators (`relax.dpl`), not over names: whatever writes the same
-mathematics is found, and what differs is left to the general rules.
+The patterns match Relax operators (`relax.dpl`), not names: any program that expresses the same
+computation is matched, and everything else is left to the general rules.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Bindings = Mapping[relax.Var, relax.Expr]
 
 @dataclass(frozen=True)
 class AdaIN:
-    """`activation((1 + gamma) * instance_norm(x) + beta)`, as expressions of the program matched.
+    """`activation((1 + gamma) * instance_norm(x) + beta)`, as expressions of the matched program.
 
-    `x` is [B, C, L]; `style` [B, 2C], gamma before beta. `alpha` is Snake's parameter, `slope`
-    LeakyReLU's; with neither there is no activation.
+    `x` is [B, C, L]; `style` is [B, 2C], gamma before beta. `alpha` is the parameter of Snake,
+    `slope` that of LeakyReLU; if both are None, there is no activation.
     """
 
     x: relax.Var
@@ -34,7 +34,7 @@ class AdaIN:
 
 
 class _AdaINPattern:
-    """scale * instance_norm(x) + beta, scale = gamma + 1, gamma and beta halves of one vector."""
+    """scale * instance_norm(x) + beta, where scale = gamma + 1 and one vector holds gamma, beta."""
 
     def __init__(self) -> None:
         column, add, multiply = (
@@ -50,7 +50,7 @@ class _AdaINPattern:
 
 
 class _SnakePattern:
-    """y + 1 / alpha * sin(alpha * y)^2; torch writes 1 / alpha as reciprocal(alpha) * 1."""
+    """y + 1 / alpha * sin(alpha * y)^2; torch exports 1 / alpha as reciprocal(alpha) * 1."""
 
     def __init__(self) -> None:
         add, multiply, divide = (is_op(f"relax.{name}") for name in ("add", "multiply", "divide"))
@@ -101,13 +101,13 @@ def _match_affine(
 
 
 def match_adain(expression: relax.Expr, bindings: Bindings) -> AdaIN | None:
-    """The adaptive instance norm and activation that defines a variable, if it does."""
+    """The adaptive instance norm and activation that define a variable, or None."""
     call = bindings.get(expression) if isinstance(expression, relax.Var) else None
     if not isinstance(call, relax.Call) or not isinstance(call.op, tvm.ir.Op):
         return None
     if call.op.name == "relax.nn.leakyrelu":
         slope = float(call.attrs.alpha)
-        # Steeper on the left it is no maximum of the two lines.
+        # With any other slope, LeakyReLU is not the maximum of the two lines.
         return _match_affine(call.args[0], bindings, slope=slope) if 0 <= slope <= 1 else None
     if call.op.name == "relax.add":
         found = _SNAKE.root.extract_matched_expr(expression, dict(bindings))

@@ -1,8 +1,8 @@
-"""The walk over an imported program that says it again in kernels, whatever the device.
+"""Device-independent traversal that rewrites an imported program to call kernels.
 
-The program is walked once, binding by binding. A table of rules says which operator becomes which
-kernel; weights become derived parameters, packed for it. An operator that no rule knows keeps its
-own form and gets its operands as torch lays them out: a program that does not match still compiles.
+The program is traversed once, binding by binding. Tables of rules map operators to kernels; weights
+become derived parameters, packed for the kernel. An operator without a rule is kept and gets its
+operands in PyTorch's layout, so a program that matches no rule still compiles.
 """
 
 from __future__ import annotations
@@ -20,12 +20,16 @@ from .channels_last import Value
 from .parameter_table import PARAMETER_NAMES, ParameterTable
 
 Rule = Callable[[Any, relax.Var, relax.Call], "Value | None"]
-"""(lowering, variable, call) -> the variable's value, or None where the rule does not fit."""
+"""(lowering, variable, call) -> the variable's value, or None where the rule does not apply."""
 
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What a kernel adds to its product: a parameter by name, a tensor; `end` is the sum."""
+    """The terms that a kernel adds to its product.
+
+    `bias` is the name of a parameter and `residual` a tensor; either may be None. `end` is the
+    variable that holds the sum.
+    """
 
     end: relax.Var
     bias: str | None
@@ -50,14 +54,14 @@ def _same_tensor_type(one: relax.TensorType, other: relax.TensorType) -> bool:
 
 
 class KernelLibrary:
-    """The kernels of a module. Equal static parameters mean one kernel, made once."""
+    """The kernels of a module; calls with equal static parameters share one kernel."""
 
     def __init__(self, builder: relax.BlockBuilder) -> None:
         self._builder = builder
         self._made: dict[tuple[Hashable, ...], tvm.ir.GlobalVar] = {}
 
     def get(self, make: Callable[..., tirx.PrimFunc], *static: Hashable) -> tvm.ir.GlobalVar:
-        """The module's name for `make(*static)`."""
+        """The global variable of the kernel `make(*static)`, which is added on first use."""
         key = (make, *static)
         if key not in self._made:
             kernel = under_root_block(make(*static))
@@ -67,7 +71,7 @@ class KernelLibrary:
 
 
 class ProgramLowering:
-    """One function on its way to kernels, by tables of rules: the first that gives a value."""
+    """Lowers one function to kernels by tables of rules; the first rule that gives a value wins."""
 
     def __init__(
         self,
@@ -89,7 +93,10 @@ class ProgramLowering:
         self._arguments: dict[str, relax.Var] = {}
 
     def run(self) -> None:
-        """Say the function again in `builder`, by its name, over the parameters it now needs."""
+        """Emit the lowered function into `builder` under its name, with the parameters it needs.
+
+        Raises NotImplementedError for control flow inside the function.
+        """
         attrs = self.function.attrs
         n_inputs = int(attrs["num_input"])
         inputs = list(self.function.params[:n_inputs])
@@ -112,7 +119,7 @@ class ProgramLowering:
         global_var = self.builder.get().get_global_var(str(attrs["global_symbol"]))
         self.builder.update_func(global_var, self.builder.get()[global_var].with_attrs(new_attrs))
 
-    # The walk
+    # The traversal
 
     def _collect(self, bindings: list[relax.Binding]) -> None:
         for binding in bindings:
@@ -130,7 +137,7 @@ class ProgramLowering:
     def _lower_binding(self, binding: relax.VarBinding) -> None:
         variable, expression = binding.var, binding.value
         if variable in self._values:
-            # A kernel took it along, as the epilogue of an earlier binding.
+            # It was fused into a kernel as the epilogue of an earlier binding.
             return
         value: Value | None = None
         if isinstance(expression, relax.Var):
@@ -144,7 +151,7 @@ class ProgramLowering:
         self._values[variable] = value or Value(first=self.builder.emit(self.original(expression)))
 
     def value(self, expression: relax.Expr) -> Value:
-        """The lowered value of an expression of the old program."""
+        """The lowered value of an expression of the original program."""
         if isinstance(expression, relax.Var):
             if expression in self._values:
                 return self._values[expression]
@@ -153,7 +160,7 @@ class ProgramLowering:
         return Value(first=expression)
 
     def original(self, expression: relax.Expr) -> relax.Expr:
-        """The expression over lowered values, every one of them as torch lays it out."""
+        """The expression over lowered values, all of them in PyTorch's layout."""
         if isinstance(expression, relax.Var):
             return self.value(expression).in_first(self.builder)
         if isinstance(expression, relax.Tuple):
@@ -167,28 +174,28 @@ class ProgramLowering:
 
     @property
     def bindings(self) -> Mapping[relax.Var, relax.Expr]:
-        """What each variable of the old program is bound to."""
+        """The expression that each variable of the original program is bound to."""
         return self._bindings
 
     def definition(self, expression: relax.Expr, operator: str) -> relax.Call | None:
-        """The call of `operator` that defines a variable of the old program, if it is one."""
+        """The call of `operator` that defines a variable of the original program, or None."""
         call = self._bindings.get(expression) if isinstance(expression, relax.Var) else None
         if not isinstance(call, relax.Call) or not isinstance(call.op, tvm.ir.Op):
             return None
         return call if call.op.name == operator else None
 
     def users(self, variable: relax.Var) -> list[relax.Var]:
-        """The variables of the old program that are computed from one."""
+        """The variables of the original program whose definitions read `variable`."""
         return [user for user in self._users.get(variable, []) if user is not None]
 
     # Parameters
 
     def weight(self, expression: relax.Expr) -> str | None:
-        """The table's name of a parameter as it is; None for anything else."""
+        """The name in the table of an unmodified parameter; None for any other expression."""
         return self._names.get(expression) if isinstance(expression, relax.Var) else None
 
     def vector(self, expression: relax.Expr, shape: list[int]) -> str | None:
-        """The table's name of a parameter of one dimension that is reshaped to `shape`, or None."""
+        """The name in the table of a one-dimensional parameter reshaped to `shape`, or None."""
         if not _is_shape(expression, shape):
             return None
         while (reshape := self.definition(expression, "relax.reshape")) is not None:
@@ -199,7 +206,7 @@ class ProgramLowering:
     def packed(
         self, names: list[str | None], recipe: str, pack: Callable[..., np.ndarray]
     ) -> relax.Var:
-        """The argument that holds `pack(*arrays of the names that are not None)`."""
+        """The argument that holds `pack(*arrays)`, where None among `names` is skipped."""
         sources = tuple(name for name in names if name is not None)
         return self.argument(self.parameters.derive(sources, recipe, pack))
 
@@ -208,18 +215,18 @@ class ProgramLowering:
         if name not in self._arguments:
             array = self.parameters[name]
             tensor = relax.TensorType(list(array.shape), str(array.dtype))
-            # The name reaches generated code, where a slash would be a division.
+            # The name appears in generated code, where a slash would be a division.
             self._arguments[name] = relax.Var(re.sub(r"\W", "_", name), tensor)
         return self._arguments[name]
 
-    # For the rules
+    # Helpers for the rules
 
     def emit(self, expression: relax.Expr) -> relax.Var:
-        """Bind an expression of the new program."""
+        """Bind an expression in the new program."""
         return self.builder.emit(expression)
 
     def kernel(self, make: Callable[..., tirx.PrimFunc], *static: Hashable) -> tvm.ir.GlobalVar:
-        """The kernel `make(*static)`; made once for all functions of the module."""
+        """The kernel `make(*static)`, created once for all functions of the module."""
         return self.library.get(make, *static)
 
     def call(
@@ -228,7 +235,7 @@ class ProgramLowering:
         arguments: list[relax.Expr],
         *shapes: list[tirx.Expr | int],
     ) -> relax.Var:
-        """Bind a kernel's float32 result of the given shape, or the tuple of its results."""
+        """Bind the call of a kernel with one float32 result per shape; several form a tuple."""
         outputs = [relax.TensorType(shape, "float32") for shape in shapes]
         return self.emit(
             relax.call_tir(kernel, arguments, outputs[0] if len(outputs) == 1 else outputs)
@@ -237,11 +244,11 @@ class ProgramLowering:
     def epilogue(
         self, product: relax.Var, channels: int, *, column: bool, residual: bool = False
     ) -> Epilogue:
-        """What the program adds to a product: first a parameter [channels], then another tensor.
+        """The terms that the program adds to a product: a bias [channels], then another tensor.
 
-        Each is taken along only where nothing else reads the sum's other steps. `column`: the bias
-        is [1, channels, 1], as a convolution's, else [channels]. `residual` asks for the tensor
-        too; it must be there already and have the product's shape.
+        A term is included only if nothing else reads the value it is added to. `column`: the bias
+        has the shape [1, channels, 1], as for a convolution, instead of [channels]. `residual`:
+        whether to include the tensor, which must already be computed and have the product's shape.
         """
         end, bias, other = product, None, None
         added = self._added_by_only_user(end)
@@ -259,12 +266,12 @@ class ProgramLowering:
         return Epilogue(end, bias, other)
 
     def finish(self, epilogue: Epilogue, value: Value) -> Value:
-        """Note that `value` is what the epilogue ends in; returns it."""
+        """Record `value` as the value of the epilogue's last variable, and return it."""
         self._values[epilogue.end] = value
         return value
 
     def _added_by_only_user(self, variable: relax.Var) -> tuple[relax.Var, relax.Expr] | None:
-        """The only user of a variable and what it adds to it, if it does nothing but that."""
+        """If the only user of a variable is an addition: that user and the other summand."""
         users = self._users.get(variable, [])
         if len(users) != 1 or users[0] is None:
             return None
@@ -276,6 +283,6 @@ class ProgramLowering:
 
 
 def under_root_block(kernel: tirx.PrimFunc) -> tirx.PrimFunc:
-    """The kernel with its body as a root block, which Relax's passes expect of every PrimFunc."""
+    """Wrap the kernel's body in a root block, which Relax's passes expect of every PrimFunc."""
     root = s_tir.SBlock([], [], [], "root", kernel.body)
     return kernel.with_body(s_tir.SBlockRealize([], True, root))

@@ -1,8 +1,9 @@
-"""The torch half: Kokoro as six modules that `torch.export` can take with symbolic lengths.
+"""The PyTorch half: Kokoro as six modules that `torch.export` can export with symbolic lengths.
 
-Each module borrows the parameters of a stock `kokoro.KModel` and says the same mathematics in
-operations that keep their shapes symbolic: no packed sequences, no data-dependent control flow,
-lengths as an input. Nothing here knows TVM. Needs torch and kokoro (the `build` extra).
+Each module shares the parameters of a stock `kokoro.KModel` and computes the same function with
+operations that keep shapes symbolic: there are no packed sequences and no data-dependent control
+flow, and lengths are an input. Nothing here depends on TVM. Needs torch and kokoro (the `build`
+extra).
 """
 
 from .components import COMPONENT_NAMES, Component, make_components

@@ -1,7 +1,7 @@
-"""align_forward: token columns repeated over frames, where the features lie on a device.
+"""`align_forward`: repeats token columns over frames, for features that are on a device.
 
-On the CPU numpy does this between two calls. On a GPU it is a seventh function of the artifact, so
-that nothing but durations comes back to the host between the six.
+On the CPU, numpy does this between two calls. On a GPU it is a seventh function of the artifact, so
+that only the durations are copied to the host between the other six.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ SIGNATURE = Signature(
     },
     {"en": ("float32", (1, 640, "t")), "asr": ("float32", (1, 512, "t"))},
 )
-"""`tokens` is the index of the token that each frame shows."""
+"""`tokens` is the index of the token that each frame belongs to."""
 
 
 class AlignForward(nn.Module):
-    """The products with kokoro's 0/1 alignment matrix, without the products."""
+    """kokoro's products with a 0/1 alignment matrix, computed by indexing."""
 
     def forward(self, d: Tensor, t_en: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """`en` and `asr` from `d`, `t_en` and `tokens`; see `SIGNATURE`."""
+        """Compute `en` and `asr` from `d`, `t_en` and `tokens`; see `SIGNATURE`."""
         return d.index_select(1, tokens).transpose(1, 2).contiguous(), t_en.index_select(2, tokens)
 
 

@@ -1,4 +1,4 @@
-"""`bert_forward`: the ALBERT text model and the projection behind it."""
+"""`bert_forward`: the ALBERT text model and the projection after it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from .stock import StockModule
 
 
 class BertForward(nn.Module):
-    """input_ids int64 [B, n], lengths int64 [B]
-    -> d_en float32 [B, 512, n], 0 from `lengths[b]` on.
+    """Maps input_ids int64 [B, n] and lengths int64 [B] to d_en float32 [B, 512, n].
+
+    d_en is 0 from `lengths[b]` on. Raises ValueError if the checkpoint's layers are not shared.
     """
 
     def __init__(self, model: StockModule) -> None:
@@ -27,7 +28,7 @@ class BertForward(nn.Module):
 
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
         tables = self.bert.embeddings
-        # A lookup by arange, not a slice of the table, whose extent would be min(n, 512), not n.
+        # Look up an arange instead of slicing the table, which would have the extent min(n, 512).
         positions = functional.embedding(
             torch.arange(input_ids.shape[1]), tables.position_embeddings.weight
         )

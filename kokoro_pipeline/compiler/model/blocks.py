@@ -1,4 +1,4 @@
-"""The building blocks that several components share, over the stock modules' own parameters."""
+"""Building blocks shared by several components, with the parameters of the stock modules."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .stock import StockModule
 
 
 class BidirectionalLSTM(nn.Module):
-    """One bidirectional `nn.LSTM` layer as a projection and a length-aware recurrence.
+    """A bidirectional `nn.LSTM` layer, as a projection and a recurrence that respects lengths.
 
-    Input float32 [B, n, C] and lengths int64 [B]; output float32 [B, n, 2H],
-    0 from `lengths[b]` on.
+    Maps x float32 [B, n, C] and lengths int64 [B] to float32 [B, n, 2H], which is 0 from
+    `lengths[b]` on. Raises ValueError for an unsupported kind of LSTM.
     """
 
     def __init__(self, lstm: nn.LSTM) -> None:
@@ -36,13 +36,13 @@ class BidirectionalLSTM(nn.Module):
 
 
 def adaptive_affine(fc: nn.Linear, style: Tensor) -> tuple[Tensor, Tensor]:
-    """Scale `1 + gamma` and shift `beta`, each [B, C], that a style vector [B, 128] asks for."""
+    """The scale `1 + gamma` and shift `beta`, each [B, C], for a style vector [B, 128]."""
     gamma, beta = fc(style).chunk(2, dim=1)
     return 1 + gamma, beta
 
 
 def adaptive_instance_norm(norm: StockModule, x: Tensor, style: Tensor) -> Tensor:
-    """kokoro's AdaIN1d: instance norm of [B, C, L] over L, then the style's affine."""
+    """kokoro's AdaIN1d: instance norm of [B, C, L] over L, then the affine map of the style."""
     scale, shift = adaptive_affine(norm.fc, style)
     return scale[:, :, None] * norm.norm(x) + shift[:, :, None]
 

@@ -1,4 +1,4 @@
-"""The six functions of an artifact: modules, named inputs and outputs, symbolic dimensions."""
+"""The six functions of an artifact: modules, signatures and symbolic dimensions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Shape = tuple[int | str, ...]
 class Signature:
     """Names, dtypes and shapes of a component's inputs and outputs.
 
-    A str in a shape is an expression in the symbols B, n, t and m.
+    A string in a shape is an expression in the symbols B, n, t and m.
     """
 
     inputs: dict[str, tuple[str, Shape]]
@@ -32,7 +32,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Component:
-    """One compiled function before its export."""
+    """A function of an artifact before its export."""
 
     name: str
     module: nn.Module
@@ -89,19 +89,19 @@ _MODULES: dict[str, Callable[[nn.Module], nn.Module]] = {
     "decoder_forward": DecoderForward,
 }
 
-# Sizes for tracing; none is 0 or 1, which torch.export would take for constants.
+# Sizes for tracing; none of them is 0 or 1, which torch.export would treat as constants.
 _EXAMPLE_SIZES = {"B": 2, "n": 12, "t": 14, "m": 28}
 
 
 def evaluate_dimension(dimension: int | str, sizes: dict[str, int]) -> int:
-    """The value of a dimension such as "120*t+1" for given symbols."""
+    """The value of a dimension such as "120*t+1" for the given symbol values."""
     if isinstance(dimension, int):
         return dimension
     return int(eval(dimension, {"__builtins__": {}}, dict(sizes)))
 
 
 def example_inputs(signature: Signature) -> tuple[Tensor, ...]:
-    """Inputs to trace with; tokens and lengths are in range."""
+    """Inputs for tracing, with tokens and lengths in range."""
     tensors = []
     for name, (dtype, shape) in signature.inputs.items():
         size = [evaluate_dimension(dimension, _EXAMPLE_SIZES) for dimension in shape]
@@ -115,16 +115,16 @@ def example_inputs(signature: Signature) -> tuple[Tensor, ...]:
 
 
 def fold_weight_norm(model: nn.Module) -> None:
-    """Replace every `weight_g * weight_v / |weight_v|` by its value, in place."""
+    """Replace every weight norm `weight_g * weight_v / |weight_v|` by its value, in place."""
     for module in model.modules():
         if hasattr(module, "weight_g"):
             remove_weight_norm(module)
 
 
 def make_components(model: nn.Module, names: tuple[str, ...] = COMPONENT_NAMES) -> list[Component]:
-    """The named components of a `kokoro.KModel`, whose weight norms are folded in place.
+    """Make the named components of a `kokoro.KModel`, whose weight norms are folded in place.
 
-    The model must be in eval mode. Raises KeyError on an unknown name.
+    The model must be in eval mode. Raises KeyError for an unknown name.
     """
     fold_weight_norm(model)
     components = []

@@ -1,4 +1,4 @@
-"""`decoder_forward`: the iSTFTNet decoder with the harmonic source's spectrum given."""
+"""`decoder_forward`: the iSTFTNet decoder, given the spectrum of the harmonic source."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from .stock import StockModule
 
 
 class DecoderForward(nn.Module):
-    """asr float32 [1, 512, t], F0 and N float32 [1, 2t], style float32 [1, 128],
-    har float32 [1, 22, 120 t + 1] -> audio float32 [1, 600 t] at 24 kHz.
+    """Maps asr, F0, N, style and har to audio float32 [1, 600 t] at 24 kHz.
+
+    asr float32 [1, 512, t], F0 and N float32 [1, 2t], style float32 [1, 128],
+    har float32 [1, 22, 120 t + 1].
     """
 
     def __init__(self, model: StockModule) -> None:
@@ -48,7 +50,7 @@ class DecoderForward(nn.Module):
             source = snake_block(self.noise_res[stage], self.noise_convs[stage](har), style)
             x = up(functional.leaky_relu(x, 0.1))
             if stage == last:
-                # Reflection by one column on the left gives the 120 t + 1 columns of the spectrum.
+                # Reflecting one column on the left gives the 120 t + 1 columns of the spectrum.
                 x = torch.cat([x[:, :, 1, None], x], dim=2)
             x = x + source
             blocks = self.resblocks[stage * self.n_kernels : (stage + 1) * self.n_kernels]

@@ -1,4 +1,4 @@
-"""`duration_forward`: the prosody predictor's text encoder and its duration head."""
+"""`duration_forward`: the text encoder and the duration head of the prosody predictor."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .stock import StockModule
 
 
 class DurationForward(nn.Module):
-    """d_en float32 [B, 512, n], style float32 [B, 128], lengths int64 [B]
-    -> duration float32 [B, n, 50] after the sigmoid, d float32 [B, n, 640];
-    both 0 from `lengths[b]` on.
+    """Maps d_en, style and lengths to duration float32 [B, n, 50] and d float32 [B, n, 640].
 
-    What the padding of `d_en` holds, NaN included, reaches neither output.
+    d_en float32 [B, 512, n], style float32 [B, 128], lengths int64 [B]. duration is after the
+    sigmoid. Both outputs are 0 from `lengths[b]` on. The values in the padding of `d_en`, including
+    NaN, do not affect the outputs.
     """
 
     def __init__(self, model: StockModule) -> None:

@@ -10,8 +10,9 @@ from .stock import StockModule
 
 
 class F0NForward(nn.Module):
-    """en float32 [1, 640, t], style float32 [1, 128]
-    -> F0 float32 [1, 2t] in Hz, N float32 [1, 2t].
+    """Maps en float32 [1, 640, t] and style float32 [1, 128] to F0 and N.
+
+    F0 is float32 [1, 2t] in Hz, N is float32 [1, 2t].
     """
 
     def __init__(self, model: StockModule) -> None:

@@ -1,4 +1,4 @@
-"""Padding. `lengths` is the only word on it: every mask is derived from it here."""
+"""Padding masks, all of which are derived from `lengths`."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from torch import Tensor
 
 
 def padding_positions(lengths: Tensor, like: Tensor) -> Tensor:
-    """Bool [B, n], true from `lengths[b]` on; n is the second dimension of `like` [B, n, ...]."""
+    """Mask bool [B, n], true from `lengths[b]` on, where n is the second size of `like`."""
     return torch.arange(like.shape[1]) >= lengths[:, None]

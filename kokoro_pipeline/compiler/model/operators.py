@@ -1,4 +1,4 @@
-"""Custom operators that `torch.export` keeps whole: LSTM recurrence, length-masked attention.
+"""Custom operators that `torch.export` keeps intact: LSTM recurrence and masked attention.
 
 Both have a plain torch implementation, so an exported program still runs, and can be checked, in
 eager mode.
@@ -16,11 +16,11 @@ def lstm_recurrence(
     """Run a bidirectional LSTM over projected inputs.
 
     gates: float32 [B, n, 8H], `x @ W_ih.T + b_ih + b_hh` of the forward direction, then of the
-    backward one, each in torch's gate order i, f, g, o.
+    backward direction, each in torch's gate order i, f, g, o.
     recurrent: float32 [2, 4H, H], `W_hh` of both directions.
     lengths: int64 [B], 1 to n; steps from `lengths[b]` on are not read, and the result there is 0.
-    Returns float32 [B, n, 2H]. The backward direction starts at `lengths[b] - 1`, which is what
-    `pack_padded_sequence` makes `torch.nn.LSTM` do.
+    Returns float32 [B, n, 2H]. The backward direction starts at `lengths[b] - 1`, as in
+    `torch.nn.LSTM` after `pack_padded_sequence`.
     """
     batch, steps, _ = gates.shape
     hidden = recurrent.shape[-1]
@@ -49,11 +49,11 @@ def _(gates: torch.Tensor, recurrent: torch.Tensor, lengths: torch.Tensor) -> to
 def masked_attention(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, lengths: torch.Tensor, heads: int
 ) -> torch.Tensor:
-    """Multi-head attention in which the keys of row b from `lengths[b]` on do not exist.
+    """Multi-head attention that ignores the keys of row b from `lengths[b]` on.
 
     query, key, value: float32 [B, n, heads * D]. lengths: int64 [B], 1 to n.
     Scores are scaled by D ** -0.5.
-    Returns float32 [B, n, heads * D]; rows of padding queries are finite and mean nothing.
+    Returns float32 [B, n, heads * D]; rows of padding queries are finite but meaningless.
     """
     batch, steps, width = query.shape
 

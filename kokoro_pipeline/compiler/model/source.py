@@ -1,8 +1,8 @@
 """`source_forward`: the harmonic source and its spectrum, in float64.
 
-The phase of the ninth harmonic reaches 1e5 rad, where float32 resolves 0.008 rad: computed in
-float32 the waveform is wrong by a fifth of its peak. Here everything from F0 to the spectrum is
-float64.
+The phase of the ninth harmonic reaches 1e5 rad, where the resolution of float32 is 0.008 rad.
+Computed in float32, the waveform has an error of a fifth of its peak. Therefore everything from F0
+to the spectrum is float64.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from .stock import StockModule
 
 
 class SourceForward(nn.Module):
-    """F0 float32 [1, m] in Hz (m = 2t), noise float32 [1, 300 m, 9], standard normal
-    -> har float32 [1, 22, 60 m + 1]: 11 magnitudes, then 11 phases in radians.
+    """Maps F0 and noise to har float32 [1, 22, 60 m + 1]: 11 magnitudes, then 11 phases in radians.
 
-    kokoro's SineGen, exactly: its downsampling reads the samples 149 and 150 of every 300, which
-    carry the same F0, so the phase increment of a block is that block's own; its upsampling is
-    linear between block centres.
+    F0 float32 [1, m] in Hz (m = 2t), noise float32 [1, 300 m, 9], standard normal.
+
+    This is exactly kokoro's SineGen: its downsampling reads the samples 149 and 150 of every 300,
+    which have the same F0, so the phase increment of a block depends on that block only; its
+    upsampling is linear between block centres.
     """
 
     def __init__(self, model: StockModule) -> None:
@@ -48,11 +49,11 @@ class SourceForward(nn.Module):
         """The excitation, float64 [1, 300 m]."""
         f0 = F0.double()
         blocks = f0.shape[1]
-        # Cycles a sample, then cycles at the centre of each block.
+        # Cycles per sample, then cycles at the centre of each block.
         increment = (f0[:, :, None] * self.harmonics) / self.sample_rate
         increment = increment - torch.floor(increment)
         cycles = torch.cumsum(increment, dim=1) * self.block
-        # Position of a sample on the axis of block centres, clamped to the first and last centre.
+        # Positions of the samples relative to the block centres, clamped to the outer centres.
         sample = torch.arange(blocks * self.block)
         position = (sample.double() + 0.5) / self.block
         centre = position - 0.5

@@ -1,8 +1,8 @@
 """The exact short-time Fourier transform of kokoro's `TorchSTFT`, as convolutions.
 
-n_fft 20, hop 5, periodic Hann window, centred with reflection: what `torch.stft` and `torch.istft`
-compute. The one-sided spectrum has 11 bins. The imaginary parts of bins 0 and 10 are exactly 0, as
-a real FFT gives, so that `atan2(0, negative)` is +pi there.
+It has n_fft 20, hop 5, a periodic Hann window, and is centred with reflection, like `torch.stft`
+and `torch.istft`. The one-sided spectrum has 11 bins. The imaginary parts of bins 0 and 10 are
+exactly 0, as for a real FFT, so that the phase `atan2(0, negative)` is +pi there.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ def _sines() -> Tensor:
 
 
 class ForwardSTFT(nn.Module):
-    """wave float64 [1, L] -> magnitude, phase float64 [1, 11, L / 5 + 1]; L is a multiple of 5."""
+    """Maps wave float64 [1, L] to magnitude and phase, float64 [1, 11, L / 5 + 1].
+
+    L must be a multiple of 5.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        # kokoro keeps its window in float32; the exact model is the one with that window.
+        # kokoro stores its window in float32; the exact model is the one with that window.
         window = torch.hann_window(N_FFT, dtype=torch.float32).double()
         basis = torch.cat([torch.cos(_angles()), -_sines()]) * window
         self.basis = nn.Parameter(basis[:, None], requires_grad=False)
@@ -49,12 +52,12 @@ class ForwardSTFT(nn.Module):
 
 
 class InverseSTFT(nn.Module):
-    """magnitude, phase float32 [1, 11, m + 1] -> wave float32 [1, 5 m]."""
+    """Maps magnitude and phase, float32 [1, 11, m + 1], to wave float32 [1, 5 m]."""
 
     def __init__(self) -> None:
         super().__init__()
         window = torch.hann_window(N_FFT, dtype=torch.float32).double()
-        # The one-sided spectrum stands for its mirror image too, but for bins 0 and 10.
+        # All bins of the one-sided spectrum except 0 and 10 also represent their mirror images.
         mirror = torch.full((BINS, 1), 2.0, dtype=torch.float64)
         mirror[0] = mirror[-1] = 1.0
         basis = torch.cat([mirror * torch.cos(_angles()), -mirror * _sines()]) * window / N_FFT
@@ -69,5 +72,5 @@ class InverseSTFT(nn.Module):
 
 
 def _overlap_add(columns: Tensor, basis: Tensor) -> Tensor:
-    """[1, K, m + 1] columns times basis [K, 1, N_FFT], added hop by hop, without the margins."""
+    """Columns [1, K, m + 1] times basis [K, 1, N_FFT], overlap-added, without the margins."""
     return functional.conv_transpose1d(columns, basis, stride=HOP, padding=N_FFT // 2)

@@ -1,7 +1,8 @@
-"""kokoro's own modules as a type.
+"""A type for kokoro's own modules.
 
-kokoro ships no types, and torch gives every attribute of a module the type "tensor or module": a
-name for "a stock module, of which we know the attributes and a checker does not" says more.
+kokoro has no type annotations, and in torch every attribute of a module has the type "tensor or
+module". This alias documents that a value is a stock module, whose attributes are known to us but
+not to a type checker.
 """
 
 from __future__ import annotations

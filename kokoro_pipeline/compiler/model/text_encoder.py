@@ -11,8 +11,9 @@ from .stock import StockModule
 
 
 class TextEncoderForward(nn.Module):
-    """input_ids int64 [B, n], lengths int64 [B]
-    -> t_en float32 [B, 512, n], 0 from `lengths[b]` on.
+    """Maps input_ids int64 [B, n] and lengths int64 [B] to t_en float32 [B, 512, n].
+
+    t_en is 0 from `lengths[b]` on.
     """
 
     def __init__(self, model: StockModule) -> None:

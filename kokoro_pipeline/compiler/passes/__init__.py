@@ -1,4 +1,5 @@
-"""The passes between import and code, a file each. `compiler.pipeline` puts them in order.
+"""The passes between import and code generation, one file each, ordered by `pipeline`.
 
-A pass knows patterns and kernels; of weights it knows the names, never the values.
+A pass matches patterns and calls kernels. It refers to weights by name and never reads their
+values.
 """

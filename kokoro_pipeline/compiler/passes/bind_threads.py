@@ -1,10 +1,10 @@
-"""Threads for what no GPU kernel covers: the cheap rest, one thread an element.
+"""Bind the functions that no GPU kernel covers to threads, one thread per element.
 
-Elementwise steps are computed where they are used, as far as the schedule can inline them. Each
-block that remains has its spatial loops fused and cut into thread blocks of `THREADS`, the last one
-guarded; a reduction runs inside its thread. What has no spatial loop, or loops of its own that a
-schedule cannot see into, runs on a single thread: right, and slow on purpose of being noticed.
-Extents may be symbolic.
+Elementwise steps are computed where they are used, as far as the schedule can inline them. The
+spatial loops of each remaining block are fused and split into thread blocks of `THREADS` threads,
+with a bounds check in the last one. A reduction runs within its thread. A block without spatial
+loops, or with loops that the schedule cannot analyze, runs on a single thread: this is correct, and
+deliberately slow, so that it gets noticed. Extents may be symbolic.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ THREADS = 256
 
 
 def has_threads(function: tirx.PrimFunc) -> bool:
-    """Whether a function launches threads already."""
+    """Whether a function already launches threads."""
     found = False
 
     def attribute(node: tirx.AttrStmt) -> None:
@@ -36,7 +36,7 @@ def has_threads(function: tirx.PrimFunc) -> bool:
 
 
 def _inline_producers(schedule: Schedule, blocks: list[SBlockRV]) -> list[SBlockRV]:
-    """Inline every elementwise block that another one reads; the blocks that remain."""
+    """Inline every elementwise block that another block reads, and return the remaining blocks."""
     kept = []
     for block in blocks:
         axes = schedule.get(block).iter_vars
@@ -45,7 +45,7 @@ def _inline_producers(schedule: Schedule, blocks: list[SBlockRV]) -> list[SBlock
                 schedule.compute_inline(block)
                 continue
             except ScheduleError:
-                # It writes a result of the function, or feeds what cannot take it inline.
+                # The block writes a result of the function, or its reader cannot inline it.
                 pass
         kept.append(block)
     return kept
@@ -76,7 +76,7 @@ def _bind_block(schedule: Schedule, block: SBlockRV) -> None:
 
 
 def bind_function(function: tirx.PrimFunc) -> tirx.PrimFunc:
-    """The function with every block bound to threads."""
+    """Return the function with every block bound to threads."""
     schedule = s_tir.Schedule(function)
     name = function.body.block.name_hint
     if name == "root":
@@ -89,7 +89,7 @@ def bind_function(function: tirx.PrimFunc) -> tirx.PrimFunc:
 
 
 def bind_threads(module: tvm.IRModule) -> tvm.IRModule:
-    """Bind every PrimFunc of a module that launches no threads yet."""
+    """Bind every PrimFunc of a module that does not launch threads yet."""
     functions = {
         global_var: bind_function(function)
         if isinstance(function, tirx.PrimFunc) and not has_threads(function)

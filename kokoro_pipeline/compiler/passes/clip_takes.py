@@ -1,8 +1,8 @@
-"""Look-ups that stay inside their table, whatever the index.
+"""Clip the indices of embedding look-ups to the table.
 
-The importer writes embeddings as `take(mode="fast")`, which reads out of bounds when told to. The
-runtime refuses such ids; a library that is called by something else should not crash either, and a
-minimum and a maximum cost nothing beside a row of channels.
+The importer translates embeddings to `take(mode="fast")`, which reads out of bounds for an invalid
+index. The runtime rejects such ids, but a library that is called by other code should not crash
+either. A minimum and a maximum cost next to nothing compared with reading a row of channels.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Functions without the parameters that nothing reads any more.
+"""Remove the function parameters that are no longer read.
 
-A packed weight takes the place of the parameters it was made of. What is dropped here is not
-written to the artifact.
+A packed weight replaces the parameters it was made from. Parameters removed here are not written to
+the artifact.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _without_unused(function: relax.Function) -> relax.Function:
 
 
 def drop_parameters(module: tvm.IRModule) -> tvm.IRModule:
-    """Drop the parameters that a function does not read; its inputs stay, read or not."""
+    """Drop the parameters that a function does not read; inputs are kept even if unused."""
     functions = {
         global_var: _without_unused(function)
         if isinstance(function, relax.Function) and PARAMETER_NAMES in function.attrs

@@ -1,4 +1,4 @@
-"""Forget how large a symbolic size could ever be, so that memory is planned for what it is."""
+"""Drop the bounds of symbolic sizes, so that memory is planned for the actual sizes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ _BOUNDS = ("tir_var_upper_bound", "tir_var_lower_bound")
 
 
 def drop_upper_bounds(module: tvm.IRModule) -> tvm.IRModule:
-    """Without the attributes of torch.export's ranges. TVM plans every buffer for the upper bound:
-    tens of gigabytes for one call, which a GPU never has and a CPU's system may refuse."""
+    """Remove the attributes that record the ranges given to torch.export.
+
+    TVM would plan every buffer for the upper bound: tens of gigabytes per call, which a GPU does
+    not have and which the operating system may refuse to allocate on a CPU.
+    """
     functions = {}
     for global_var, function in module.functions.items():
         if isinstance(function, relax.Function):

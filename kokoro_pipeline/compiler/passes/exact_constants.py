@@ -1,8 +1,8 @@
-"""Constants that reach a Metal compiler as they are.
+"""Pass float32 constants to the Metal compiler exactly.
 
-TVM writes a float32 for Metal with seven digits, which is not every float32: 2^58 becomes
-2.882304e+17, wrong by a third of a unit in the last place. What seven digits would change goes by
-its bits.
+TVM prints a float32 for Metal with seven digits, which cannot represent every float32: 2^58 becomes
+2.882304e+17, an error of a third of a unit in the last place. Constants that seven digits would
+change are written as their bit pattern.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _exact(constant: tirx.FloatImm) -> tvm.ir.Expr:
 
 
 def exact_constants(module: tvm.IRModule) -> tvm.IRModule:
-    """Say the float32 constants of every PrimFunc so that seven digits lose nothing."""
+    """Rewrite the float32 constants of every PrimFunc that seven digits do not represent."""
     functions = {
         global_var: function.with_body(
             tvm_ffi.structural_map(function.body, (tirx.FloatImm, _exact))

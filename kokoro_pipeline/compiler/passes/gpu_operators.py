@@ -1,6 +1,6 @@
-"""Relax operators that need a GPU kernel of their own, whatever the level.
+"""Relax operators that need their own GPU kernel at every optimization level.
 
-For `LegalizeOps(customize_legalize_map=…)`: nothing global changes.
+They are passed to `LegalizeOps(customize_legalize_map=…)`, so nothing global changes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ def gpu_lstm_recurrence(
     lengths: relax.Expr,
     output: relax.TensorType,
 ) -> relax.Expr:
-    """The recurrence on PyTorch's own weight, packed by the program; for `bind_operators`."""
+    """The LSTM recurrence with PyTorch's weight, which the program itself packs.
+
+    For use as the `bind_lstm` of `bind_operators`.
+    """
     hidden = int(recurrent.ty.shape[2])
     kernel = under_root_block(lstm_recurrence(hidden))
     name = builder.add_func(kernel, str(kernel.attrs["global_symbol"]))

@@ -1,4 +1,4 @@
-"""One module from the imported components, with equal kernels shared."""
+"""Merge the imported components into one module that shares equal kernels."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ class _GlobalVarReplacer(PyExprMutator):
 def merge_components(modules: Sequence[tvm.IRModule]) -> tvm.IRModule:
     """Put the functions of several modules into one.
 
-    Relax functions keep their names, which must differ; a PrimFunc that is equal to one already
-    there is shared, and another of the same name is renamed.
+    Relax functions keep their names. A PrimFunc that equals one already in the module is shared;
+    a different one of the same name is renamed.
+
+    Raises ValueError if two Relax functions have the same name.
     """
     builder = relax.BlockBuilder()
     relax_functions: dict[str, relax.Function] = {}

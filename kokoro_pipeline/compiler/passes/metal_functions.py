@@ -1,9 +1,10 @@
-"""Elementary functions for Metal that keep their accuracy under its fast mathematics.
+"""Elementary functions for Metal that stay accurate under fast math.
 
-TVM's Metal runtime compiles with fast mathematics, where `sin` is good to 2^-13 and sums may be
-rearranged. These are the polynomials of `gpu_kernels.math` as scalar expressions that fuse with
-their neighbours: chains of fused multiply-adds, which no compiler may take apart. For
-`LegalizeOps(customize_legalize_map=…)`; other types than float32 keep TVM's own legalization.
+TVM's Metal runtime compiles with fast math, under which `sin` has an error of 2^-13 and sums may be
+reassociated. The functions here are the polynomials of `kernels.gpu.math` as scalar expressions
+that fuse with their neighbours. They are chains of fused multiply-adds, which a compiler may not
+split. They are passed to `LegalizeOps(customize_legalize_map=…)`; dtypes other than float32 keep
+TVM's own legalization.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def _horner(x: Expr, coefficients: tuple[float, ...]) -> Expr:
 
 
 def _without(n: Expr, parts: tuple[float, ...], x: Expr) -> Expr:
-    """x - n * sum(parts), part by part."""
+    """x - n * sum(parts), subtracting one part after the other."""
     for part in parts:
         x = fma(n, single(-part), x)
     return x
@@ -57,7 +58,10 @@ def sin_expression(x: Expr) -> Expr:
 
 
 def cos_expression(x: Expr) -> Expr:
-    """cos x for |x| <= 1e4, absolute error 1.5e-7: minus the sine from the middle of its period."""
+    """cos x for |x| <= 1e4, absolute error 1.5e-7.
+
+    Computed as (-1)^(n + 1) sin(x - (n + 1/2) pi) with n = floor(x / pi).
+    """
     return let(
         x,
         lambda v: let(
@@ -70,7 +74,7 @@ def cos_expression(x: Expr) -> Expr:
 
 
 def exp_expression(x: Expr) -> Expr:
-    """e^x, the argument clamped to [-87, 88], relative error 1.5e-7."""
+    """e^x with x clamped to [-87, 88]; relative error 1.5e-7."""
 
     def scaled(n: Expr, r: Expr) -> Expr:
         mantissa = fma(_horner(r, EXP_POLYNOMIAL), r * r, r) + single(1)

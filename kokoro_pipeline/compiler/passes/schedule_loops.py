@@ -1,8 +1,8 @@
-"""Schedule what no kernel covers: fused elementwise loops and small reductions between kernels.
+"""Schedule the functions that no kernel covers: elementwise loops and small reductions.
 
 Intermediate elementwise results are computed where they are used. The outer loops run in parallel,
-and a channel loop whose extent is a multiple of the vector width is vectorized. A result never
-depends on the number of threads: only loops over independent results are parallel.
+and a channel loop whose extent is a multiple of the vector width is vectorized. Results do not
+depend on the number of threads, since only loops over independent results run in parallel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tvm import s_tir, tirx
 from tvm.s_tir.schedule import LoopRV, SBlockRV, Schedule, ScheduleError
 
 MIN_PARALLEL = 1 << 12
-"""Elements below which starting the other threads costs more than it saves."""
+"""Below this number of elements, starting threads costs more than it saves."""
 
 
 def _extent(schedule: Schedule, loop: LoopRV) -> int | None:
@@ -27,7 +27,7 @@ def _is_spatial(schedule: Schedule, block: SBlockRV) -> bool:
 
 
 def _inline_producers(schedule: Schedule, blocks: list[SBlockRV]) -> list[SBlockRV]:
-    """Inline every elementwise block that another one reads; the blocks that remain."""
+    """Inline every elementwise block that another block reads, and return the remaining blocks."""
     kept = []
     for block in blocks:
         if block is not blocks[-1] and _is_spatial(schedule, block):
@@ -35,7 +35,7 @@ def _inline_producers(schedule: Schedule, blocks: list[SBlockRV]) -> list[SBlock
                 schedule.compute_inline(block)
                 continue
             except ScheduleError:
-                # It writes a result of the function, or feeds what cannot take it inline: it
+                # The block writes a result of the function, or its reader cannot inline it: it
                 # keeps its own loops.
                 pass
         kept.append(block)
@@ -74,8 +74,8 @@ def _schedule_block(schedule: Schedule, block: SBlockRV, lanes: int) -> None:
 
 
 def schedule_function(function: tirx.PrimFunc, lanes: int) -> tirx.PrimFunc:
-    """The function with its loops scheduled for vectors of `lanes` float32."""
-    # TVM's scans are one block with loops of their own, not under a root: they stay as they are.
+    """Return the function with its loops scheduled for vectors of `lanes` float32 elements."""
+    # TVM's scans are a single opaque block without a root block; they are left unchanged.
     if function.body.block.name_hint == "root":
         schedule = s_tir.Schedule(function)
         root = schedule.get_sblock("root")

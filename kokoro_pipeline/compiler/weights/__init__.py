@@ -1,8 +1,8 @@
-"""Where the parameters come from: the hub, a local folder, or the synthetic stand-in.
+"""The model weights: from the hub, a local folder, or synthetic.
 
-The building half's. `resolve` finds a folder, `load_state`, `load_model` and `load_voices` read it,
-`write_synthetic` writes one. Importing this imports neither torch nor the hub's client; calling
-does.
+This is part of the building half. `resolve` finds a folder, `load_state`, `load_model` and
+`load_voices` read it, and `write_synthetic` writes one. Importing this package imports neither
+torch nor the client of the hub; calling its functions does.
 """
 
 from __future__ import annotations

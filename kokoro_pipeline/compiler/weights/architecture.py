@@ -1,4 +1,4 @@
-"""The stock model of a configuration: its tensors' names and shapes, and an empty instance."""
+"""The stock model of a configuration: names and shapes of its tensors, and an empty instance."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ if TYPE_CHECKING:
     from torch import nn
 
 COMPONENTS = ("bert", "bert_encoder", "predictor", "text_encoder", "decoder")
-"""The checkpoint's top level, in the order of the stock model."""
+"""The top-level keys of a checkpoint, in the order of the stock model."""
 
 ADAIN_AFFINE = re.compile(r"\.(?:norm[12]|adain[12]\.\d+)\.norm\.(?:weight|bias)$")
-"""The affine of an AdaIN's instance norm, which the real checkpoint omits: identity then."""
+"""The affine parameters of AdaIN's instance norms, which the real checkpoint omits (identity)."""
 
 Shapes = dict[str, dict[str, tuple[int, ...]]]
 """Component to tensor name to shape."""
 
 
 def empty_model(config: dict[str, Any]) -> nn.Module:
-    """A stock `kokoro.KModel` of the configuration, in eval mode, with torch's initial weights."""
+    """A stock `kokoro.KModel` for the configuration, in eval mode, with torch's initial weights."""
     torch = building_module("torch")
     kokoro = building_module("kokoro")
     nothing = io.BytesIO()
     torch.save({}, nothing)
     nothing.seek(0)
     with warnings.catch_warnings():
-        # kokoro's own way of making its layers, which a user can do nothing about.
+        # These are caused by the way kokoro creates its layers; a user cannot do anything about it.
         warnings.filterwarnings("ignore", message="dropout option adds dropout")
         warnings.filterwarnings("ignore", message=r".*weight_norm. is deprecated")
-        # The stock constructor always reads a checkpoint; one without components changes nothing.
+        # The stock constructor always loads a checkpoint; an empty one changes nothing.
         model = kokoro.KModel(repo_id="hexgrad/Kokoro-82M", config=config, model=nothing)
     return model.eval().requires_grad_(False)
 
 
 def expected_shapes(config: dict[str, Any]) -> Shapes:
-    """Every tensor that a checkpoint of this configuration has, without allocating one."""
+    """The shapes of all tensors in a checkpoint for this configuration, without allocating them."""
     torch = building_module("torch")
     with torch.device("meta"):
         model = empty_model(config)
@@ -53,5 +53,5 @@ def expected_shapes(config: dict[str, Any]) -> Shapes:
 
 
 def may_be_absent(name: str) -> bool:
-    """Whether a checkpoint may lack the tensor (the affine of an AdaIN's instance norm)."""
+    """Whether a checkpoint may omit the tensor (affine parameters of AdaIN's instance norms)."""
     return ADAIN_AFFINE.search(name) is not None

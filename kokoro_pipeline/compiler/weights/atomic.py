@@ -1,4 +1,4 @@
-"""A folder that appears whole or not at all."""
+"""Creating a folder atomically."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from kokoro_pipeline.errors import InputError
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A hidden sibling to fill in the body: named `path` when the body ends, removed if it fails.
+    """Context that yields a hidden sibling folder to write to.
 
-    What killed processes left behind of the same name is cleared first. Raises InputError where
-    `path` exists and is no empty folder, EnvironmentFault where the disk refuses.
+    It is renamed to `path` at the end of the body, or removed if the body fails. Folders left over
+    from killed processes with the same name are removed first.
+
+    Raises InputError if `path` exists and is not an empty folder, EnvironmentFault if writing to
+    the disk fails.
     """
     path = path.absolute()
     with writing(path):
@@ -34,7 +37,7 @@ def new_folder(path: Path) -> Iterator[Path]:
             yield sibling
             for file in sibling.rglob("*"):
                 sync(file)
-            sibling.rename(path)  # replaces an empty folder, refuses any other
+            sibling.rename(path)  # replaces an empty folder, fails for any other
             sync(path.parent)
         except BaseException:
             shutil.rmtree(sibling, ignore_errors=True)
@@ -49,7 +52,7 @@ def _sign(path: Path) -> str:
 
 
 def _clear_leftovers(path: Path) -> None:
-    """Remove unfinished folders of this name that no living process holds."""
+    """Remove unfinished folders of this name that are not locked by a running process."""
     for leftover in path.parent.glob(f"{_sign(path)}*"):
         try:
             lock = hold_folder(leftover)

@@ -1,5 +1,6 @@
-"""The stored calibration of the synthetic weights: how each tensor is drawn
-(`data/synthetic.json`).
+"""The stored calibration of the synthetic weights: how each tensor is drawn.
+
+It is stored in `data/synthetic.json`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from importlib import resources
 from .draws import Draw
 
 RESOURCE = "data/synthetic.json"
-"""The constants' path inside the package."""
+"""The path of the constants inside the package."""
 
 
 @dataclass(frozen=True)
 class VoiceScales:
-    """How far a style row may lie from 0: the voice's own part, its drift over the rows, each row's
-    own part.
+    """The scales of the parts of a style vector.
+
+    `base` is the same for all rows of a voice, `drift` changes linearly over the rows, and `jitter`
+    is independent for each row.
     """
 
     base: float
@@ -30,9 +33,9 @@ class VoiceScales:
 
 @dataclass(frozen=True)
 class Constants:
-    """What fixes the synthetic weights together with a seed.
+    """The constants that, together with a seed, determine the synthetic weights.
 
-    `tensors` maps `component.tensor` to its draw, `voices` the names of the voice packs to their
+    `tensors` maps `component.tensor` to its draw, `voices` maps the names of voice packs to their
     scales.
     """
 
@@ -41,7 +44,7 @@ class Constants:
     voices: dict[str, VoiceScales]
 
     def to_json(self) -> str:
-        """One line a tensor, so that a calibration reads as a diff."""
+        """The constants as JSON with one line per tensor, for readable diffs."""
         tensors = ",\n".join(
             f"  {json.dumps(name)}: {json.dumps(dataclasses.asdict(draw))}"
             for name, draw in self.tensors.items()
@@ -72,7 +75,7 @@ class Constants:
 
     @property
     def digest(self) -> str:
-        """Hash of everything here, lower-case hex: two equal digests draw equal weights."""
+        """Hash of all constants, lower-case hex; equal digests imply equal weights for a seed."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
 

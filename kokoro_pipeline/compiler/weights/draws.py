@@ -1,9 +1,9 @@
-"""Numbers that are the same bits on every machine: Philox integers made float32 exactly.
+"""Random numbers that are bit-identical on every machine: exact float32 from Philox integers.
 
-Every tensor has a stream of its own, keyed by the seed and the tensor's name, so that one tensor's
-numbers do not depend on which others are drawn or in which order. From an integer to the value
-there is only: a conversion that loses nothing, one multiplication and one addition, each rounded
-once as IEEE 754 demands. No logarithm, no exponential, no sum whose order a library could choose.
+Every tensor has its own stream, keyed by the seed and the name of the tensor, so that its numbers
+do not depend on which other tensors are drawn, or in which order. An integer is converted to a
+value by an exact conversion, one multiplication and one addition, each rounded once as required by
+IEEE 754. There are no logarithms, exponentials, or sums whose order a library could choose.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from typing import Literal
 import numpy as np
 
 Spread = Literal["even", "split"]
-"""`even` draws from (-1, 1); `split` from (-1, -1/2] and [1/2, 1), which never comes near 0."""
+"""`even` draws from (-1, 1); `split` from (-1, -1/2] and [1/2, 1), which excludes values near 0."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """How one tensor is drawn: `offset + scale * u`, with `u` spread as said.
+    """How a tensor is drawn: `offset + scale * u`, where `u` is distributed according to `spread`.
 
-    `offset` has one value for the whole tensor, or several that share the rows (the first axis) out
-    evenly, in order.
+    `offset` has one value for the whole tensor, or several, each for an equal share of the rows
+    (the first axis), in order.
+
+    Raises ValueError for an unknown spread or offsets that do not divide the rows.
     """
 
     shape: tuple[int, ...]
@@ -46,7 +48,7 @@ def stream_key(seed: int, name: str) -> int:
 
 
 def symmetric_units(seed: int, name: str, count: int) -> np.ndarray:
-    """`count` float32 values, even in (-1, 1): odd multiples of 2**-24, never 0, each exact."""
+    """`count` float32 values uniform in (-1, 1): odd multiples of 2**-24, exact and never 0."""
     raw = np.random.Philox(key=stream_key(seed, name)).random_raw((count + 1) // 2)
     words = np.empty(2 * len(raw), np.uint32)
     words[0::2] = raw & np.uint64(0xFFFFFFFF)
@@ -56,7 +58,7 @@ def symmetric_units(seed: int, name: str, count: int) -> np.ndarray:
 
 
 def draw_tensor(seed: int, name: str, draw: Draw) -> np.ndarray:
-    """The tensor `name` under `seed`: float32 of the draw's shape."""
+    """Draw the tensor `name` under `seed`: float32 of the shape of the draw."""
     values = symmetric_units(seed, name, math.prod(draw.shape))
     if draw.spread == "split":
         values = np.float32(0.5) * values + np.copysign(np.float32(0.5), values)

@@ -1,4 +1,4 @@
-"""From what a user asks for to a folder of weights."""
+"""Find the folder of weights that a user asks for."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ SYNTHETIC = "synthetic"
 def resolve(
     spec: str | os.PathLike[str] = AUTO, *, seed: int = 0, progress: bool = True
 ) -> WeightsFolder:
-    """The weights that `spec` names:
+    """The weights that `spec` selects:
 
-    - `auto`: the hub's, from the network or the client's cache; where neither has them the
-      synthetic stand-in, and
-      `fallback_reason` says why;
-    - `hexgrad/Kokoro-82M`: the hub's, nothing else;
-    - `synthetic`: the stand-in of `seed`, written into the cache once;
+    - `auto`: those of the hub, from the network or the client's cache; if neither has them,
+      synthetic weights, and `fallback_reason` says why;
+    - `hexgrad/Kokoro-82M`: those of the hub, without a fallback;
+    - `synthetic`: synthetic weights for `seed`, which are written to the cache once;
     - anything else: a local folder in the hub's layout.
 
-    `progress` lets the hub's client show its bars on stderr. Raises EnvironmentFault where the hub
-    was insisted on and cannot be had, InputError where a folder is none or is damaged.
+    `progress` lets the client of the hub show its progress bars on stderr.
+
+    Raises EnvironmentFault if weights of the hub are required but not available, InputError if a
+    folder holds no weights or is damaged.
     """
     text = os.fspath(spec)
     if text == SYNTHETIC:
@@ -56,14 +57,14 @@ def resolve(
 
 
 def cached_synthetic(seed: int = 0) -> WeightsFolder:
-    """The stand-in of `seed` from the cache; written there first if it is missing or damaged."""
+    """The synthetic weights for `seed` in the cache, written there if missing or damaged."""
     name = f"synthetic-{seed}-{stored_constants().digest[:12]}"
     path = cache_root() / "weights" / name
     with locked_file(path.with_name(f".{name}.lock")):
         if path.exists():
             try:
                 return open_folder(path)
-            except InputError:  # our own copy: cheaper to draw again than to ask for help
+            except InputError:  # our own copy, which can be drawn again
                 with writing(path):
                     shutil.rmtree(path)
         return write_synthetic(path, seed)

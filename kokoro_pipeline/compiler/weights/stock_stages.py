@@ -1,4 +1,4 @@
-"""The stock model, stage by stage, on fixed sentences: what calibration and tests measure."""
+"""Run the stock model stage by stage on fixed sentences, for calibration and tests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from kokoro_pipeline.config import HAR_FRAMES_PER_FRAME, STYLE_DIM, default_conf
 from .draws import symmetric_units
 
 UNVOICED_HZ = 10.0
-"""At or below this F0 the harmonic source is noise."""
+"""At or below this F0, the harmonic source is unvoiced and outputs noise."""
 
 
 def sentence(index: int, phonemes: int = 100) -> Tensor:
-    """The fixed sentence `index`: int64 [1, phonemes + 2], any symbols of the vocabulary between
-    boundaries.
+    """The fixed sentence `index`: int64 [1, phonemes + 2].
+
+    It consists of arbitrary symbols of the vocabulary between boundary tokens.
     """
     symbols = np.asarray(sorted(default_config().vocab.values()), np.int64)
     units = symmetric_units(index, f"probe/{phonemes}", phonemes)
@@ -32,7 +33,7 @@ def sentence(index: int, phonemes: int = 100) -> Tensor:
 
 @dataclass(frozen=True)
 class Prosody:
-    """What precedes the decoder, for one sentence and one style row.
+    """All results before the decoder, for one sentence and one style vector.
 
     d_en [1, 512, n]; d [1, n, 640]; duration [1, n] in frames, not rounded; frames int64 [n]; en
     [1, 640, t]; f0 and energy [1, 2t]; t_en [1, 512, n]; asr [1, 512, t].
@@ -52,12 +53,12 @@ class Prosody:
 
 
 def all_valid(ids: Tensor) -> tuple[Tensor, Tensor]:
-    """The lengths and the mask of a batch without padding, as the stock modules take them."""
+    """Lengths and mask of a batch without padding, in the form that the stock modules expect."""
     return torch.full((ids.shape[0],), ids.shape[1]), torch.zeros(ids.shape, dtype=torch.bool)
 
 
 def bert(model: Any, ids: Tensor) -> Tensor:
-    """d_en of the ids."""
+    """d_en for the given ids."""
     mask = torch.ones(ids.shape, dtype=torch.int32)
     return model.bert_encoder(model.bert(ids, attention_mask=mask)).transpose(-1, -2)
 
@@ -71,12 +72,12 @@ def duration(model: Any, d_en: Tensor, style: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def text_encoder(model: Any, ids: Tensor) -> Tensor:
-    """t_en of the ids."""
+    """t_en for the given ids."""
     return model.text_encoder(ids, *all_valid(ids))
 
 
 def prosody(model: Any, ids: Tensor, style: Tensor) -> Prosody:
-    """Everything before the decoder, with the durations that the model itself predicts."""
+    """Compute everything before the decoder, with the durations that the model predicts."""
     d_en = bert(model, ids)
     per_token, d = duration(model, d_en, style)
     frames = torch.round(per_token).clamp(min=1).long()[0]
@@ -88,8 +89,9 @@ def prosody(model: Any, ids: Tensor, style: Tensor) -> Prosody:
 
 
 def harmonics(model: Any, f0: Tensor, noise_seed: int = 0) -> Tensor:
-    """har [1, 22, 120t + 1] of an F0 curve, with noise drawn from torch's generator under
-    `noise_seed`.
+    """har [1, 22, 120t + 1] for an F0 curve.
+
+    The noise is drawn from torch's generator, seeded with `noise_seed`.
     """
     generator = model.decoder.generator
     with torch.random.fork_rng(devices=[]):
@@ -99,7 +101,7 @@ def harmonics(model: Any, f0: Tensor, noise_seed: int = 0) -> Tensor:
 
 
 def decode(model: Any, given: Prosody, har: Tensor) -> Tensor:
-    """audio [600t] of the decoder with the harmonic source given."""
+    """The audio [600t] of the decoder, with `har` in place of its harmonic source."""
     generator = model.decoder.generator
     assert har.shape[-1] == HAR_FRAMES_PER_FRAME * given.asr.shape[-1] + 1
     bins = har.shape[1] // 2
@@ -114,11 +116,11 @@ def decode(model: Any, given: Prosody, har: Tensor) -> Tensor:
 
 @contextmanager
 def float64(model: nn.Module) -> Iterator[Any]:
-    """A float64 copy of the model, good for everything here but `harmonics`."""
+    """Context that yields a float64 copy of the model, for all functions here but `harmonics`."""
     double: Any = copy.deepcopy(model).double()
     double.decoder.generator.stft.window = double.decoder.generator.stft.window.double()
     before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)  # the stock modules make their paddings of it
+    torch.set_default_dtype(torch.float64)  # the stock modules create their paddings with it
     try:
         yield double
     finally:
@@ -126,7 +128,7 @@ def float64(model: nn.Module) -> Iterator[Any]:
 
 
 def errors(ours: Tensor, reference: Tensor) -> tuple[float, float]:
-    """(largest, rms) difference, both as a part of the reference's largest magnitude."""
+    """(largest, rms) difference, both relative to the largest magnitude of the reference."""
     difference = ours.double() - reference.double()
     peak = reference.abs().max()
     return float(difference.abs().max() / peak), float(difference.square().mean().sqrt() / peak)

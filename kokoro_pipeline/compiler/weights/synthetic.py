@@ -1,9 +1,9 @@
-"""The synthetic stand-in: Kokoro's real architecture with drawn weights, calibrated but no speech.
+"""Synthetic weights: Kokoro's architecture with calibrated random weights, without speech.
 
-It lets everything be built, run and checked where the real weights cannot be had, and it is
-calibrated so that a check means something: every layer is active, part of the frames is unvoiced,
-durations vary, no norm or Snake parameter is the identity. `calibrate.py` found the constants once;
-here is no computation that could differ between machines.
+They make it possible to build, run and check everything where the real weights are unavailable.
+They are calibrated so that checks are meaningful: every layer is active, some frames are unvoiced,
+durations vary, and no norm or Snake parameter is the identity. The constants were found once by
+`calibrate.py`; no computation here could differ between machines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .requirements import building_module
 
 
 def synthetic_state(seed: int, constants: Constants | None = None) -> State:
-    """The checkpoint of `seed`: component to tensor name to float32 tensor."""
+    """The synthetic checkpoint for `seed`: component to tensor name to float32 tensor."""
     torch = building_module("torch")
     state: State = {}
     for full_name, draw in (constants or stored_constants()).tensors.items():
@@ -37,7 +37,7 @@ def synthetic_state(seed: int, constants: Constants | None = None) -> State:
 
 
 def synthetic_voice(seed: int, name: str, scales: VoiceScales) -> np.ndarray:
-    """The voice pack `name` of `seed`: float32 [510, 1, 256], different in every row."""
+    """The synthetic voice pack `name` for `seed`: float32 [510, 1, 256], with distinct rows."""
 
     rows, _, width = VOICE_SHAPE
 
@@ -54,7 +54,7 @@ def synthetic_voice(seed: int, name: str, scales: VoiceScales) -> np.ndarray:
 
 
 def _save(value: object, path: Path) -> None:
-    """`torch.save`, but a disk that refuses raises OSError, which torch hides in a RuntimeError."""
+    """Like `torch.save`, but raise the OSError of the disk, which torch hides in a RuntimeError."""
     torch = building_module("torch")
     with path.open("wb") as file:
         try:
@@ -66,10 +66,10 @@ def _save(value: object, path: Path) -> None:
 
 
 def write_synthetic(directory: str | Path, seed: int = 0) -> WeightsFolder:
-    """Write the synthetic weights of `seed` as a new folder in the hub's layout, and open it.
+    """Write the synthetic weights for `seed` as a new folder in the hub's layout, and open it.
 
-    The folder appears whole or not at all. Raises InputError for a negative seed or a directory
-    that exists and is not empty, EnvironmentFault where torch is missing or the disk refuses.
+    The folder is created atomically. Raises InputError for a negative seed or a directory that
+    exists and is not empty, EnvironmentFault if torch is missing or writing to the disk fails.
     """
     if seed < 0:
         raise InputError(f"a seed is 0 or more, not {seed}")

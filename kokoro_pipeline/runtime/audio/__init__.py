@@ -1,4 +1,4 @@
-"""Writing audio: WAV with the standard library alone, other formats with the `audio` extra."""
+"""Writing audio: WAV with the standard library, other formats with the `audio` extra."""
 
 from .formats import check_writable, write_audio
 from .wav import write_wav

@@ -1,4 +1,4 @@
-"""What a writer of audio accepts, and how samples become 16-bit numbers."""
+"""Checking audio samples and converting them to 16-bit integers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import numpy as np
 from kokoro_pipeline.errors import InputError
 
 FULL_SCALE = 32767
-"""The 16-bit number of a sample 1.0; -1.0 is its negative, so that silence stays in the middle."""
+"""The 16-bit value of a sample of 1.0; -1.0 is its negative, so that 0.0 is exactly 0."""
 
 
 def check_samples(samples: np.ndarray) -> np.ndarray:
-    """Mono samples as float32 [n]. Raises InputError for another rank or dtype, NaN or infinity."""
+    """Convert mono samples to float32 [n].
+
+    Raises InputError for another rank, a dtype that is not floating-point, NaN or infinity.
+    """
     values = np.asarray(samples)
     if values.ndim != 1 or values.dtype.kind != "f":
         raise InputError(f"audio is float32 [samples], this is {values.dtype} {list(values.shape)}")
@@ -21,7 +24,7 @@ def check_samples(samples: np.ndarray) -> np.ndarray:
 
 
 def to_pcm16(samples: np.ndarray) -> tuple[np.ndarray, int]:
-    """Samples as int16 [n], rounded to nearest, and how many beyond [-1, 1] were clipped to it."""
+    """Convert samples to int16 [n], rounding to nearest, and count those clipped to [-1, 1]."""
     clipped = int(np.count_nonzero(np.abs(samples) > 1.0))
     scaled = np.rint(np.clip(samples, -1.0, 1.0) * np.float32(FULL_SCALE))
     return scaled.astype(np.int16), clipped

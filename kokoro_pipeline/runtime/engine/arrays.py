@@ -1,6 +1,6 @@
-"""Arrays that a kernel may read: C-contiguous, native byte order, 64-byte aligned, writable.
+"""Arrays that kernels can read: C-contiguous, native byte order, 64-byte aligned, writable.
 
-Compiled code assumes the alignment and nothing checks it: a misaligned address is a crash.
+Compiled code assumes the alignment without checking it, and a misaligned address makes it crash.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-    """An uninitialized C-contiguous array of which the first byte lies at a multiple of 64."""
+    """An uninitialized C-contiguous array whose address is a multiple of 64."""
     dtype = np.dtype(dtype)
     count = 1
     for size in shape:
@@ -27,22 +27,22 @@ def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
 
 
 def aligned_copy(array: Array) -> Array:
-    """A copy of `array` that a kernel may read. Same shape and dtype."""
+    """A copy of `array` that a kernel can read, with the same shape and dtype."""
     copy = aligned_empty(array.shape, array.dtype)
     np.copyto(copy, array)
     return copy
 
 
 def is_kernel_ready(array: Array) -> bool:
-    """Whether `array` can be handed over as it is."""
+    """Whether a kernel can read `array` without a copy."""
     return (
         array.flags.c_contiguous
-        and array.flags.writeable  # numpy exports no read-only array through DLPack
+        and array.flags.writeable  # numpy does not export read-only arrays through DLPack
         and array.dtype.isnative
         and array.ctypes.data % ALIGNMENT == 0
     )
 
 
 def kernel_ready(array: Array) -> Array:
-    """`array` itself if a kernel may read it, else an aligned copy."""
+    """Return `array` if a kernel can read it, else an aligned copy."""
     return array if is_kernel_ready(array) else aligned_copy(array)

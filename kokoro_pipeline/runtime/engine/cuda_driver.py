@@ -1,7 +1,8 @@
-"""The NVIDIA driver and CUDA's runtime library, asked through ctypes before TVM is.
+"""The NVIDIA driver and CUDA's runtime library, checked through ctypes before TVM uses them.
 
-TVM's own answer where one is missing or too old is a library that does not load, or a crash later;
-here each has its message. Nothing of CUDA is loaded unless a CUDA device was asked for.
+If one of them is missing or too old, TVM itself fails to load a library, or crashes later; the
+checks here have messages for each case. Nothing of CUDA is loaded unless a CUDA device was
+requested.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_…
 
 @dataclass(frozen=True)
 class CudaDevice:
-    """A GPU: its name, its architecture as "sm_90", its memory in bytes."""
+    """A GPU: its name, its architecture, such as "sm_90", and its memory in bytes."""
 
     name: str
     arch: str
@@ -37,14 +38,14 @@ class CudaDevice:
 
 @dataclass(frozen=True)
 class CudaDriver:
-    """The driver's newest CUDA version, (13, 0) for 13.0, and its GPUs."""
+    """The newest CUDA version that the driver supports, (13, 0) for 13.0, and its GPUs."""
 
     version: tuple[int, int]
     devices: tuple[CudaDevice, ...]
 
 
 def read_driver(library: str = DRIVER_LIBRARY) -> CudaDriver:
-    """Ask the driver. Raises EnvironmentFault where there is none, or it does not start."""
+    """Query the driver. Raises EnvironmentFault if there is none, or it fails to start."""
     try:
         driver = ctypes.CDLL(library)
     except OSError as error:
@@ -77,9 +78,9 @@ def read_driver(library: str = DRIVER_LIBRARY) -> CudaDriver:
 
 
 def needed_version(tvm_library: Path) -> int:
-    """The CUDA major version of TVM's CUDA library: 13 where it asks for libcudart.so.13.
+    """The CUDA major version that TVM's CUDA library requires: 13 if it links libcudart.so.13.
 
-    Raises EnvironmentFault where it cannot be told.
+    Raises EnvironmentFault if it cannot be determined.
     """
     try:
         match = re.search(rb"libcudart\.so\.(\d+)\0", tvm_library.read_bytes())
@@ -94,15 +95,15 @@ def needed_version(tvm_library: Path) -> int:
 
 
 def load_cuda_runtime(tvm_library: Path) -> None:
-    """Load CUDA's runtime library and TVM's part for CUDA into this process, once.
+    """Load CUDA's runtime library and TVM's CUDA library into this process, once.
 
-    Raises EnvironmentFault where one is missing or does not load.
+    Raises EnvironmentFault if one of them is missing or does not load.
     """
     _load_cuda_runtime(tvm_library)
 
 
 def loaded_cuda_runtime(tvm_library: Path) -> str:
-    """The name by which CUDA's runtime library, once loaded, is found again in this process."""
+    """The name by which the loaded CUDA runtime library can be found in this process."""
     return f"libcudart.so.{needed_version(tvm_library)}"
 
 
@@ -125,7 +126,7 @@ def _load_cuda_runtime(tvm_library: Path) -> None:
 
 
 def installed_cuda_runtimes(name: str) -> Iterator[Path]:
-    """Where packages from the index and the toolkit have CUDA's runtime library `name`."""
+    """Paths of CUDA's runtime library `name` in packages from PyPI and in the toolkit."""
     folders = [*nvidia_folders("lib"), *_toolkit_folders()]
     return (folder / name for folder in folders if (folder / name).is_file())
 
@@ -136,7 +137,7 @@ def _toolkit_folders() -> list[Path]:
 
 
 def nvidia_folders(*parts: str) -> Iterator[Path]:
-    """Folders `nvidia/*/parts` of NVIDIA's packages from the index, the newest CUDA first."""
+    """Folders `nvidia/*/parts` of NVIDIA's packages from PyPI, the newest CUDA first."""
     try:
         spec = importlib.util.find_spec("nvidia")
     except (ImportError, ValueError):
@@ -149,7 +150,7 @@ def nvidia_folders(*parts: str) -> Iterator[Path]:
 
 
 def _is_loaded(library: str) -> bool:
-    """Whether this process has a library of that name already: two would keep two states."""
+    """Whether a library of this name is already loaded; a second copy would have its own state."""
     try:
         ctypes.CDLL(library, os.RTLD_NOLOAD | ctypes.RTLD_GLOBAL)
     except OSError:
@@ -160,7 +161,7 @@ def _is_loaded(library: str) -> bool:
 def _first_that_loads(libraries: list[str]) -> bool:
     for library in libraries:
         try:
-            # Global, so that TVM's library finds this one by its name.
+            # Global, so that TVM's library finds this one by name.
             ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
         except OSError:
             continue

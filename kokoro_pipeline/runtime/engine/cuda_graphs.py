@@ -1,13 +1,14 @@
-"""CUDA graphs of the compiled functions: one launch where there were hundreds, for sizes that come
-again.
+"""CUDA graphs of the compiled functions: a single launch for sizes that occur again.
 
-A function's kernels are launched with the addresses and sizes of one call, and a graph repeats just
-these. So every graph keeps what was at those addresses: inputs of its own, into which each call's
-are copied, and the storages that the VM took during the capture, which would else go back to the
-pool and to other calls. Results are copied out, for the next launch overwrites them.
+The kernels of a function are captured with the addresses and sizes of one call, and the graph
+repeats exactly these launches. Therefore every graph owns the memory at those addresses: its own
+inputs, into which the inputs of each call are copied, and the storages that the VM allocated during
+the capture, which would otherwise return to the pool and be used by other calls. Results are copied
+out, since the next launch overwrites them.
 
-Copies go through the default stream, which CUDA orders with the (blocking) stream of the graphs.
-Nothing of a function returns to the host while it runs, or there could be no graph of it.
+Copies use the default stream, which CUDA orders with respect to the (blocking) stream of the
+graphs. The functions do not return to the host while they run, which is a requirement for capturing
+them.
 """
 
 from __future__ import annotations
@@ -28,38 +29,38 @@ from kokoro_pipeline.errors import EnvironmentFault
 from .arrays import Array
 
 GRAPHS = 64
-"""Graphs that are kept, of all functions and sizes; the longest unused makes room."""
+"""Maximum number of graphs of all functions and sizes; the least recently used is dropped."""
 SEEN = 1024
-"""Sizes that are remembered for having been called once."""
+"""Number of sizes that are remembered after their first call."""
 
 SPARE = 4
-"""Outputs of one shape that are kept for the next call."""
+"""Number of outputs per shape that are kept for later calls."""
 
 _RELAXED = 2
-"""The capture mode that forbids no call, of this thread or another."""
+"""The capture mode that does not forbid any call, on this thread or another."""
 _ALLOCATION = "vm.builtin.alloc_storage"
 
 Key = tuple[str, tuple[tuple[str, int], ...]]
 Form = tuple[tuple[int, ...], str]
 """Shape and dtype."""
 Run = Callable[[Sequence[Any]], list[Any]]
-"""Calls a function on tensors of the device; its outputs."""
+"""Calls a function on tensors of the device and returns its outputs."""
 
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """What graphs do with tensors of a device."""
+    """The operations on tensors of a device that graphs need."""
 
     allocate: Callable[[tuple[int, ...], str], Any]
-    """(shape, dtype) -> a tensor."""
+    """(shape, dtype) -> an uninitialized tensor."""
     upload: Callable[[Array, Any], None]
     copy: Callable[[Any, Any], None]
-    """From a tensor to one of the same shape and dtype."""
+    """(source, destination), tensors of the same shape and dtype."""
 
 
 @dataclass(eq=False)
 class _Captured:
-    """A graph, where it reads and writes, and what must live as long as it does."""
+    """A graph, the tensors that it reads and writes, and the storages that must outlive it."""
 
     handle: ctypes.c_void_p
     inputs: list[Any]
@@ -68,7 +69,7 @@ class _Captured:
 
 
 class CudaGraphs:
-    """The graphs of one VM. To be made and used in its one thread only, but for `give_back`."""
+    """The graphs of one VM. Create and use it only on the thread of the VM, except `give_back`."""
 
     def __init__(
         self,
@@ -79,9 +80,13 @@ class CudaGraphs:
         memory: DeviceMemory,
         limit: int = GRAPHS,
     ) -> None:
-        """`runtime_library` is CUDA's, loaded already; `instrument` sets the VM's, None for none.
+        """Create a stream for the graphs.
 
-        Raises EnvironmentFault where CUDA gives no stream.
+        `runtime_library` is the name of CUDA's runtime library, which is already loaded.
+        `instrument` sets the instrument of the VM; None removes it. `limit` is the maximum number
+        of graphs.
+
+        Raises EnvironmentFault if CUDA cannot create a stream.
         """
         self._tvm_ffi = tvm_ffi
         self._device = device
@@ -96,7 +101,7 @@ class CudaGraphs:
         self._seen: OrderedDict[Key, None] = OrderedDict()
         self._graphs: OrderedDict[Key, _Captured] = OrderedDict()
         self._free: dict[Form, list[Any]] = {}
-        # put is safe within the garbage collector, which may give back at any moment.
+        # SimpleQueue.put is safe inside the garbage collector, which may call `give_back`.
         self._given_back: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def __len__(self) -> int:
@@ -105,11 +110,12 @@ class CudaGraphs:
     def call(
         self, name: str, symbols: Mapping[str, int], inputs: Sequence[Any], run: Run
     ) -> list[Any] | None:
-        """Outputs of function `name` for the sizes `symbols`, by a graph; None where these sizes
-        were not called before: the caller then runs the function, and the next call captures it.
+        """Run function `name` for the sizes `symbols` by a graph and return its outputs.
 
-        `inputs` are arrays, or tensors of the device. Raises EnvironmentFault where CUDA makes no
-        graph, RuntimeError where memory runs out.
+        Returns None if these sizes were not called before. The caller then runs the function
+        itself, and the next call captures it. `inputs` are arrays, or tensors of the device.
+
+        Raises EnvironmentFault if CUDA cannot create a graph, RuntimeError if memory runs out.
         """
         key = (name, tuple(sorted(symbols.items())))
         if key not in self._graphs:
@@ -130,23 +136,23 @@ class CudaGraphs:
         return [self._copy_out(output) for output in graph.outputs]
 
     def clear(self) -> None:
-        """Drop every graph and its memory. What was called before stays known."""
+        """Drop every graph and its memory. Sizes that were called before are still remembered."""
         while self._graphs:
             self._drop(next(iter(self._graphs)))
         self._take_back()
         self._free.clear()
 
     def give_back(self, tensor: Any) -> None:
-        """Take back an output that nobody reads any more; from any thread."""
+        """Return an output that is no longer read. Can be called from any thread."""
         self._given_back.put(tensor)
 
     def _capture(
         self, name: str, symbols: Mapping[str, int], inputs: Sequence[Any], run: Run
     ) -> _Captured:
         places = [self._memory.allocate(*_form(given)) for given in inputs]
-        # The storages of a call that gives none back before its end: now, while memory may be asked
-        # for, so that the capture finds every one of them in the pool. Twice, for the VM holds its
-        # latest result.
+        # Memory cannot be allocated during the capture. Allocate the storages of a call beforehand,
+        # none of which is released before the end of the call, so that the capture finds all of
+        # them in the pool. This is done twice, since the VM holds on to its latest result.
         for _ in range(2):
             with self._keeping() as storages:
                 run(places)
@@ -165,7 +171,7 @@ class CudaGraphs:
                 "artifact with graphs=False"
             ) from error
         finally:
-            # Also after an error: a stream that captures can do nothing else.
+            # Also after an error: while a stream captures, it cannot be used for anything else.
             end = self._cuda.cudaStreamEndCapture(self._stream, ctypes.byref(graph))
         self._check("cudaStreamEndCapture", end, what)
         handle = ctypes.c_void_p()
@@ -174,12 +180,12 @@ class CudaGraphs:
         self._check("cudaGraphInstantiate", made, what)
         captured = _Captured(handle, places, outputs, storages)
         finalizer = weakref.finalize(captured, self._cuda.cudaGraphExecDestroy, handle)
-        finalizer.atexit = False  # the driver may have ended before
+        finalizer.atexit = False  # the driver may have shut down earlier
         return captured
 
     @contextmanager
     def _keeping(self) -> Iterator[list[Any]]:
-        """Inside, every storage that the VM allocates is kept in the list."""
+        """Context in which every storage that the VM allocates is kept in the returned list."""
         storages: list[Any] = []
 
         def watch(_function: Any, callee: str, before: bool, result: Any, *_words: Any) -> int:
@@ -194,7 +200,7 @@ class CudaGraphs:
             self._instrument(None)
 
     def _drop(self, key: Key) -> None:
-        # Its memory goes to others, whose copies another thread might start.
+        # Wait for the stream: the memory of the graph may be reused right away.
         self._check("cudaStreamSynchronize", self._cuda.cudaStreamSynchronize(self._stream))
         for output in self._graphs.pop(key).outputs:
             self._free.pop(_form(output), None)
@@ -214,7 +220,7 @@ class CudaGraphs:
         return copy
 
     def _take_back(self) -> None:
-        """Keep what was given back and fits an output of a graph; memory is asked for slowly."""
+        """Keep returned tensors that fit an output of a graph, since allocating memory is slow."""
         while not self._given_back.empty():
             tensor = self._given_back.get()
             forms = {_form(output) for graph in self._graphs.values() for output in graph.outputs}
@@ -224,7 +230,7 @@ class CudaGraphs:
 
     def _check(self, call: str, status: int, what: str = "") -> None:
         if status != 0:
-            self._cuda.cudaGetLastError()  # or TVM's next call would find it
+            self._cuda.cudaGetLastError()  # resets the error, which TVM's next call would see
             named = self._cuda.cudaGetErrorName(status).decode()
             graph = " ".join(filter(None, ("a CUDA graph", what)))
             raise EnvironmentFault(

@@ -1,7 +1,7 @@
-"""Where the functions of an artifact run: `--device auto|cpu|cuda:N|metal`.
+"""The device that the functions of an artifact run on: `--device auto|cpu|cuda:N|metal`.
 
-What was asked for runs, or the error says why not. `auto` is the device that the artifact was
-compiled for, not the best that the machine has: there is no other code in it.
+The requested device is used, or an error says why it cannot be. `auto` is the device that the
+artifact was compiled for and not the best one of the machine, since the artifact has no other code.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DRIVER_OF_CUDA = {12: "525", 13: "580"}
 
 @dataclass(frozen=True)
 class Device:
-    """A device that is there. `name` is the maker's, `memory` in bytes, 0 where not told."""
+    """An available device, with the vendor's name and its memory in bytes (0 if unknown)."""
 
     kind: str = CPU
     index: int = 0
@@ -42,7 +42,7 @@ class Device:
 
     @property
     def code(self) -> int:
-        """DLPack's number of the kind."""
+        """DLPack's code of the device kind."""
         return _CODES[self.kind]
 
     def __str__(self) -> str:
@@ -51,7 +51,10 @@ class Device:
 
 
 def parse_device(text: str) -> tuple[str, int]:
-    """(kind, index) of "auto", "cpu", "cuda", "cuda:N", "metal". Raises InputError for others."""
+    """Parse "auto", "cpu", "cuda", "cuda:N" or "metal" into (kind, index).
+
+    Raises InputError for anything else.
+    """
     match = (
         re.fullmatch(r"(auto|cpu|metal|cuda)(?::(\d+))?", text) if isinstance(text, str) else None
     )
@@ -66,11 +69,11 @@ def find_device(
     where: str = "the artifact",
     ask_driver: Callable[[], CudaDriver] = read_driver,
 ) -> Device:
-    """The device that was asked for, seen to be there and fit for a library of `target`.
+    """The requested device, after checking that it is available and can run code for `target`.
 
-    Raises InputError for a device that is not known or an index out of range, ArtifactError where
-    the library is for another kind or another GPU, EnvironmentFault where the machine lacks the
-    driver, the right version of it, or the device.
+    Raises InputError for an unknown device or an index out of range, ArtifactError if the library
+    is for another kind of device or another GPU, and EnvironmentFault if the machine lacks the
+    device, the driver, or the required version of it.
     """
     kind, index = parse_device(wanted)
     if kind == AUTO:
@@ -93,7 +96,10 @@ def find_device(
 
 
 def start_device(device: Device) -> None:
-    """Load what TVM needs for the device, after the TVM runtime. Raises EnvironmentFault."""
+    """Load the libraries that TVM needs for the device. The TVM runtime must be loaded already.
+
+    Raises EnvironmentFault if one of them is missing or does not load.
+    """
     if device.kind == "cuda":
         load_cuda_runtime(find_runtime_library().with_name(TVM_CUDA_LIBRARY))
     elif device.kind == "metal":
@@ -125,7 +131,7 @@ def _cuda(index: int, target: TargetInfo, where: str, driver: CudaDriver) -> Dev
 
 
 def _runs(arch: str, built: tuple[str, ...]) -> bool:
-    """Whether a GPU has machine code of its own generation, or PTX of one before."""
+    """Whether there is machine code for the GPU's generation, or PTX for an earlier one."""
 
     def split(name: str) -> tuple[int, int]:
         number = int(name.partition("_")[2])

@@ -1,7 +1,8 @@
-"""One thread that makes every call into TVM for one artifact.
+"""The single thread that makes all calls into TVM for one artifact.
 
-A VM is not re-entrant and TVM's worker pool is thread-local, so all calls of all threads go
-through a queue to the one thread that owns both. Callers wait; exceptions come back to them.
+A VM is not re-entrant and TVM's worker pool is thread-local, so the calls of all threads go through
+a queue to the one thread that owns both. Callers wait for the result, and exceptions are raised in
+the caller.
 """
 
 from __future__ import annotations
@@ -21,21 +22,23 @@ from kokoro_pipeline.errors import EnvironmentFault, InputError
 T = TypeVar("T")
 
 Job = tuple[Callable[[], Any], "Future[Any]"]
-Jobs = queue.SimpleQueue[Job | None]  # None ends the thread; SimpleQueue.put is safe within the GC
+Jobs = queue.SimpleQueue[Job | None]  # None ends the thread; SimpleQueue.put is safe inside the GC
 
 INTERRUPT_SECONDS = 0.1
-"""How long Ctrl-C may go unheard while a job runs."""
+"""The longest time, in seconds, that Ctrl-C may be delayed while a job runs."""
 
 _numbers = itertools.count(1)
 _running: weakref.WeakKeyDictionary[threading.Thread, Jobs] = weakref.WeakKeyDictionary()
 
 
 class Dispatcher:
-    """Runs jobs one after another, in one thread, in the order they came; `at_end` is the last.
+    """Runs jobs one after another on one thread, in the order of submission; `at_end` runs last.
 
-    `at_end` must not refer to the dispatcher, or that is never garbage.
-    The thread ends at `close`, when the dispatcher is garbage, or at interpreter exit, after the
-    jobs already queued. A process forked from this one has no such thread: `run` says so.
+    `at_end` must not refer to the dispatcher; otherwise it is never collected.
+
+    The thread ends when the dispatcher is closed or garbage-collected, or at interpreter exit, in
+    each case after the jobs that are already queued. A process forked from this one does not have
+    the thread, and `run` raises there.
     """
 
     def __init__(self, at_end: Callable[[], None]) -> None:
@@ -52,15 +55,15 @@ class Dispatcher:
         self._thread.start()
         _running[self._thread] = self._jobs
         self._finalizer = weakref.finalize(self, self._jobs.put, None)
-        self._finalizer.atexit = False  # _finish_all ends the threads in order, and waits
+        self._finalizer.atexit = False  # _finish_all ends the threads in order and waits for them
 
     def run(self, function: Callable[[], T]) -> T:
-        """Run `function` on the dispatcher's thread and return what it returns, or raise what it
-        raises.
+        """Run `function` on the dispatcher's thread; returns its result or raises its exception.
 
-        An interrupt (KeyboardInterrupt) leaves at once; a job still queued is then dropped, one
-        that runs is left to end. Raises InputError when closed, EnvironmentFault in a forked
-        process.
+        A KeyboardInterrupt is raised at once; the job is then dropped if it is still queued, and
+        otherwise runs to its end in the background.
+
+        Raises InputError if the dispatcher is closed, EnvironmentFault in a forked process.
         """
         self._refuse_fork()
         if threading.current_thread() is self._thread:
@@ -71,19 +74,19 @@ class Dispatcher:
                 raise InputError("this Synthesizer is closed; load the artifact again")
             self._jobs.put((function, future))
         try:
-            # Libraries such as torch and TVM make a wait restart after a signal: without a limit
-            # Ctrl-C would only be heard when the job ends.
+            # Signal handlers installed by libraries such as torch and TVM make a wait restart.
+            # Without a timeout, Ctrl-C would only take effect when the job ends.
             while not wait([future], timeout=INTERRUPT_SECONDS).done:
                 pass
             return future.result()
         except BaseException:
-            future.cancel()  # no effect on a job that ran: then this is the job's own exception
+            future.cancel()  # no effect if the job ran and this is its own exception
             raise
         finally:
-            del future  # its exception's traceback leads here: break the cycle
+            del future  # breaks the reference cycle through the traceback of its exception
 
     def close(self) -> None:
-        """End the thread after the jobs already queued; wait for it. Closing twice is harmless."""
+        """End the thread after the queued jobs and wait for it. May be called more than once."""
         with self._lock:
             if self._closed:
                 return
@@ -118,16 +121,16 @@ def _work(jobs: Jobs, at_end: Callable[[], None]) -> None:
         if future.set_running_or_notify_cancel():
             try:
                 result = function()
-            except BaseException as error:  # noqa: BLE001 - it is the caller's, and raised there
+            except BaseException as error:  # noqa: BLE001 - raised in the caller
                 future.set_exception(error)
             else:
                 future.set_result(result)
                 del result
-        del job, function, future  # an idle thread keeps nobody's arrays alive
+        del job, function, future  # so that an idle thread does not keep arrays alive
 
 
 def _finish_all() -> None:
-    # A compiled call that outlives the interpreter would return into a dead one, so wait for it.
+    # A compiled call must not return after the interpreter has ended, so wait for it.
     for thread, jobs in list(_running.items()):
         if thread.is_alive():
             jobs.put(None)

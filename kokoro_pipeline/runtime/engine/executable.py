@@ -1,4 +1,4 @@
-"""The compiled functions of an artifact with their parameters, on the thread that may call them."""
+"""The compiled functions of an artifact for the CPU, with their parameters."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .library import VirtualMachine, release_pool
 
 
 class Executable:
-    """Make and call it in one thread only.
+    """Calls the compiled functions. Create and use it on one thread only.
 
-    Raises ArtifactError where the library or the parameters cannot be used.
+    Raises ArtifactError if the library or the parameters cannot be used.
     """
 
     def __init__(self, artifact: Artifact, tvm_ffi: Any) -> None:
@@ -31,12 +31,12 @@ class Executable:
         self._last_symbols: dict[str, Mapping[str, int]] = {}
 
     def call(self, name: str, symbols: Mapping[str, int], inputs: Sequence[Array]) -> list[Array]:
-        """Call function `name` with arrays that a kernel may read; returns its outputs as arrays
-        that own their memory and that a kernel may read.
+        """Call function `name` with arrays that a kernel can read (see `arrays`).
 
-        `symbols` are the sizes the inputs' shapes stand for.
+        Returns the outputs as arrays that own their memory and that a kernel can read. `symbols`
+        are the values of the symbolic sizes of the inputs.
         """
-        # The pooled allocator keeps buffers by exact size for ever: drop those of another length.
+        # The pooled allocator keeps buffers by exact size forever: drop those of another length.
         if self._last_symbols.get(name, symbols) != symbols:
             release_pool(self._tvm_ffi)
         self._last_symbols[name] = symbols

@@ -1,8 +1,8 @@
-"""Which apache-tvm works with which apache-tvm-ffi.
+"""Which versions of apache-tvm and apache-tvm-ffi work together.
 
-The two are built apart and meet through C++ symbols, and pip accepts pairs that cannot load: the
-signature of `tvm::ffi::json::Stringify` changed in apache-tvm-ffi 0.1.13. The table holds what was
-loaded and seen; a pair it does not name is "untested", never refused.
+The two packages are built separately and linked through C++ symbols, and pip accepts pairs that
+cannot be loaded together: the signature of `tvm::ffi::json::Stringify` changed in apache-tvm-ffi
+0.1.13. The table lists the pairs that were tried; any other pair is "untested" and not rejected.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ TVM = "apache-tvm"
 FFI = "apache-tvm-ffi"
 
 SUPPORTED_TVM = SpecifierSet(">=0.27,<0.28")
-"""What kokoro_pipeline runs on; the extension package supports more."""
+"""The versions that kokoro_pipeline supports; the extension package supports more."""
 
 Verdict = Literal["works", "broken", "untested", "missing"]
 
 
 @dataclass(frozen=True)
 class PairRule:
-    """`ffi` versions known to load (`works`) or known to fail for the `tvm` versions."""
+    """Versions of apache-tvm-ffi that are known to work or to fail with the versions `tvm`."""
 
     tvm: SpecifierSet
     works: SpecifierSet
     broken: SpecifierSet
     partner: str
-    """The apache-tvm-ffi to install beside this apache-tvm."""
+    """The apache-tvm-ffi version to install with this apache-tvm."""
 
 
 RULES = (
@@ -58,17 +58,17 @@ RECOMMENDED = ("0.27.0.post1", "0.1.15.post2")
 
 @dataclass(frozen=True)
 class Pair:
-    """The installed versions, None where a distribution is absent, and what is known of them."""
+    """The installed versions (None if not installed) and whether they work together."""
 
     tvm: str | None
     ffi: str | None
     verdict: Verdict
     remedy: str
-    """The next command; empty for a pair that works."""
+    """The command that fixes the installation; empty for a pair that works."""
 
     @property
     def supported(self) -> bool:
-        """Whether kokoro_pipeline accepts this apache-tvm."""
+        """Whether kokoro_pipeline supports this version of apache-tvm."""
         version = _parse(self.tvm)
         return version is not None and SUPPORTED_TVM.contains(version, prereleases=True)
 
@@ -77,7 +77,7 @@ class Pair:
 
 
 def judge_pair(tvm: str | None, ffi: str | None) -> Pair:
-    """What is known of apache-tvm `tvm` beside apache-tvm-ffi `ffi` (None: not installed)."""
+    """Look up apache-tvm `tvm` with apache-tvm-ffi `ffi` (None: not installed) in the table."""
     if tvm is None or ffi is None:
         return Pair(tvm, ffi, "missing", install_command(*RECOMMENDED))
     tvm_version, ffi_version = _parse(tvm), _parse(ffi)
@@ -93,12 +93,12 @@ def judge_pair(tvm: str | None, ffi: str | None) -> Pair:
 
 
 def installed_pair() -> Pair:
-    """The pair of this environment, read from package metadata; imports neither."""
+    """The pair of this environment, read from package metadata without importing either."""
     return judge_pair(_installed(TVM), _installed(FFI))
 
 
 def install_command(tvm: str, ffi: str) -> str:
-    """The pip command that installs one pair."""
+    """The pip command that installs a pair."""
     return f"pip install '{TVM}=={tvm}' '{FFI}=={ffi}'"
 
 

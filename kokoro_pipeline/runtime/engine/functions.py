@@ -1,6 +1,7 @@
-"""The compiled functions as Python callables on numpy arrays, checked before any kernel runs.
+"""The compiled functions as Python callables that check their arguments before a kernel runs.
 
-Kernels check nothing: a wrong shape reads beyond a buffer, an id out of range beyond the table.
+Kernels do not check anything: with a wrong shape they read beyond a buffer, and with an id out of
+range beyond the table.
 """
 
 from __future__ import annotations
@@ -19,23 +20,28 @@ from .resident import Resident
 from .shapes import Bindings, ShapeError
 
 MAX_FRAMES = 8192
-"""Frames of one chunk, 204.8 s: beyond any speech of 510 phonemes, and gigabytes of buffers."""
+"""Maximum number of frames per chunk (204.8 s).
+
+This is longer than any speech of 510 phonemes, and already takes gigabytes of buffers.
+"""
 
 SYMBOL_LIMITS: Mapping[str, int] = {"n": MAX_TOKENS, "t": MAX_FRAMES}
 
 Call = Callable[[str, Mapping[str, int], Sequence[Any]], list[Any]]
-"""(function, sizes of its symbols, arrays or `Resident`s) -> outputs, of either form."""
+"""(function, values of its symbols, arrays or `Resident`s) -> outputs of either type."""
 
 
 class CompiledFunction:
-    """One function of an artifact; call it with numpy arrays in the order of `spec.inputs`.
+    """One function of an artifact, to be called with numpy arrays in the order of `spec.inputs`.
 
-    Returns one array, or a tuple of them where `spec.outputs` has several; they own their memory.
-    Inputs of any memory layout are taken, and copied where a kernel could not read them. Raises
-    InputError for another number of arrays, another dtype or shape, `input_ids` outside the
-    vocabulary and `lengths` outside 1..n. Safe from several threads.
+    Returns one array, or a tuple of arrays if `spec.outputs` has several; they own their memory.
+    Inputs may have any memory layout and are copied if a kernel cannot read them directly. The
+    function is thread-safe.
 
-    On a device a `Resident` is taken too, and with `resident` the outputs stay there.
+    Raises InputError for a wrong number of arrays, a wrong dtype or shape, `input_ids` outside the
+    vocabulary, and `lengths` outside 1..n.
+
+    On a device, inputs can also be `Resident`s, and with `resident` the outputs stay there.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
-"""TVM's runtime without TVM's Python package: tvm_ffi, libtvm_runtime, and one artifact's library.
+"""TVM's runtime without TVM's Python package: tvm_ffi, libtvm_runtime and an artifact's library.
 
-`import tvm` costs seconds and the compiler; running needs neither. tvm_ffi gives functions and
-tensors, libtvm_runtime registers the VM, and the artifact's library is a module of it.
+`import tvm` takes seconds and loads the compiler, which running does not need. tvm_ffi provides
+functions and tensors, libtvm_runtime registers the VM, and the artifact's library is loaded as a
+module.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ _load_lock = threading.RLock()
 def load_runtime() -> ModuleType:
     """Load tvm_ffi and libtvm_runtime into this process, once, and return the tvm_ffi module.
 
-    Raises EnvironmentFault where one is absent, or where the two do not fit: the message names both
-    versions and the pair that works.
+    Raises EnvironmentFault if one of them is missing, or if the two are incompatible; the message
+    names both versions and a pair that works.
     """
     with _load_lock:
         return _load_runtime()
@@ -54,7 +55,7 @@ def _load_runtime() -> ModuleType:
     except (ImportError, OSError, RuntimeError) as error:
         raise _bad_pair(pair, f"tvm_ffi fails to import: {error}") from error
     try:
-        # Global, because the artifact's library finds the runtime's symbols in it.
+        # Global, so that the artifact's library finds the symbols of the runtime.
         ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
     except OSError as error:
         raise _bad_pair(pair, f"{library.name} fails to load: {error}") from error
@@ -62,10 +63,10 @@ def _load_runtime() -> ModuleType:
 
 
 def import_tvm_ffi() -> ModuleType:
-    """Import tvm_ffi without letting it import torch, which it does wherever torch is installed.
+    """Import tvm_ffi without importing torch, which tvm_ffi does whenever torch is installed.
 
-    A torch already imported stays, and torch can be imported afterwards. Another thread that
-    imports torch for the first time at this very moment is told that there is none.
+    If torch is already imported, it is used. Otherwise it can still be imported afterwards, but
+    another thread that imports it during this call gets an ImportError.
     """
     if "tvm_ffi" in sys.modules or "torch" in sys.modules:
         return importlib.import_module("tvm_ffi")
@@ -74,10 +75,12 @@ def import_tvm_ffi() -> ModuleType:
 
 
 def find_runtime_library() -> Path:
-    """Path of libtvm_runtime, found without importing tvm: $TVM_LIBRARY_PATH as TVM has it, the
-    `tvm` package's folder, or the folder that the installed distribution names.
+    """Find libtvm_runtime without importing tvm.
 
-    Raises EnvironmentFault where there is none.
+    It is searched in $TVM_LIBRARY_PATH, like TVM does, in the folder of the `tvm` package, and in
+    that of the installed distribution.
+
+    Raises EnvironmentFault if it is not found.
     """
     name = {"darwin": "libtvm_runtime.dylib", "win32": "tvm_runtime.dll"}.get(
         sys.platform, "libtvm_runtime.so"
@@ -113,7 +116,7 @@ def _library_folders() -> Iterator[Path]:
 
 @contextmanager
 def _absent(module: str) -> Iterator[None]:
-    """`import module` raises ImportError inside, and is as it was afterwards."""
+    """Context in which `import module` raises ImportError."""
     sys.modules[module] = None  # type: ignore[assignment] # how Python marks a module as absent
     try:
         yield
@@ -139,14 +142,14 @@ def _bad_pair(pair: Pair, evidence: str = "") -> EnvironmentFault:
 
 
 class VirtualMachine:
-    """The VM of one artifact's library. To be made and called in one thread only."""
+    """The VM of an artifact's library. Create and use it on one thread only."""
 
     def __init__(
         self, library: Path, tvm_ffi: Any, device: int = CPU_DEVICE, index: int = 0
     ) -> None:
-        """Load `library` and start its VM on a device, given by DLPack's number of its kind.
+        """Load `library` and start its VM on a device, given by the DLPack code of its kind.
 
-        Raises ArtifactError where it is no loadable library or holds no VM.
+        Raises ArtifactError if the library cannot be loaded or does not contain a VM.
         """
         self._path = library
         try:
@@ -165,7 +168,7 @@ class VirtualMachine:
             ) from error
 
     def function(self, name: str) -> Any:
-        """A function of the library. Raises ArtifactError where it has none of that name."""
+        """A function of the library by name. Raises ArtifactError if it does not exist."""
         try:
             return self._vm[name]
         except (AttributeError, RuntimeError, ValueError) as error:
@@ -175,13 +178,16 @@ class VirtualMachine:
             ) from error
 
     def instrument(self, watch: Any) -> None:
-        """Let `watch(function, name, before, result, *arguments)` see every call that the VM makes,
-        before it (then 0 lets it happen) and after; None for nothing."""
+        """Set the VM's instrument `watch(function, name, before, result, *arguments)`.
+
+        It is called before and after every call that the VM makes; returning 0 before a call lets
+        it proceed. None removes the instrument.
+        """
         self._vm["set_instrument"](watch)
 
 
 def release_pool(tvm_ffi: Any) -> None:
-    """Return to the system the memory that TVM's allocator keeps for reuse. Memory in use stays."""
+    """Release the unused memory that TVM's allocator keeps for reuse."""
     tvm_ffi.get_global_func("vm.builtin.memory_manager.clear")()
 
 

@@ -1,7 +1,7 @@
-"""Symbolic shapes of a manifest, bound to the shapes of real arrays.
+"""Binding the symbolic shapes of a manifest to the shapes of actual arrays.
 
 A dimension is a number or `[factor*]symbol[+constant]`. Binding solves every dimension for its
-symbol and demands that all dimensions of all arguments agree; `2*t` alone binds t by division.
+symbol (`2*t` binds t by division) and requires that all dimensions of all arguments agree.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ Dimension = int | str
 
 
 class ShapeError(Exception):
-    """A shape that does not fit; the text says what would."""
+    """A shape does not fit; the message says what is expected."""
 
 
 @dataclass
 class Bindings:
-    """Values of symbols, each with the argument that gave it."""
+    """The values of symbols, and the names of the arguments that determined them."""
 
     values: dict[str, int] = field(default_factory=dict)
     givers: dict[str, str] = field(default_factory=dict)
 
     def bind(self, argument: str, expected: Sequence[Dimension], got: Sequence[int]) -> None:
-        """Fit the shape `got` of `argument` to `expected`, binding symbols not bound before.
+        """Match the shape `got` of `argument` with `expected`, binding symbols not bound before.
 
-        Raises ShapeError: another rank, an empty dimension, or one that contradicts.
+        Raises ShapeError for a wrong rank, an empty dimension, or a contradicting dimension.
         """
         if len(expected) != len(got):
             raise ShapeError(f"expected {len(expected)} dimensions {self.describe(expected)}")
@@ -37,11 +37,11 @@ class Bindings:
                 raise ShapeError(f"expected {self.describe(expected)}")
 
     def evaluate(self, shape: Sequence[Dimension]) -> tuple[int, ...]:
-        """The shape in numbers. Raises KeyError for a symbol that is not bound."""
+        """The shape with symbols replaced by values. Raises KeyError for an unbound symbol."""
         return tuple(self._value(dimension) for dimension in shape)
 
     def describe(self, shape: Sequence[Dimension]) -> str:
-        """The shape for a message, with the bound symbols' values and where these came from."""
+        """The shape for a message, with the values of bound symbols and where they come from."""
         text = f"[{', '.join(str(dimension) for dimension in shape)}]"
         symbols = dict.fromkeys(affine(d)[1] for d in shape if isinstance(d, str))
         bound = [

@@ -1,7 +1,7 @@
-"""Tensors of a device kept for the next call that needs one of their shape.
+"""Tensors of a device that are kept for later calls with the same shapes.
 
-To ask a device for memory takes it longer than many kernels, and to give memory back makes it wait
-for everything under way.
+Allocating memory on a device takes longer than many kernels, and releasing memory waits for all
+pending work.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 SPARE = 32
-"""Tensors that are kept; those of the shape longest unused make room."""
+"""Maximum number of tensors; those of the least recently used shape are dropped first."""
 
 Form = tuple[tuple[int, ...], str]
 """Shape and dtype."""
 
 
 class SpareTensors:
-    """To be used in the device's one thread only."""
+    """A cache of unused tensors. Use it only on the thread of the device."""
 
     def __init__(self, allocate: Callable[[tuple[int, ...], str], Any], limit: int = SPARE) -> None:
-        """`allocate(shape, dtype)` makes a tensor."""
+        """Create an empty cache. `allocate(shape, dtype)` must return a new tensor."""
         self._allocate = allocate
         self._limit = limit
         self._kept: OrderedDict[Form, list[Any]] = OrderedDict()
@@ -30,12 +30,12 @@ class SpareTensors:
         return sum(map(len, self._kept.values()))
 
     def take(self, shape: tuple[int, ...], dtype: str) -> Any:
-        """A tensor that nobody else has; its values are left over."""
+        """A tensor with undefined values, which is not used elsewhere."""
         kept = self._kept.get((tuple(shape), dtype))
         return kept.pop() if kept else self._allocate(shape, dtype)
 
     def give(self, tensors: Iterable[Any]) -> None:
-        """Take tensors back that nobody will write or read but calls after this."""
+        """Return tensors that are no longer read or written by earlier users."""
         for tensor in tensors:
             form = tuple(int(size) for size in tensor.shape), str(tensor.dtype)
             self._kept.setdefault(form, []).append(tensor)
@@ -48,5 +48,5 @@ class SpareTensors:
                 del self._kept[oldest]
 
     def clear(self) -> None:
-        """Keep none."""
+        """Drop all tensors."""
         self._kept.clear()

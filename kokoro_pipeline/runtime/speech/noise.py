@@ -1,7 +1,7 @@
-"""The one random input of the model: additive noise of the harmonic source.
+"""The only random input of the model: the additive noise of the harmonic source.
 
-`noise` is float32 [1, 600 * frames, 9] of standard normals, what `torch.randn_like(sine_waves)`
-gives inside kokoro's SineGen.
+`noise` is float32 [1, 600 * frames, 9] of standard normals, which kokoro's SineGen draws as
+`torch.randn_like(sine_waves)`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def noise_shape(frames: int) -> tuple[int, int, int]:
 
 
 def check_seed(seed: Any) -> int:
-    """`seed` as an int. Raises InputError unless it is a whole number from 0 up."""
+    """Return `seed` as an int. Raises InputError unless it is a nonnegative integer."""
     try:
         number = operator.index(seed)
     except TypeError:
@@ -35,8 +35,8 @@ def check_seed(seed: Any) -> int:
 def seeded_noise(seed: int, chunk: int, frames: int) -> NDArray[np.float32]:
     """Standard normals for chunk number `chunk` of an utterance, float32 [1, 600*frames, 9].
 
-    Chunks of one utterance draw from independent Philox streams, so that what one chunk gets does
-    not depend on the length of another.
+    The chunks of an utterance draw from independent Philox streams, so that the noise of a chunk
+    does not depend on the length of other chunks.
     """
     stream = np.random.SeedSequence(seed, spawn_key=(chunk,))
     generator = np.random.Generator(np.random.Philox(stream))
@@ -44,7 +44,7 @@ def seeded_noise(seed: int, chunk: int, frames: int) -> NDArray[np.float32]:
 
 
 def check_noise(noise: Any, frames: int) -> NDArray[np.float32]:
-    """`noise` for a chunk of `frames` frames.
+    """Return `noise` after checking that it fits a chunk of `frames` frames.
 
     Raises InputError unless it is a finite float32 array [1, 600*frames, 9].
     """

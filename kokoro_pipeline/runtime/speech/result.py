@@ -1,4 +1,4 @@
-"""What a synthesis gives back."""
+"""The result of a synthesis."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..text.vocabulary import UnknownSymbol
 
 
 class UnknownSymbolWarning(UserWarning):
-    """Some phonemes are not in the model's vocabulary and were left unspoken."""
+    """Some phonemes are not in the model's vocabulary and were not spoken."""
 
 
 class UnspokenTextWarning(UserWarning):
-    """Some of the text has no phonemes and was left unspoken."""
+    """Parts of the text have no phonemes and were not spoken."""
 
 
 class Span(NamedTuple):
-    """Half-open: from `start` up to, not including, `end`."""
+    """A half-open interval: `start` is included, `end` is not."""
 
     start: int
     end: int
@@ -30,42 +30,42 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class ChunkSpans:
-    """Where one chunk lies in the whole utterance."""
+    """The position of a chunk in the whole utterance."""
 
     phonemes: Span
     """Characters of `Speech.phonemes`."""
     tokens: Span
-    """Elements of `Speech.durations`: the chunk's tokens and its two boundary tokens."""
+    """Elements of `Speech.durations`: the tokens of the chunk and its two boundary tokens."""
     samples: Span
     """Elements of `Speech.audio`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Speech:
-    """Synthesized speech, and what it was made from."""
+    """Synthesized speech and the inputs it was made from."""
 
     audio: NDArray[np.float32] = field(repr=False)
-    """float32 [600 * frames], mono, `sample_rate` samples a second, about -1 to 1."""
+    """float32 [600 * frames], mono, `sample_rate` samples per second, values about -1 to 1."""
     durations: NDArray[np.int64] = field(repr=False)
-    """int64 [tokens + 2 * chunks]: frames (600 samples) of each token, boundary tokens included."""
+    """int64 [tokens + 2 * chunks]: frames (600 samples) of each token, with boundary tokens."""
     phonemes: str
-    """The input, every character of it."""
+    """The complete phoneme input."""
     chunks: tuple[ChunkSpans, ...]
-    """One for each piece of at most 510 phonemes, in order and without gaps."""
+    """The chunks of at most 510 phonemes each, in order and without gaps."""
     unknown: tuple[UnknownSymbol, ...]
-    """Symbols of `phonemes` that the model does not know; nothing was spoken for them."""
+    """Symbols of `phonemes` that are not in the model's vocabulary and were not spoken."""
     voice: str
-    """The voice's name or path; "array" for one given as numbers."""
+    """The name or path of the voice; "array" if it was given as an array."""
     speed: float
     seed: int | None
-    """None where the noise was given."""
+    """None if the noise was given instead."""
     synthetic: bool
-    """True where the artifact's weights are the random stand-in: the audio is no speech."""
+    """True if the artifact was built from synthetic weights: the audio is then not speech."""
     unspoken: tuple[str, ...] = ()
-    """Pieces of the text that have no phonemes (emoji, other scripts); empty for phoneme input."""
+    """Parts of the text without phonemes (emoji, other scripts); empty for phoneme input."""
     sample_rate: int = SAMPLE_RATE
 
     @property
     def seconds(self) -> float:
-        """Length of the audio."""
+        """Length of the audio in seconds."""
         return len(self.audio) / self.sample_rate

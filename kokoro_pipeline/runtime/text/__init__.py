@@ -1,7 +1,7 @@
-"""From text to what the model reads: normalisation, phonemes, token ids and chunks.
+"""From text to the model's input: normalisation, phonemes, token ids and chunks.
 
-Importing this package needs nothing but the standard library; `phonemize` loads the extra `text`
-when it is called.
+Importing this package only needs the standard library; `phonemize` loads the packages of the `text`
+extra when it is called.
 """
 
 from .chunking import PhonemeSpan, split_phonemes

@@ -1,10 +1,10 @@
-"""Split a long phoneme string into chunks that the model can take.
+"""Split a long phoneme string into chunks that the model supports.
 
-The spans partition the input: joined in order they give it back, character for character. A cut
-falls at the end of a sentence; inside a sentence that is longer than the limit at the end of a
-clause; inside a longer clause between words; and inside a longer word anywhere but between a symbol
-and its mark. Among the allowed cuts those are taken that make the fewest and most even chunks.
-Spaces stay with what they follow.
+The spans partition the input: joined in order, they reproduce it exactly. Cuts are made at the end
+of a sentence; within a sentence that is longer than the limit, at the end of a clause; within a
+longer clause, between words; and within a longer word, anywhere but between a symbol and its mark.
+Among the allowed cuts, those are chosen that give the fewest and most even chunks. Spaces stay with
+the text before them.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from .vocabulary import Vocabulary
 
 
 class PhonemeSpan(NamedTuple):
-    """Half-open range of code points of the phoneme string."""
+    """A half-open range of code points of the phoneme string."""
 
     start: int
     end: int
 
 
 class _Atom(NamedTuple):
-    """A run of characters that is not cut again, and what a cut in front of it costs."""
+    """A run of characters that is not cut further, and the cost of a cut before it."""
 
     end: int
     cut_cost: float
 
 
-# Ends of pieces, from the best place to cut to the worst; a match ends where the next piece starts.
+# Ends of pieces, from the best to the worst place to cut; the next piece starts after the match.
 _CLOSERS = r"[\"”)]*"
 _LEVELS = (
     re.compile(rf"[.!?…]+{_CLOSERS}(?:\s+|$)"),
     re.compile(rf"(?:[.!?…,;:—]+{_CLOSERS}|(?<=\S)[\"”)]+(?=\s))\s*"),
     re.compile(r"\s+"),
 )
-# A chunk's unevenness costs at most 1, so one worse cut outweighs a few uneven chunks.
+# The unevenness of a chunk costs at most 1, so one worse cut outweighs a few uneven chunks.
 _CUT_COSTS = (0.0, 2.0, 6.0, 20.0)
 _EMPTY_CHUNK_COST = 1e6
 
@@ -51,7 +51,7 @@ _BINDS_TO_PREVIOUS = frozenset("ːʰʲᵝ")
 
 
 class _Splitter:
-    """The input with running counts of what is fed to the model."""
+    """The input with running counts of the symbols that are fed to the model."""
 
     def __init__(self, phonemes: str, vocabulary: Vocabulary, limit: int) -> None:
         self.phonemes = phonemes
@@ -65,7 +65,7 @@ class _Splitter:
         return self.fed[end] - self.fed[start]
 
     def separates_mark(self, cut: int) -> bool:
-        """Whether a cut in front of `cut` would part a mark from its symbol."""
+        """Whether a cut before position `cut` would separate a mark from its symbol."""
         follows = self.phonemes[cut]
         return (
             self.phonemes[cut - 1] in _BINDS_TO_NEXT
@@ -74,7 +74,7 @@ class _Splitter:
         )
 
     def atoms(self, start: int, end: int, level: int, cut_cost: float) -> Iterator[_Atom]:
-        """Pieces of at most `limit` symbols, cut at `level`, or below where one is too long."""
+        """Pieces of at most `limit` symbols, cut at `level`, or at lower levels if too long."""
         if self.count(start, end) <= self.limit:
             yield _Atom(end, cut_cost)
         elif level == len(_LEVELS):
@@ -90,7 +90,7 @@ class _Splitter:
                 cut_cost = _CUT_COSTS[level]
 
     def piece_atoms(self, start: int, end: int, level: int, cut_cost: float) -> Iterator[_Atom]:
-        """A piece that only its trailing spaces make too long gives them to what follows."""
+        """Split a piece further, moving trailing spaces to the next one if only they do not fit."""
         text_end = start + len(self.phonemes[start:end].rstrip())
         too_long = self.count(start, end) > self.limit
         if too_long and start < text_end and self.count(start, text_end) <= self.limit:
@@ -100,7 +100,7 @@ class _Splitter:
             yield from self.atoms(start, end, level + 1, cut_cost)
 
     def hard_atoms(self, start: int, end: int, cut_cost: float) -> Iterator[_Atom]:
-        """Even pieces of one overlong word."""
+        """Split a word that is too long into even pieces."""
         while (left := self.count(start, end)) > self.limit:
             pieces = -(-left // self.limit)
             wanted = -(-left // pieces)
@@ -121,7 +121,7 @@ class _Splitter:
         return (1.0 - self.count(start, end) / self.limit) ** 2
 
     def fed_atoms(self) -> list[_Atom]:
-        """The atoms; one with nothing to feed joins the one before, which bounds the search."""
+        """The atoms, where one without known symbols joins the previous; this bounds the search."""
         atoms: list[_Atom] = []
         start = 0
         for atom in self.atoms(0, len(self.phonemes), 0, 0.0):
@@ -133,7 +133,7 @@ class _Splitter:
         return atoms
 
     def spans(self) -> list[PhonemeSpan]:
-        """The cheapest partition of the atoms: for each atom, the best chunk that ends with it."""
+        """The cheapest partition of the atoms, by dynamic programming over the last chunk."""
         atoms = self.fed_atoms()
         starts = [0, *(atom.end for atom in atoms[:-1])]
         best = [0.0]
@@ -163,9 +163,11 @@ def split_phonemes(
 ) -> list[PhonemeSpan]:
     """Spans that partition `phonemes`, each with at most `limit` symbols of the vocabulary.
 
-    Symbols outside the vocabulary are not fed to the model nor counted; no span holds only such
-    symbols unless the whole input does, and none holds only spaces unless its neighbours are full.
-    Empty input has no spans; input that fits is one. Takes time linear in the input's length.
+    Symbols outside the vocabulary are neither fed to the model nor counted. No span consists only
+    of such symbols unless the whole input does, and none consists only of spaces unless its
+    neighbours are full. Empty input has no spans; input that fits is a single span. The running
+    time is linear in the length of the input.
+
     Raises InputError for a limit below 1.
     """
     if limit < 1:

@@ -1,7 +1,7 @@
-"""Phoneme symbols and the ids that the model reads.
+"""Phoneme symbols and their token ids.
 
-One symbol is one code point, exactly as kokoro does it (`vocab.get(character)`): the combining
-tilde U+0303 is a symbol of its own, and the script g (U+0261) is one while the Latin g is not.
+A symbol is one code point, exactly as in kokoro (`vocab.get(character)`): the combining tilde
+U+0303 is a separate symbol, and the script g (U+0261) is a symbol while the Latin g is not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class UnknownSymbol:
-    """A code point of the input that the model has no id for, so it is not fed to the model."""
+    """A code point of the input that has no token id and is not fed to the model."""
 
     symbol: str
     position: int
@@ -31,7 +31,7 @@ class UnknownSymbol:
         return unicodedata.name(self.symbol, f"unnamed character of category {category}").lower()
 
     def __str__(self) -> str:
-        # A combining mark or a control character would disturb the line it is printed on.
+        # Do not print combining marks and control characters, which would garble the line.
         visible = self.symbol.isprintable() and not unicodedata.combining(self.symbol)
         shown = f"'{self.symbol}' " if visible else ""
         return f"{shown}U+{self.codepoint:04X} ({self.name}) at {self.position}"
@@ -39,7 +39,7 @@ class UnknownSymbol:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Ids of the known symbols in order, without boundary tokens, and every symbol without id."""
+    """The ids of the known symbols in order, without boundary tokens, and the unknown symbols."""
 
     ids: tuple[int, ...]
     unknown: tuple[UnknownSymbol, ...]
@@ -49,7 +49,10 @@ class Vocabulary:
     """Maps single code points to token ids."""
 
     def __init__(self, mapping: Mapping[str, int]) -> None:
-        """`mapping` is a configuration's `vocab`. Raises ValueError for a longer key."""
+        """`mapping` is the `vocab` of a configuration.
+
+        Raises ValueError for a key of more than one code point.
+        """
         longer = sorted(symbol for symbol in mapping if len(symbol) != 1)
         if longer:
             raise ValueError(f"vocabulary symbols must be single code points, not {longer!r}")
@@ -62,7 +65,7 @@ class Vocabulary:
         return len(self._ids)
 
     def encode(self, phonemes: str) -> Encoded:
-        """Look every code point up; each ends in `ids` or in `unknown`, in the input's order."""
+        """Look up every code point; each is added to `ids` or `unknown`, in order."""
         ids: list[int] = []
         unknown: list[UnknownSymbol] = []
         for position, symbol in enumerate(phonemes):

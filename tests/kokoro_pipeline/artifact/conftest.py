@@ -1,4 +1,4 @@
-"""Small artifacts, real in everything but the library's code."""
+"""Small artifacts that are real except for the code of the library."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
 
 
 def elf_library(machine: str) -> bytes:
-    """The first bytes of a shared library for Linux, and something to damage after them."""
+    """The first bytes of a shared library for Linux, followed by bytes that tests can damage."""
     header = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HH", 3, ELF_MACHINES[machine])
     return header + bytes(range(256)) * 8
 

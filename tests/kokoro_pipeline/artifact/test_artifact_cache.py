@@ -1,4 +1,4 @@
-"""The cache: the key holds all that matters, and two processes build once."""
+"""The cache: its key has everything that matters, and two processes build only once."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_build_that_leaves_nothing_is_an_error() -> None:
 
 
 def test_two_at_once_build_once(make_artifact: Make) -> None:
-    """Threads stand for processes: flock belongs to the open file, not to the process."""
+    """Threads are used instead of processes, since flock belongs to the open file."""
     count, waited = itertools.count(), threading.Event()
     results: list[bool] = []
 

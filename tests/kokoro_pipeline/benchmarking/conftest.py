@@ -1,4 +1,4 @@
-"""The runtime's toy artifact, and PyTorch's part played by the toy's own mathematics."""
+"""The toy artifact of the runtime tests, whose own reference takes the place of PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole benchmark on the toy artifact; peers are played by our own contender."""
+"""The whole benchmark on the toy artifact, with our own contender in place of peers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_report_is_markdown_and_json(report):
 
 
 class StandIn:
-    """Plays any role in this process: peers are our own contender under other names."""
+    """Runs any role in this process; peers are our own contender under other names."""
 
     factor = 1.0
     fails: str | None = None

@@ -1,4 +1,4 @@
-"""Medians, ratios round by round, turns, and lengths: the arithmetic of a benchmark."""
+"""The arithmetic of a benchmark: medians, ratios per round, turns, and lengths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nobody is timed who computes something else."""
+"""Contenders that compute something else are not timed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHAPES = {
 
 @pytest.fixture
 def reference(tmp_path):
-    """Any arrays under the names that a reference has."""
+    """Arbitrary arrays with the names of a reference."""
     random = np.random.default_rng(0)
     names = {name for group in (*INPUTS.values(), *OUTPUTS.values()) for name in group}
     arrays = {
@@ -40,7 +40,7 @@ def reference(tmp_path):
 
 
 def functions_of(path, **changed):
-    """Functions that give the reference's outputs, but for those in `changed`."""
+    """Functions that return the outputs of the reference, except for those in `changed`."""
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files} | changed
 

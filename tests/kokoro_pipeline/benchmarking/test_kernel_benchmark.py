@@ -1,4 +1,4 @@
-"""The kernels' benchmark: one kernel for real, and the work that each is credited with."""
+"""The benchmark of the kernels: one real kernel, and the work attributed to each kernel."""
 
 from __future__ import annotations
 

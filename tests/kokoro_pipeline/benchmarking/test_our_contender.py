@@ -1,4 +1,4 @@
-"""What our own contender measures is what a user gets."""
+"""Our own contender measures what a user would get."""
 
 from __future__ import annotations
 

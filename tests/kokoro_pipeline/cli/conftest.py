@@ -1,4 +1,4 @@
-"""Run the command line in this process, with stand-ins where the real thing is heavy."""
+"""Run the command line in this process, with replacements for expensive parts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Ended:
 
 @pytest.fixture
 def run_cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
-    """`run_cli("info", DIR)` runs one command line and gives its exit code and its words."""
+    """`run_cli("info", DIR)` runs a command line and returns its exit code and output."""
 
     def run(*words: str | Path) -> Ended:
         capsys.readouterr()
@@ -50,7 +50,7 @@ def run_cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """`stand_in("kokoro_pipeline.compiler.weights", resolve=f)` replaces a module by them."""
+    """Replace a module: `stand_in("kokoro_pipeline.compiler.weights", resolve=f)`."""
 
     def replace(name: str, **attributes: Any) -> None:
         module = ModuleType(name)

@@ -1,4 +1,4 @@
-"""`benchmark`: what reaches the measurement, what is refused before it, and what is printed."""
+"""`benchmark`: what is passed to the measurement, what is rejected before, what is printed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def kernel_report() -> BenchmarkReport:
 
 @pytest.fixture
 def measured(monkeypatch):
-    """Requests that reached the measurement, which is not made."""
+    """The requests passed to the measurement, which is not done."""
     requests = []
     for name, report in (("run_benchmark", speed_report()), ("run_kernels", kernel_report())):
 

@@ -1,4 +1,4 @@
-"""`build`, `validate`, `weights`: what reaches the building half, and what is said after."""
+"""`build`, `validate`, `weights`: what is passed to the building half, and the output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REAL = WeightsInfo(HUB, "f3ff35", "1" * 64)
 
 @pytest.fixture
 def builder(stand_in, make_manifest):
-    """A builder that remembers what it was asked."""
+    """A builder that records its arguments."""
 
     class Builder:
         weights = REAL
@@ -132,7 +132,7 @@ def test_a_build_that_could_not_be_validated_says_so(run_cli, builder, tmp_path)
 
 @pytest.fixture
 def target(stand_in):
-    """A compiler that knows one CPU, and a linker."""
+    """A compiler that supports a single CPU, and a linker."""
     info = TargetInfo("llvm", "znver4", ("avx2",), "linux-x86_64")
 
     class Chosen:
@@ -224,7 +224,7 @@ def test_validate_asks_for_a_comparison_and_fails_on_a_miss(
 
 @pytest.fixture
 def weights(stand_in, tmp_path):
-    """Weights modules that know one folder with two voices."""
+    """Modules for weights with a single folder of two voices."""
     (tmp_path / "voices").mkdir()
     for name in ("b", "a"):
         (tmp_path / "voices" / f"{name}.pt").touch()

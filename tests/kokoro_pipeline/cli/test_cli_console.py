@@ -1,4 +1,4 @@
-"""What a command prints: JSON that any parser takes, tables, and nothing to nobody."""
+"""The output of commands: valid JSON, tables, and no progress without a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`phonemize`: one line of phonemes, all of it as JSON, and a word about what was left out."""
+"""`phonemize`: one line of phonemes, JSON output, and a warning about what was left out."""
 
 from __future__ import annotations
 

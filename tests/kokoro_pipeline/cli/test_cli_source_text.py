@@ -1,4 +1,4 @@
-"""Where the words come from: an argument, a file, standard input; and what is refused."""
+"""The sources of the text: an argument, a file, standard input; and invalid sources."""
 
 from __future__ import annotations
 

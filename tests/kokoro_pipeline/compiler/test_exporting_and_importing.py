@@ -1,4 +1,4 @@
-"""Every component leaves torch with its sizes symbolic, and reaches Relax with its parameters."""
+"""Every component is exported with symbolic sizes, and imported with its parameters."""
 
 from __future__ import annotations
 

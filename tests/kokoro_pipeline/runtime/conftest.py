@@ -1,7 +1,7 @@
 """A stand-in artifact: six functions of the right names, shapes and symbols, compiled in seconds.
 
-Every output depends on every input and parameter, and `ToyReference` says in numpy what it must be,
-so that a swapped, stale or misread argument shows.
+Every output depends on every input and parameter, and `ToyReference` computes it in numpy, so that
+tests detect swapped, stale or misread arguments.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def toy_parameters() -> dict[str, dict[str, np.ndarray]]:
 
 
 class ToyReference:
-    """What the compiled functions must give, in float64."""
+    """The expected results of the compiled functions, in float64."""
 
     def __init__(self) -> None:
         self.parameters = toy_parameters()
@@ -131,7 +131,7 @@ class ToyReference:
 
 
 class ToyOperators:
-    """The same, said in Relax."""
+    """The same computation in Relax."""
 
     def __init__(self) -> None:
         from tvm import relax

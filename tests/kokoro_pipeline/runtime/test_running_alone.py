@@ -1,4 +1,4 @@
-"""The running half needs numpy and the TVM runtime only; each test in a fresh process."""
+"""The running half only needs numpy and the TVM runtime; each test uses a fresh process."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_a_decoder_of_reduced_precision_is_judged_as_one(functions: dict, tiny: 
 
 
 def test_a_float32_source_fails_as_the_source(functions: dict, tiny: Any, float32: Any) -> None:
-    """PyTorch's own float32 source is what the gate of the source is there to refuse."""
+    """The tolerance of the source must reject PyTorch's own float32 source."""
     source = {"source_forward": lambda f0, noise: float32.har(float32.waveform(f0, noise))}
     wrong = failing({**functions, **source}, tiny)
     assert {step for step, _ in wrong} == {"source_forward"}

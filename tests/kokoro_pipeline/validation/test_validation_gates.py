@@ -1,4 +1,4 @@
-"""The tolerances bite where they should: just over the limit, at NaN, at a wrong shape."""
+"""The tolerances reject values just over the limit, NaN, and wrong shapes."""
 
 from __future__ import annotations
 

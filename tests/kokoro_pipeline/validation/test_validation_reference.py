@@ -1,4 +1,4 @@
-"""The reference is the stock model: its steps chain to its result, float64 is so throughout."""
+"""The reference is the stock model: its chained steps give its result, in float64 throughout."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_float64_is_float64_in_every_step_and_near_float32(tiny: Any, float64: A
 
 
 def test_the_case_is_lively(tiny: Any) -> None:
-    """Voiced and unvoiced frames, else the source's tests would prove nothing."""
+    """It has voiced and unvoiced frames; otherwise tests of the source would prove nothing."""
     voiced = tiny.arrays.F0 > 10
     assert 0.1 < voiced.mean() < 1
     assert 0.05 < np.abs(tiny.arrays.audio).max() < 50

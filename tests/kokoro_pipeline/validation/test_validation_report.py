@@ -1,4 +1,4 @@
-"""The report's verdict, and the forms it is shown and stored in."""
+"""The verdict of the report, and its representations."""
 
 from __future__ import annotations
 

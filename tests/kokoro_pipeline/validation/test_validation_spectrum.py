@@ -1,4 +1,4 @@
-"""The waveform had back from its spectrum, and every fault of a spectrum that is heard is seen."""
+"""Recovering the waveform from its spectrum, and detecting all audible faults of a spectrum."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def whole_turn(har: np.ndarray) -> None:
 
 
 def minus_pi_at_dc(har: np.ndarray) -> None:
-    """What atan2(-0, negative) gives."""
+    """The result of atan2(-0, negative)."""
     har[0, 11, negative(har, 0, 1.0)] = -np.pi
 
 

@@ -1,4 +1,4 @@
-"""Cached references: the same bits back, damage noticed, the folder bounded, writes atomic."""
+"""Cached references: bit-exact, checked for damage, limited in size, and written atomically."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_file_of_another_case_is_noticed(
 def test_other_noise_is_noticed(
     store: ReferenceStore, saved: CaseReference, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """numpy may draw otherwise one day: the stored answer is then to another question."""
+    """If numpy changes its random numbers, stored references are no longer valid."""
     monkeypatch.setattr(CaseInputs, "noise", lambda self, frames: np.zeros((1, 600 * frames, 9)))
     with pytest.raises(DamagedReferenceError, match="noise"):
         store.load(saved.inputs)

@@ -1,4 +1,4 @@
-"""What advanced indexing means in torch: where the index grid goes, and which element it names."""
+"""The semantics of advanced indexing in torch."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tvm_kokoro_ext._compat import relax, te, tirx
 
 @dataclass(frozen=True)
 class IndexGrid:
-    """The shape that `x[indices]` has, and which of its axes each axis of `x` is read from.
+    """The shape of `x[indices]`, and the correspondence of its axes to those of `x`.
 
-    `shape` is the result's; the broadcast index tensors occupy `rank` axes from `start`; axis `a`
-    of `x` that is not indexed is result axis `kept[a]`.
+    `shape` is the shape of the result. The broadcast index tensors occupy `rank` axes from `start`
+    on. An axis `a` of `x` that is not indexed is result axis `kept[a]`.
     """
 
     shape: list[Any]
@@ -24,7 +24,7 @@ class IndexGrid:
 
 
 def index_grid(shape: list[Any], indexed: list[int], broadcast: list[Any]) -> IndexGrid:
-    """Place the broadcast index shape: in situ if the indexed axes are adjacent, else in front."""
+    """Place the broadcast index shape: in place if the indexed axes are adjacent, else first."""
     adjacent = indexed == list(range(indexed[0], indexed[-1] + 1))
     start = indexed[0] if adjacent else 0
     rest = [axis for axis in range(len(shape)) if axis not in indexed]
@@ -37,7 +37,7 @@ def index_grid(shape: list[Any], indexed: list[int], broadcast: list[Any]) -> In
 
 
 def broadcast_shapes(shapes: list[list[Any]]) -> list[Any]:
-    """The shape that these broadcast to; symbolic dimensions are taken to agree."""
+    """The shape that these broadcast to; symbolic dimensions are assumed to agree."""
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[Any] = []
     for position in range(-rank, 0):
@@ -47,13 +47,13 @@ def broadcast_shapes(shapes: list[list[Any]]) -> list[Any]:
 
 
 def wrapped(index: Any, dim: Any) -> Any:
-    """An index expression with negative values counted from the end."""
+    """An index expression where negative values count from the end."""
     index = tirx.Cast("int64", index)
     return tirx.if_then_else(index < 0, index + dim, index)
 
 
 def read(tensor: Any, position: list[Any]) -> Any:
-    """An element of a TE tensor that broadcasts to a grid at this position."""
+    """The element at this position of a TE tensor that is broadcast to a grid."""
     own = position[len(position) - len(tensor.shape) :]
     return tensor[
         tuple(0 if _compat.as_int(d) == 1 else i for d, i in zip(tensor.shape, own, strict=True))
@@ -63,7 +63,7 @@ def read(tensor: Any, position: list[Any]) -> Any:
 def source_positions(
     shape: list[Any], grid: IndexGrid, indices: dict[int, Any], position: list[Any]
 ) -> list[Any]:
-    """The element of `x` that grid position `position` names, as expressions, axis by axis."""
+    """The index of the element of `x` for grid position `position`, one expression per axis."""
     inner = position[grid.start : grid.start + grid.rank]
     return [
         wrapped(read(indices[axis], inner), dim) if axis in indices else position[grid.kept[axis]]
@@ -72,7 +72,7 @@ def source_positions(
 
 
 def gather(importer: Any, x: Any, indices: list[Any], hint: str) -> Any:
-    """`x[indices]` for integer index tensors; None is a whole axis. Negative values wrap."""
+    """`x[indices]` for integer index tensors, where None selects a whole axis."""
     shape = _compat.shape_of(x)
     indexed = [axis for axis, index in enumerate(indices) if index is not None]
     tensors = [indices[axis] for axis in indexed]
@@ -91,7 +91,7 @@ def gather(importer: Any, x: Any, indices: list[Any], hint: str) -> Any:
 
 
 def flat_positions(importer: Any, x: Any, indices: list[Any]) -> tuple[Any, list[Any]]:
-    """Offsets into the flattened `x` of every element that `x[indices]` names, and their grid."""
+    """Offsets into the flattened `x` of all elements of `x[indices]`, and the shape of the grid."""
     shape = _compat.shape_of(x)
     indexed = [axis for axis, index in enumerate(indices) if index is not None]
     tensors = [indices[axis] for axis in indexed]
@@ -114,6 +114,6 @@ def flat_positions(importer: Any, x: Any, indices: list[Any]) -> tuple[Any, list
 
 
 def flatten(importer: Any, tensor: Any) -> Any:
-    """The tensor as one axis."""
+    """The tensor as a vector."""
     size = _emit.extent(_compat.shape_of(tensor))
     return _emit.emit(importer, relax.op.reshape(tensor, [size]))

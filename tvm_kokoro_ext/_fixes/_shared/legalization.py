@@ -1,4 +1,4 @@
-"""Several fixes may override one operator's legalization; each can be taken back on its own."""
+"""Legalization overrides: several fixes can override an operator, and be undone independently."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._fixes._shared.two_pass import LEVEL
 
-#: (what is below: another override or TVM's own, builder, call) -> expression.
+#: (the function below: another override or TVM's own, builder, call) -> expression.
 Override = Callable[[Any, Any, Any], Any]
 
-_originals: dict[str, Any] = {}  # by operator, while it has an override
+_originals: dict[str, Any] = {}  # TVM's own, by operator, while there is an override
 _overrides: dict[str, list[Override]] = {}
 
 
 def overriding(functions: Mapping[str, Override]) -> Callable[[], Callable[[], None]]:
-    """An `install` that lays each function over its operator's FLegalize, and takes it off."""
+    """An `install` function that overrides FLegalize of each operator, and can undo it."""
 
     def install() -> Callable[[], None]:
         for op, function in functions.items():

@@ -1,4 +1,4 @@
-"""Kernels that write their outputs in serial loops, for what no reduction or map expresses."""
+"""Kernels with serial loops, for operations that are neither reductions nor elementwise."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def emit(
 ) -> list[Any]:
     """Emit one kernel and return its outputs, one tensor for each (shape, dtype).
 
-    `body` is called in a TIR builder with the shapes' dimensions as the kernel has them (a list for
-    each output), the outputs and the tensors of `args`, all as flat buffers; then with the rest of
-    `args`: scalars as expressions.
+    `body` is called in a TIR builder. Its arguments are the dimensions of the outputs as they are
+    in the kernel (a list for each output), the outputs and the tensors of `args` as flat buffers,
+    and then the rest of `args`, with scalars as expressions.
     """
     tensors = [a for a in args if _compat.is_tensor(a)]
     scalars = [_emit.int64(a) for a in args if not _compat.is_tensor(a)]
@@ -64,6 +64,6 @@ def flat(position: Sequence[Any], shape: Sequence[Any]) -> Any:
 
 @contextmanager
 def grid(*extents: Any) -> Iterator[list[Any]]:
-    """Nested serial loops; the list of their variables, of one loop too."""
+    """Nested serial loops; yields the list of their variables."""
     with T.grid(*extents) as variables:
         yield [variables] if _compat.is_prim(variables) else list(variables)

@@ -1,4 +1,4 @@
-"""Torch's rule for the dtype in which a binary operator computes."""
+"""Torch's type promotion for binary operators."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ARITHMETIC = (
     "bitwise_xor.Tensor",
     "bitwise_xor.Scalar",
 )
-#: Operators that compute integers in floating point.
+#: Operators that compute in floating point for integer operands.
 TRUE_DIVISION = ("div.Tensor", "div.Scalar", "div_.Tensor", "atan2.default")
 COMPARISON = tuple(
     f"{op}.{kind}" for op in ("eq", "ne", "lt", "le", "gt", "ge") for kind in ("Tensor", "Scalar")
@@ -54,7 +54,7 @@ def is_operand(value: Any) -> bool:
 
 
 def common_dtype(importer: Any, name: str, lhs: Any, rhs: Any) -> str:
-    """The dtype in which torch computes `name` on these operands."""
+    """The dtype in which torch computes `name` for these operands."""
     import torch
 
     result = torch.result_type(_stand_in(lhs), _stand_in(rhs))
@@ -64,7 +64,7 @@ def common_dtype(importer: Any, name: str, lhs: Any, rhs: Any) -> str:
 
 
 def _stand_in(value: Any) -> Any:
-    """Something that torch's promotion treats like the operand: dtype, and 0-d or not, count."""
+    """A value that torch's promotion treats like the operand; dtype and being 0-d matter."""
     import torch
 
     if _compat.is_tensor(value):

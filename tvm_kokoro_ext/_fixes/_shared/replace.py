@@ -1,4 +1,4 @@
-"""Replace a function under every name that TVM's modules have for it, and put it back."""
+"""Replace a function under all names that it has in TVM's modules, and restore it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 def everywhere(package: str, original: Any, wrap: Callable[[Any], Any]) -> Callable[[], None]:
     """Bind `wrap(original)` wherever a loaded module of `package` binds `original`.
 
-    Returns the function that binds the original again.
+    Returns the function that restores the original.
     """
     replacement = wrap(original)
     places = [

@@ -1,7 +1,7 @@
-"""Normalization with a two-pass variance, and how a legalization is overridden.
+"""Normalization with a two-pass variance, and overriding of its legalization.
 
-Stock TOPI computes E[x²] − E[x]² in float32: with a mean of 1000 and a deviation of 1 nothing is
-left of the variance, and what is left may be negative (NaN).
+Stock TOPI computes E[x²] − E[x]² in float32: with a mean of 1000 and a standard deviation of 1, all
+significant bits of the variance are lost, and it may become negative (resulting in NaN).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def two_pass(x: Any, axes: list[int], epsilon: float) -> Any:
     count = tirx.Cast(kind, count) if not isinstance(count, int) else tirx.const(count, kind)
     mean = topi.divide(topi.sum(wide, axis=axes, keepdims=True), count)
     near = topi.subtract(wide, mean)
-    # The mean's own rounding error, found and taken out: a large mean must not leave an offset.
+    # Correct the rounding error of the mean, so that a large mean does not cause an offset.
     offset = topi.divide(topi.sum(near, axis=axes, keepdims=True), count)
     centred = topi.subtract(near, offset)
     squares = topi.sum(topi.multiply(centred, centred), axis=axes, keepdims=True)
@@ -34,7 +34,7 @@ def two_pass(x: Any, axes: list[int], epsilon: float) -> Any:
 
 
 def affine(x: Any, gamma: Any, beta: Any, channel: Callable[..., Any]) -> Any:
-    """x · gamma + beta, both indexed by the channel that `channel` finds in a position."""
+    """x · gamma + beta, both indexed by the channel that `channel` extracts from a position."""
     return te.compute(
         x.shape,
         lambda *at: x(*at) * gamma(channel(*at)) + beta(channel(*at)),
@@ -44,7 +44,7 @@ def affine(x: Any, gamma: Any, beta: Any, channel: Callable[..., Any]) -> Any:
 
 
 def override(op: str, function: Callable[[Any, Any], Any]) -> Callable[[], Callable[[], None]]:
-    """An `install` that registers `function` as the operator's FLegalize, and restores it."""
+    """An `install` function that replaces FLegalize of an operator, and can restore it."""
     registered = _compat.packed(function)
 
     def install() -> Callable[[], None]:
@@ -60,7 +60,7 @@ def override(op: str, function: Callable[[Any, Any], Any]) -> Callable[[], Calla
 
 
 def reduces_in_one_pass(normalize: Callable[[Any, Any, Any], Any]) -> bool:
-    """Whether the kernel registered now sums x and x² together (a reduction of two values)."""
+    """Whether the registered kernel sums x and x² together (a reduction of two values)."""
     x = relax.Var("x", _compat.tensor_type([1, 2, 8], "float32"))
     weight = relax.Var("weight", _compat.tensor_type([2], "float32"))
     bias = relax.Var("bias", _compat.tensor_type([2], "float32"))

@@ -1,4 +1,4 @@
-"""Sums, products and extrema of bool tensors are logical; stock emits arithmetic on bits."""
+"""Sums, products and extrema of bool tensors are logical; stock emits arithmetic on bools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOGICAL = {
 
 
 def _logical(function: Any) -> Override:
-    """The operator on bools; on everything else, what is below."""
+    """Use the logical operator for bools, and the legalization below for everything else."""
 
     def legalize(below: Any, builder: Any, call: Any) -> Any:
         if not all(_compat.dtype_of(argument) == "bool" for argument in call.args):
@@ -29,7 +29,7 @@ def _logical(function: Any) -> Override:
 
 
 def _still_wrong() -> bool:
-    """Does the product of two bools become a product, which LLVM does not know of bits?"""
+    """Whether the product of two bools becomes a multiplication, which LLVM lacks for bools."""
     x = relax.Var("x", _compat.tensor_type([1], "bool"))
     builder = relax.BlockBuilder()
     with builder.function("main", [x]):
@@ -40,7 +40,7 @@ def _still_wrong() -> bool:
 
 
 def _writes(text: str) -> list[str]:
-    """The lines of a printed kernel that assign an element."""
+    """The lines of a printed kernel that assign elements."""
     return [line for line in text.splitlines() if "] =" in line]
 
 

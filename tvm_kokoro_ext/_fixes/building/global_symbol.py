@@ -1,8 +1,8 @@
-"""Kernels made by `te.create_prim_func` are all called "main"; in a module that is one too many.
+"""Unique symbols for kernels made by `te.create_prim_func`, which all have the symbol "main".
 
-`BlockBuilder.add_func` gives them a name in the module but leaves the symbol, and two of them (or
-one beside a Relax `main`) do not build. Added under another name, a kernel loses the symbol and
-gets one of its own when it is lowered.
+`BlockBuilder.add_func` gives them a name in the module but keeps the symbol, so that two of them
+(or one and a Relax `main`) do not build. With this fix, a kernel added under another name loses the
+default symbol and gets its own when it is lowered.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DEFAULT = "main"
 
 
 def _named(function: Any, name: str) -> Any:
-    """The function without the default symbol, if it is a kernel that has it."""
+    """Remove the default symbol of a kernel, if it has it."""
     if not isinstance(function, tirx.PrimFunc) or name == _DEFAULT or not function.attrs:
         return function
     symbol = dict(function.attrs.items()).get("global_symbol")

@@ -1,7 +1,7 @@
-"""FFTs as matrix products with exact trigonometric constants; stft and istft.
+"""FFTs as matrix products with exact trigonometric constants, for stft and istft as well.
 
-Where the length is symbolic the transform is its definition, computed in float64: n² sines.
-torch decomposes stft and istft into these, reflecting pads, unfold and index_put.
+For a symbolic length, the transform is computed by its definition in float64, with n² sines. torch
+decomposes stft and istft into FFTs, reflecting pads, unfold and index_put.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tvm_kokoro_ext._fixes.complex._complex import Complex
 
 
 def _scale(normalization: int, length: int) -> float:
-    """Torch's fft_norm_mode: none, by root of n, by n."""
+    """The factor of torch's fft_norm_mode: none, by the square root of n, by n."""
     return {0: 1.0, 1: 1 / math.sqrt(length), 2: 1 / length}[normalization]
 
 
 def _angles(rows: int, columns: int, length: int) -> np.ndarray:
-    """2π·r·c/length, the product reduced modulo the length first: exact for any size."""
+    """2π·r·c/length, where the product is first reduced modulo the length for accuracy."""
     products = np.outer(np.arange(rows), np.arange(columns)) % length
     return 2 * np.pi * products / length
 
@@ -38,7 +38,8 @@ def _by_definition(
 ) -> Any:
     """Σ_j w_j · x_j · cos(2π·i·j / length), or with sin, for `count` values of i along `axis`.
 
-    w_j is 1, or with `halved` (x holds the first half of a symmetric spectrum) 2 between its ends.
+    w_j is 1; with `halved` (x is the first half of a symmetric spectrum) it is 2 except at the
+    ends.
     """
     rank, dtype = _compat.rank_of(x), _compat.dtype_of(x)
     order = [a for a in range(rank) if a != axis] + [axis]
@@ -77,7 +78,7 @@ def _float(value: float) -> Any:
 
 
 def _scaled(importer: Any, x: Any, normalization: int, length: Any, sign: int = 1) -> Any:
-    """The tensor times torch's normalization of a symbolic length, and a sign."""
+    """The tensor times torch's normalization factor for a symbolic length, and a sign."""
     dtype = _compat.dtype_of(x)
     if normalization:
         size = _emit.scalar(importer, length, dtype)

@@ -1,4 +1,4 @@
-"""Transposed convolutions with a dilation, which 0.25 leaves without a kernel."""
+"""Transposed convolutions with a dilation, for which 0.25 has no kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPERATORS = {
 
 
 def legalize(below: Any, builder: Any, call: Any) -> Any:
-    """A dilated kernel is a kernel with zeros between its elements."""
+    """Replace a dilated kernel by one with zeros between its elements."""
     dilation = [int(d) for d in call.attrs.dilation]
     if all(d == 1 for d in dilation) or str(call.attrs.kernel_layout)[:2] != "IO":
         return below(builder, call)
@@ -33,7 +33,7 @@ def legalize(below: Any, builder: Any, call: Any) -> Any:
 
 
 def _still_wrong() -> bool:
-    """Whether the operator is still there after it has been legalized."""
+    """Whether the operator remains after legalization."""
     x = relax.Var("x", _compat.tensor_type([1, 1, 4], "float32"))
     kernel = relax.Var("kernel", _compat.tensor_type([1, 1, 2], "float32"))
     builder = relax.BlockBuilder()

@@ -1,6 +1,6 @@
-"""Tensors made with a dtype of their own: zeros_like(x, dtype=…), x.new_zeros(…, dtype=…).
+"""Creating tensors with an explicit dtype: zeros_like(x, dtype=…), x.new_zeros(…, dtype=…).
 
-Stock gives them the dtype of the tensor they are modelled on.
+Stock uses the dtype of the given tensor instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def made_as(importer: Any, node: Any, previous: Any) -> Any:
 
 @needs_previous
 def to_dtype(importer: Any, node: Any, previous: Any) -> Any:
-    """Stock takes the dtype for something else where a memory format follows it."""
+    """Stock misinterprets the dtype if a memory format follows it."""
     dtype = _emit.result_dtype(importer, node)
     x = importer.retrieve_args(node)[0]
     known = dtype is not None and "complex" not in dtype and _compat.is_tensor(x)
@@ -30,7 +30,7 @@ def to_dtype(importer: Any, node: Any, previous: Any) -> Any:
 
 @needs_previous
 def full_like(importer: Any, node: Any, previous: Any) -> Any:
-    """Filled in the result's dtype: a value made in another could lose its fraction."""
+    """Fill in the dtype of the result; in another dtype, the value could lose its fraction."""
     x, value = importer.retrieve_args(node)[:2]
     dtype = _emit.result_dtype(importer, node)
     if dtype is None or dtype == _compat.dtype_of(x):
@@ -41,7 +41,7 @@ def full_like(importer: Any, node: Any, previous: Any) -> Any:
 
 @needs_previous
 def full(importer: Any, node: Any, previous: Any) -> Any:
-    """A value without dtype has its own: full((2,), 3) is int64, float32 in 0.26."""
+    """Without a dtype, that of the value is used: full((2,), 3) is int64, but float32 in 0.26."""
     made = previous(node)
     dtype = _emit.result_dtype(importer, node)
     if dtype is None or _compat.dtype_of(made) == dtype:
@@ -53,7 +53,7 @@ def full(importer: Any, node: Any, previous: Any) -> Any:
 
 @needs_previous
 def empty(importer: Any, node: Any, previous: Any) -> Any:
-    """Stock does not translate symbolic sizes."""
+    """Support symbolic sizes, which stock does not translate."""
     sizes = importer.retrieve_args(node)[0]
     if all(_compat.as_int(size) is not None for size in sizes):
         return previous(node)

@@ -1,4 +1,4 @@
-"""elu with its scales, which selu is decomposed into; stock reads alpha only."""
+"""elu with its scales, to which selu is decomposed; stock only reads alpha."""
 
 from __future__ import annotations
 

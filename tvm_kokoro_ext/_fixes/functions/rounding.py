@@ -1,4 +1,4 @@
-"""round to a number of decimals, which TVM has from 0.27 on."""
+"""round to a number of decimals, which TVM supports from 0.27 on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tvm_kokoro_ext._fix import Fix
 
 
 def round_decimals(importer: Any, node: Any, previous: Any) -> Any:
-    """round(x · 10^d) / 10^d, or round(x / 10^-d) · 10^-d for d < 0, as torch computes it."""
+    """round(x · 10^d) / 10^d, or round(x / 10^-d) · 10^-d for d < 0, as in torch."""
     x = importer.retrieve_args(node)[0]
     decimals = int(node.kwargs.get("decimals", 0))
     dtype = _compat.dtype_of(x)

@@ -1,4 +1,4 @@
-"""lgamma, digamma and erfinv, computed in float64 whatever the dtype is."""
+"""lgamma, digamma and erfinv, computed in float64 for all dtypes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
 
-# Lanczos' approximation with g = 7 and nine terms: 1e-15 relative to the larger terms.
+# Lanczos' approximation with g = 7 and nine terms; error 1e-15 relative to the larger terms.
 _LANCZOS = (
     0.99999999999980993,
     676.5203681218851,
@@ -24,9 +24,9 @@ _LANCZOS = (
 )
 # B_2k / 2k of digamma's asymptotic series.
 _BERNOULLI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
-_SHIFT = 10  # where that series is exact to float64
+_SHIFT = 10  # from here on, that series is accurate to float64
 
-# Rational approximations of erfinv, lowest power first; two Newton steps follow.
+# Rational approximations of erfinv, lowest power first, which are refined by two Newton steps.
 _CENTRE = (0.886226899, -1.645349621, 0.914624893, -0.140543331)
 _CENTRE_BELOW = (1.0, -2.118377725, 1.442710462, -0.329097515, 0.012229801)
 _TAIL = (-1.970840454, -1.624906493, 3.429567803, 1.641345311)
@@ -91,7 +91,7 @@ def _newton(x: Any, y: Any) -> Any:
 
 
 def _erfinv(data: Any) -> Any:
-    """Stages of their own: each step reads the last one several times."""
+    """Computed in separate stages, since each step uses the previous one several times."""
 
     def wide(*at: Any) -> Any:
         return tirx.Cast("float64", data(*at))

@@ -1,7 +1,7 @@
-"""Bounds on the values of index tensors, read off the graph that computes them.
+"""Bounds on the values of index tensors, derived from the graph that computes them.
 
-Indices that torch's own decompositions compute (reflecting pads, resizes) can be proved not to be
-negative; then stock's converter is right and is left to its work.
+Indices computed by torch's own decompositions (reflecting pads, resizes) can be proved to be
+nonnegative; in this case stock's converter is right and is used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ANY: Interval = (-math.inf, math.inf)
 _COUNT: Interval = (0.0, math.inf)
 _DEPTH = 64
 
-# Operators whose result holds elements of their first argument and no others.
+# Operators whose result only contains elements of their first argument.
 _SAME_VALUES = frozenset(
     "_to_copy _unsafe_view alias clone contiguous detach expand flatten flip index_select permute "  # noqa: SIM905
     "repeat reshape roll select slice squeeze t to transpose unsqueeze view".split()
@@ -24,12 +24,12 @@ _SAME_VALUES = frozenset(
 
 
 def nonnegative(node: Any) -> bool:
-    """Whether no element of the node's result can be negative."""
+    """Whether all elements of the node's result are provably nonnegative."""
     return interval(node)[0] >= 0
 
 
 def interval(value: Any, depth: int = _DEPTH) -> Interval:
-    """Bounds on a node's elements or on a number; (-inf, inf) where nothing is known."""
+    """Bounds on the elements of a node or on a number; (-inf, inf) if nothing is known."""
     if isinstance(value, int | float):
         return (float(value), float(value))
     if depth == 0 or getattr(value, "op", None) != "call_function":

@@ -33,7 +33,7 @@ def diagonal(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _length(rows: Any, columns: Any) -> Any:
-    """The smaller of two extents, and 0 where it would be negative."""
+    """The smaller of two extents, but at least 0."""
     if isinstance(rows, int) and isinstance(columns, int):
         return max(min(rows, columns), 0)
     rows, columns = _emit.int64(rows), _emit.int64(columns)

@@ -1,7 +1,8 @@
 """Slices whose extent depends on a symbolic size.
 
-Stock's strided_slice gives `x[:, :n]` the extent min(n, 512) even where torch has proved n <= 512,
-and later operators no longer see that it is n. Here the result has the extent that torch proved.
+For `x[:, :n]`, the extent of stock's strided_slice is min(n, 512) even if torch has proved
+n <= 512, and later operators cannot prove that it is n. Here the result has the extent proved by
+torch.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
         importer, node, "self", "dim", "start", "end", "step", dim=0, step=1
     )
     shape = _compat.shape_of(x)
-    if axis < 0:  # TVM's kernel for symbolic shapes takes it for an axis in front of the first
+    if axis < 0:  # TVM's kernel for symbolic shapes does not support negative axes
         axis = _emit.normalize_axis(axis, len(shape))
         node = _emit.view(node, node.args[0], axis, start, end, step)
     given = [_compat.as_int(bound) for bound in (start, end) if bound is not None]
@@ -27,7 +28,7 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
     if isinstance(shape[axis], int) and len(bounds) == len(given):  # everything is constant here
         if min(bounds, default=0) >= 0 or all(isinstance(dim, int) for dim in shape):
             return previous(node)
-        # Beside a symbolic axis, 0.25 reads a negative start in front of the tensor.
+        # With another symbolic axis, 0.25 reads before the tensor for a negative start.
         first, last = (_counted(bound, shape[axis]) for bound in (start, end))
         return previous(_emit.view(node, node.args[0], axis, first, last, step))
     from_start = start is None or _compat.as_int(start) == 0
@@ -52,13 +53,13 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _counted(bound: Any, size: int) -> int | None:
-    """A constant bound counted from the front; None stays None."""
+    """Convert a constant bound to a nonnegative one; None is unchanged."""
     constant = None if bound is None else _compat.as_int(bound)
     return max(constant + size, 0) if constant is not None and constant < 0 else constant
 
 
 def slice_scatter(importer: Any, node: Any, previous: Any) -> Any:
-    """The bounds that are None are the ends of the axis, which stock does not know."""
+    """Replace bounds that are None, which stock does not support, by the ends of the axis."""
     x, source, axis, start, end, step = _emit.arguments(
         importer, node, "self", "src", "dim", "start", "end", "step", dim=0, step=1
     )
@@ -71,7 +72,7 @@ def slice_scatter(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _from_front(start: Any, dim: Any) -> Any:
-    """The first element, counted from the front and kept within the axis, as torch counts."""
+    """The start counted from the front and limited to the axis, as in torch."""
     if isinstance(start, int):
         return start if start >= 0 else tirx.max(dim + start, tirx.const(0, "int64"))
     counted = tirx.if_then_else(start < 0, start + dim, start)
@@ -80,7 +81,7 @@ def _from_front(start: Any, dim: Any) -> Any:
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    """Torch proved an extent of n here; stock, which cannot know it, answers min(n, 512)."""
+    """Whether stock's extent is min(n, 512) where torch has proved n."""
     x = _probe.Input((1, 512), "int64")
     cut = _probe.convert("slice.Tensor", x, 1, 0, _probe.Symbol("n"), out=((1, "n"), "int64"))
     return cut.shape is None or not _compat.is_var(cut.shape[1])

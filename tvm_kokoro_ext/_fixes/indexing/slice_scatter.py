@@ -15,7 +15,7 @@ from tvm_kokoro_ext._fixes._shared.two_pass import override
 def legalize_slice_scatter(stock: Any, builder: Any, call: Any) -> Any:
     """relax.slice_scatter: one kernel that reads each element from `src` or from `x`.
 
-    Where all is constant, `stock` (what was registered before) does the work.
+    If everything is constant, `stock` (the previous registration) is used.
     """
     x, src, *bounds = call.args
     axis = _emit.normalize_axis(int(call.attrs.axis), _compat.rank_of(x))

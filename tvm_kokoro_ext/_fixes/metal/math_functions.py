@@ -1,7 +1,8 @@
-"""Functions of MSL that TVM's Metal target has no rule for, or one that names another.
+"""Functions of MSL for which TVM's Metal target has no rule, or a wrong one.
 
-Without a rule an intrinsic becomes the C function of float, as `atan2f`, which MSL does not have;
-and `nearbyint` keeps its name where MSL says `rint`. Such a library builds and fails on the Mac.
+Without a rule, an intrinsic becomes the C function for float, such as `atan2f`, which does not
+exist in MSL; and `nearbyint` keeps its name, although it is `rint` in MSL. Such a library builds,
+but fails on a Mac.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NAMES = {
     "nearbyint": "rint",
     "tan": "tan",
 }
-"""What each intrinsic is called in MSL, where stock TVM does not know."""
+"""The names in MSL of the intrinsics that stock TVM does not handle."""
 
 
 def _rule(name: str) -> Callable[[Any], Any]:
@@ -39,7 +40,7 @@ def _rule(name: str) -> Callable[[Any], Any]:
 
 
 def _set(op: Any, rule: Any) -> None:
-    """Registration at the level of an existing entry is an error in TVM, hence the reset."""
+    """Set a rule, after a reset, since registering at an existing level is an error in TVM."""
     op.reset_attr(_ATTRIBUTE)
     if rule is not None:
         op.set_attr(_ATTRIBUTE, rule, _STOCK_LEVEL)

@@ -1,7 +1,7 @@
-"""dlight's matrix product for Metal is written for float16, and takes every other dtype too.
+"""dlight's matrix product for Metal, which is written for float16 but accepts any dtype.
 
-Tensorizing a float32 product with float16 intrinsics ends the process. The rule above it tries the
-general schedule where this one raises, so it is made to raise.
+Tensorizing a float32 product with float16 intrinsics terminates the process. The calling rule tries
+the general schedule if this rule raises, so it is made to raise.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _DTYPE = "float16"
 
 
 class _OtherDtypeError(ValueError):
-    """Caught by dlight, which then schedules in another way."""
+    """Caught by dlight, which then uses another schedule."""
 
 
 def _dtypes(function: Any) -> set[str]:
-    # From 0.27 on a parameter is the buffer; before, buffers stand in a map beside parameters.
+    # From 0.27 on, a parameter is the buffer; before, there is a map from parameters to buffers.
     buffers = getattr(function, "buffer_map", None)
     return {str(buffer.dtype) for buffer in (buffers.values() if buffers else function.params)}
 
@@ -47,8 +47,11 @@ def install() -> Callable[[], None]:
 
 
 def _still_wrong() -> bool:
-    """Is a float32 product given to the rule for float16? The rule itself is left out: its
-    intrinsics take many seconds to import, and then end the process."""
+    """Whether a float32 product is passed to the rule for float16.
+
+    The rule itself is not run: its intrinsics take many seconds to import, and then terminate the
+    process.
+    """
     x, y = (te.placeholder((64, 64), name=name) for name in "xy")
     k = te.reduce_axis((0, 64), name="k")
     product = te.compute((64, 64), lambda i, j: te.sum(x[i, k] * y[k, j], axis=k))

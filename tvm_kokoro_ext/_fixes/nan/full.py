@@ -1,4 +1,4 @@
-"""full(…, -inf), full(…, nan): 0.26 and 0.27 import them and fail to build them."""
+"""full(…, -inf) and full(…, nan), which 0.26 and 0.27 import but fail to build."""
 
 from __future__ import annotations
 

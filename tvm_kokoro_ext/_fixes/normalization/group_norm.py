@@ -1,4 +1,4 @@
-"""group_norm takes its variance in two passes (see `_two_pass`)."""
+"""group_norm with a two-pass variance (see `_two_pass`)."""
 
 from __future__ import annotations
 

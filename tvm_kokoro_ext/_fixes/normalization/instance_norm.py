@@ -1,4 +1,4 @@
-"""instance_norm takes its variance in two passes (see `_two_pass`)."""
+"""instance_norm with a two-pass variance (see `_two_pass`)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""layer_norm, group_norm and instance_norm by torch's arguments.
+"""Arguments of layer_norm, group_norm and instance_norm.
 
-Stock looks an explicit None up among the imported nodes (KeyError), which is what torch.export
-writes for the arguments before an epsilon that is given, and reads instance_norm's epsilon from the
-place of the running variance.
+Stock looks up an explicit None among the imported nodes (KeyError), which torch.export writes for
+arguments before a given epsilon, and reads the epsilon of instance_norm from the position of the
+running variance.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The statistics that the native normalizations return beside their result are refused.
+"""Reject reading the statistics that native normalizations return in addition to their result.
 
-Stock gives the normalized tensor in their places.
+Stock returns the normalized tensor in their place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NAMES = (
 
 @needs_previous
 def without_statistics(importer: Any, node: Any, previous: Any) -> Any:
-    """The normalization, whose second and third result nobody may read."""
+    """The normalization, whose second and third results must not be read."""
     _require_average(importer, node)
     for user in getattr(node, "users", ()):
         if user.target is operator.getitem and user.args[1] in (1, 2) and user.users:
@@ -37,7 +37,7 @@ def without_statistics(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _require_average(importer: Any, node: Any) -> None:
-    """In training TVM's batch_norm takes a momentum from 0 to 1, torch's any number."""
+    """In training mode, TVM's batch_norm requires a momentum from 0 to 1; torch's does not."""
     names = [argument.name for argument in node.target._schema.arguments]
     if "training" in names:
         given = importer.retrieve_args(node)
@@ -48,7 +48,7 @@ def _require_average(importer: Any, node: Any) -> None:
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    """Whether one tensor stands for all results."""
+    """Whether all results are the same tensor."""
     x, result = _probe.Input((4, 3)), ((4, 3), "float32")
     made = _probe.convert("native_layer_norm.default", x, [3], None, None, 1e-5, out=result)
     return _compat.is_tensor(made.value)

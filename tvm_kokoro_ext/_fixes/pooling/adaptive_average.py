@@ -1,8 +1,8 @@
-"""Adaptive average pooling of symbolic sizes, and until 0.26 of constant sizes that do not divide.
+"""Adaptive average pooling of symbolic sizes, and up to 0.26 of constant sizes that do not divide.
 
-Until 0.26 a window whose extent the program decides, beside one of a constant extent, is summed
-over its last row only; no version takes a symbolic output size; until 0.26 overlapping windows of
-constant sizes read outside the tensor.
+Up to 0.26, a window of symbolic extent next to one of constant extent is only summed over its last
+row, and overlapping windows of constant sizes read outside of the tensor. No version supports a
+symbolic output size.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tvm_kokoro_ext._fix import Converter, Fix, needs_previous
 
 
 def pool(importer: Any, node: Any, previous: Any) -> Any:
-    """Symbolic sizes; an output of one element is a mean, which stock gets right."""
+    """Handle symbolic sizes; an output of one element is a mean, which stock computes correctly."""
     x, inputs, outputs = _sizes(importer, node)
     constant = all(_compat.as_int(m) is not None for m in (*inputs, *outputs))
     if constant or all(_compat.as_int(m) == 1 for m in outputs):
@@ -24,7 +24,7 @@ def pool(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def pool_constant(importer: Any, node: Any, previous: Any) -> Any:
-    """Constant sizes where windows overlap: until 0.26 stock reads outside the tensor."""
+    """Handle constant sizes with overlapping windows: up to 0.26, stock reads out of bounds."""
     x, inputs, outputs = _sizes(importer, node)
     constant = all(_compat.as_int(m) is not None for m in (*inputs, *outputs))
     if not constant or all(n % m == 0 for n, m in zip(inputs, outputs, strict=True)):
@@ -33,7 +33,7 @@ def pool_constant(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _sizes(importer: Any, node: Any) -> tuple[Any, list[Any], list[Any]]:
-    """The tensor, and of its pooled axes the input and the output sizes."""
+    """The tensor, and the input and output sizes of its pooled axes."""
     x, size = _emit.arguments(importer, node, "self", "output_size")
     rank = int(node.target.__name__.split("avg_pool")[1][0])
     inputs = _compat.shape_of(x)[-rank:]
@@ -79,7 +79,7 @@ def _window(i: Any, n: Any, m: Any) -> tuple[Any, Any]:
 
 
 def _widest(n: Any, m: Any) -> Any:
-    """No window is longer."""
+    """An upper bound of the window length."""
     return tirx.floordiv(n + m - 1, m) + 1
 
 

@@ -1,7 +1,7 @@
-"""Decompositions of our own, in PyTorch, for operators of which torch has none that is usable here.
+"""Our own decompositions in PyTorch, for operators without a usable decomposition in torch.
 
-Each takes all of an operator's arguments and computes what the operator does, out of functional
-operators that TVM knows: where one node of an operator is decomposed, every node of it is.
+Each takes all arguments of an operator and computes its result with functional operators that TVM
+supports. If one node of an operator is decomposed, all nodes of this operator are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def addmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
-    """A factor of 0 drops even NaN, of the product as of x."""
+    """A factor of 0 discards even NaN, both in the product and in x."""
     if not x.is_floating_point():
         beta, alpha = int(beta), int(alpha)
     product = first @ second
@@ -65,7 +65,7 @@ def nanmedian(x: Any) -> Any:
 
 
 def nanmedian_of_dimension(x: Any, dim: int, keepdim: bool = False) -> Any:
-    """NaN is sorted last: the lower median of the numbers is in the middle of those before it."""
+    """As NaN is sorted last, the lower median is in the middle of the elements before it."""
     ordered, places = x.sort(dim)
     numbers = (~x.isnan()).sum(dim, keepdim=True)
     middle = ((numbers - 1) // 2).clamp(min=0)
@@ -76,7 +76,7 @@ def nanmedian_of_dimension(x: Any, dim: int, keepdim: bool = False) -> Any:
 def unique(
     x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> Any:
-    """The distinct elements in order; NaN differs from every other NaN."""
+    """The distinct elements in order; NaN is distinct from every other NaN."""
     ordered, order = x.reshape(-1).sort()
     values, places, counts = unique_consecutive(ordered, return_inverse, return_counts)
     if return_inverse:
@@ -87,7 +87,7 @@ def unique(
 def unique_consecutive(
     x: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The first element of every run, where each element's run is, and how long the runs are."""
+    """The first element of every run, the index of each element's run, and the run lengths."""
     import torch
 
     if dim is not None:
@@ -108,7 +108,7 @@ def unique_consecutive(
 def norm(
     x: Any, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    """linalg.vector_norm, also of order 0: how many elements are not zero."""
+    """linalg.vector_norm, including order 0: the number of nonzero elements."""
     dims = list(range(x.dim())) if dim is None else dim
     size = (x if dtype is None else x.to(dtype)).abs()
     if order == 0:
@@ -121,12 +121,12 @@ def norm(
 
 
 def distances(x: Any, y: Any, p: float, mode: Any = None) -> Any:
-    """cdist, also for p = 0 and p = ∞."""
+    """cdist, including p = 0 and p = ∞."""
     return norm(x.unsqueeze(-2) - y.unsqueeze(-3), p, -1)
 
 
 def pair_distances(x: Any, p: float = 2) -> Any:
-    """pdist: the distances of the rows, each pair once."""
+    """pdist: the distance of each pair of rows."""
 
     import torch
 
@@ -153,7 +153,7 @@ def half_frequencies(size: int, spacing: float = 1.0, *, dtype: Any = None, **op
     return ahead / (size * spacing)
 
 
-#: By the name that the importer looks up.
+#: The decompositions by the name that the importer looks up.
 OWN: dict[str, Callable[..., Any]] = {
     "addmm.default": addmm,
     "addbmm.default": addbmm,

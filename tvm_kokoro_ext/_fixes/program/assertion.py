@@ -1,7 +1,7 @@
-"""Assertions about values, which torch's decompositions (one_hot) leave in a program.
+"""Assertions about values, which torch's decompositions (of one_hot) leave in a program.
 
-TVM knows them from 0.27 on. Before, they are left out, as every version leaves out
-`_assert_scalar`: the compiled program computes, and does not check what it is given.
+TVM supports them from 0.27 on. For earlier versions they are removed, like `_assert_scalar` in
+every version: the compiled program does not check its inputs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tvm_kokoro_ext._fix import Fix
 
 
 def assert_async(importer: Any, node: Any, previous: Any) -> Any:
-    """The condition itself, which nothing reads."""
+    """Return the condition, which is not used."""
     return importer.retrieve_args(node)[0]
 
 

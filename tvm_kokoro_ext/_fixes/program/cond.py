@@ -1,7 +1,7 @@
-"""Converters of the caller's own reach `torch.cond` branches.
+"""Custom converters in `torch.cond` branches.
 
-Stock calls a custom converter with (node, importer) in the program but with (node) in a branch: a
-TypeError. Wherever it is called from, it gets both now.
+Stock calls a custom converter with (node, importer) in the program but with (node) in a branch,
+which raises a TypeError. With this fix, it always gets both arguments.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tvm_kokoro_ext._fix import Fix
 
 
 def install() -> Callable[[], None]:
-    """Wrap `update_convert_map`, which takes the caller's converters into the table."""
+    """Wrap `update_convert_map`, which adds custom converters to the table."""
     cls = _activation.importer_class()
     owner = next(c for c in cls.__mro__ if "update_convert_map" in c.__dict__)
     original = owner.__dict__["update_convert_map"]
@@ -33,7 +33,7 @@ def install() -> Callable[[], None]:
 
 
 def _either(importer: Any, converter: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """The converter, callable with and without the importer."""
+    """Make the converter callable with and without the importer."""
 
     @functools.wraps(converter)
     def convert(node: Any, given: Any = None) -> Any:
@@ -44,7 +44,7 @@ def _either(importer: Any, converter: Callable[[Any, Any], Any]) -> Callable[...
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    """Does a converter that wants the importer fail in a branch?"""
+    """Whether a converter that needs the importer fails in a branch."""
     import torch
 
     def convert(node: Any, importer: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Branches of torch.cond know which symbolic dimensions of their operands are the same.
+"""Equal symbolic dimensions of the operands of torch.cond are equal in its branches.
 
-Stock gives every dimension of every operand a variable of its own in the branch: two operands
-[3, n] become [3, n'] and [3, n''], and what broadcasts them cannot be compiled. A dimension such as
-n - 2 even keeps the caller's variable.
+Stock creates a separate variable for every dimension of every operand in the branch: two operands
+[3, n] become [3, n'] and [3, n''], and operators that broadcast them cannot be compiled. A
+dimension such as n - 2 even refers to the variable of the caller.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def install() -> Callable[[], None]:
     cls = _activation.importer_class()
     importing = cls.__dict__["_import_branch_subgraph"]
     translating = cls.__dict__["_translate_fx_graph"]
-    waiting: dict[int, list[Any]] = {}  # operands of the branches being imported, by graph
+    waiting: dict[int, list[Any]] = {}  # operands of branches that are being imported, by graph
 
     @functools.wraps(importing)
     def import_branch(self: Any, graph_module: Any, operands: Any, *args: Any, **kw: Any) -> Any:
@@ -55,7 +55,7 @@ def _has_shape(value: Any) -> bool:
 
 
 def _with_bare_variables(operand: Any) -> Any:
-    """The operand, or one of its type with a variable in place of every derived dimension."""
+    """The operand, or one with a variable in place of every derived dimension."""
     if not _has_shape(operand):
         return operand
     shape = _compat.shape_of(operand)
@@ -69,7 +69,7 @@ def _with_bare_variables(operand: Any) -> Any:
 
 
 def _unify(importer: Any, inputs: list[Any], operands: list[Any]) -> None:
-    """Cast the branch's parameters to shapes over one variable for each of the caller's."""
+    """Cast the parameters of the branch to shapes with one variable for each of the caller's."""
     pairs = [
         (node, _compat.shape_of(operand), _compat.shape_of(importer.env[node]))
         for node, operand in zip(inputs, operands, strict=True)
@@ -80,7 +80,7 @@ def _unify(importer: Any, inputs: list[Any], operands: list[Any]) -> None:
     for theirs, ours in dims:
         if _compat.is_var(theirs):
             own.setdefault(theirs, ours)
-    derived: list[tuple[Any, Any]] = []  # dimensions that are not linear in a dimension here
+    derived: list[tuple[Any, Any]] = []  # dimensions that are not linear in a known dimension
 
     def here(theirs: Any, ours: Any) -> Any:
         if isinstance(theirs, int):
@@ -106,7 +106,7 @@ def _unify(importer: Any, inputs: list[Any], operands: list[Any]) -> None:
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    """Is the shape of a sum unknown, because the branch does not know that both are [3, n]?"""
+    """Whether the shape of a sum of two operands [3, n] is unknown in a branch."""
     import torch
 
     def add(graph: Any, x: Any, y: Any) -> list[Any]:

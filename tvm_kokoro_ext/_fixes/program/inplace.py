@@ -1,8 +1,8 @@
-"""In-place operators that are read through another name of the same memory.
+"""In-place operators whose result is read through another name of the same memory.
 
-With `run_ep_decomposition=False` a program keeps `y.mul_(2)`. Stock gives only the node of that
-call its new value: `y` itself, a view of it or what it is a view of stay as they were. Such
-programs are made functional by torch before they are translated.
+With `run_ep_decomposition=False` a program keeps `y.mul_(2)`. Stock only updates the value of the
+node of that call: `y` itself, views of it and the tensor that it is a view of keep their old
+values. Such programs are made functional by torch before they are translated.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tvm_kokoro_ext._fix import Fix
 
 
 def functionalize(program: Any, converters: Collection[str]) -> Any:
-    """The program without in-place operators, if one of them matters beyond its own result."""
+    """Remove in-place operators from the program, if one of them affects other values."""
     if any(_matters(node, converters) for node in program.graph.nodes):
         return program.run_decompositions({})
     return program
 
 
 def _matters(node: Any, converters: Collection[str]) -> bool:
-    """Whether a node changes memory that is seen elsewhere, or has no converter of its own."""
+    """Whether a node changes memory that is used elsewhere, or has no converter."""
     if node.op != "call_function" or not getattr(_schema(node), "is_mutable", False):
         return False
     if node.target.__name__ not in converters:
@@ -55,7 +55,7 @@ def _is_view(node: Any) -> bool:
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    """y = relu(x); y.view(2, 2).mul_(2); return y: is the product left out of the result?"""
+    """Whether y = relu(x); y.view(2, 2).mul_(2); return y omits the product."""
     import torch
 
     def double(graph: Any, x: Any) -> list[Any]:

@@ -1,6 +1,6 @@
-"""`.item()`: before 0.27 stock takes an element along dimension 0, which most have not.
+"""`.item()`: before 0.27, stock takes an element along dimension 0, which 0-d tensors lack.
 
-A whole number becomes a size of the shape language, any other number a tensor without dimensions.
+An integer becomes a symbolic size, any other number a 0-d tensor.
 """
 
 from __future__ import annotations

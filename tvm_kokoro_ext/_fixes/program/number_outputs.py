@@ -1,4 +1,4 @@
-"""Numbers among the outputs: stock raises a bare ValueError for a constant."""
+"""Numbers among the outputs; stock raises an unspecific ValueError for a constant."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tvm_kokoro_ext._fix import Fix
 
 
 def constant_output(value: Any) -> Any:
-    """Stands in a graph for a number that the program returns."""
+    """Represents a number that the program returns, as a function in the graph."""
     return value
 
 
 def bind_constants(program: Any, converters: Collection[str]) -> Any:
-    """A program whose constant outputs are nodes; itself where it has none."""
+    """Replace constant outputs of a program by nodes; a program without them is unchanged."""
     import torch
     from torch.utils import _pytree
 
@@ -33,7 +33,7 @@ def bind_constants(program: Any, converters: Collection[str]) -> Any:
             )
     if not any(isinstance(leaf, int | float) for leaf in leaves):
         return program
-    graph = copy.deepcopy(program.graph)  # the caller's program stays as it is
+    graph = copy.deepcopy(program.graph)  # do not change the caller's program
     output = next(node for node in graph.nodes if node.op == "output")
 
     def bound(leaf: Any) -> Any:

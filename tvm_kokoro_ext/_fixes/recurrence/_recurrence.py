@@ -17,13 +17,13 @@ def lstm(gates: Any, weight: Any, h0: Any, c0: Any, *, reverse: bool) -> list[An
     weight
         W_hh, [4·hidden, hidden].
     h0, c0
-        The state before the first step, [batch, hidden].
+        The initial state, [batch, hidden].
     reverse
-        Take the steps from the last to the first.
+        Process the steps from the last to the first.
 
     Returns
     -------
-    outputs [time, batch, hidden] at the step that gave them, the last h and c, and scratch
+    outputs [time, batch, hidden] in the order of the input, the last h and c, and scratch
     [batch, 4·hidden].
     """
     time, batch, _ = gates.shape
@@ -42,7 +42,7 @@ def lstm(gates: Any, weight: Any, h0: Any, c0: Any, *, reverse: bool) -> list[An
                 with T.serial(0, time) as t:
                     step = time - 1 - t if reverse else t
                     with T.serial(0, batch) as b:
-                        # All of h is read before any of it changes.
+                        # All of h is read before any of it is changed.
                         with T.serial(0, rows) as j:
                             work[b * rows + j] = projected[(step * batch + b) * rows + j]
                             with T.serial(0, hidden) as k:

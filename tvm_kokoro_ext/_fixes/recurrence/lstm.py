@@ -1,8 +1,8 @@
 """LSTM as one loop over time: any length, h and c outputs, several layers, both directions.
 
-Stock unrolls every step into the program (a fixed length, thousands of operators) and returns only
-the outputs. Here the input projection is one matrix product and the recurrence one kernel, whose
-time loop is a loop.
+Stock unrolls every step into the program (for a fixed length, with thousands of operators) and only
+returns the outputs. Here the input projection is one matrix product, and the recurrence is one
+kernel with a loop over time.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _row(importer: Any, tensor: Any, index: int) -> Any:
 def _direction(
     importer: Any, x: Any, start: list[Any], weights: Any, reverse: bool
 ) -> tuple[Any, Any, Any]:
-    """One layer in one direction over x [time, batch, input]: outputs, last h, last c."""
+    """One layer in one direction for x [time, batch, input]: outputs, last h, last c."""
     transposed = _emit.emit(importer, relax.op.permute_dims(weights[0]))
     dtype = _compat.dtype_of(x)
     gates = _emit.emit(importer, relax.op.matmul(x, transposed, out_dtype=dtype))
@@ -79,7 +79,7 @@ def _direction(
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    """Two layers: does the program grow with the length, or is it refused?"""
+    """Whether a program with two layers grows with the length, or is rejected."""
 
     def operators(length: int) -> int:
         x, state = _probe.Input((length, 1, 3)), _probe.Input((2, 1, 4))

@@ -13,7 +13,7 @@ from tvm_kokoro_ext._fixes._shared import extremum as _extremum
 def extremum(importer: Any, x: Any, axis: int, *, largest: bool) -> Any:
     """The tuple (values, int64 indices) of cummax or cummin along `axis`.
 
-    Of equal elements the last one counts, and NaN wins over every number, as in torch.
+    As in torch, the last one of equal elements is chosen, and NaN takes precedence over numbers.
     """
 
     def scan(last: Any) -> list[Any]:
@@ -25,7 +25,7 @@ def extremum(importer: Any, x: Any, axis: int, *, largest: bool) -> Any:
 
 
 def log_sum(importer: Any, x: Any, axis: int) -> Any:
-    """logcumsumexp along `axis`; NaN stays from where it first is."""
+    """logcumsumexp along `axis`; all elements from the first NaN on are NaN."""
 
     def scan(last: Any) -> list[Any]:
         return [_emit.emit_te(importer, _log_sum, last, hint="logcumsumexp")]
@@ -34,7 +34,7 @@ def log_sum(importer: Any, x: Any, axis: int) -> Any:
 
 
 def _along(importer: Any, x: Any, axis: int, scan: Callable[[Any], list[Any]]) -> list[Any]:
-    """The results of a scan of the last axis, with `axis` as the last one."""
+    """The results of a scan along `axis`, given a function that scans the last axis."""
     rank = _compat.rank_of(x)
     if axis == rank - 1:
         return scan(x)
@@ -84,7 +84,7 @@ def _log_sum(data: Any) -> Any:
                 new, old = source[at], sums[row * steps + tirx.max(step - 1, 0)]
                 large, small = _extremum.maximum(new, old), _extremum.minimum(new, old)
                 both = large + tirx.log1p(tirx.exp(small - large))
-                # The difference of two infinities is not a number.
+                # The difference of two infinities would be NaN.
                 both = tirx.if_then_else(tirx.isinf(large), large, both)
                 sums[at] = tirx.if_then_else(step == 0, new, both)
             return ib.get()

@@ -1,7 +1,7 @@
-"""Reductions that stock lacks or gives another dtype: amax, min.dim, any, all, prod.
+"""Reductions that stock lacks or computes with a wrong dtype: amax, min.dim, any, all, prod.
 
-The result of a comparison of counts is a bool, the extremum keeps its dtype, and where torch gives
-indices they are those of the first extremum.
+any and all return bools, extrema keep their dtype, and the indices returned by torch are those of
+the first extremum.
 """
 
 from __future__ import annotations

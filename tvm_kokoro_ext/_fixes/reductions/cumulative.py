@@ -1,4 +1,4 @@
-"""cumsum and cumprod count in int64, as torch does; cummax, cummin and logcumsumexp."""
+"""cumsum and cumprod in int64, as in torch; cummax, cummin and logcumsumexp."""
 
 from __future__ import annotations
 

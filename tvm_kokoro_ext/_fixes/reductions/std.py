@@ -1,6 +1,6 @@
 """std and var with any correction, over constant and symbolic axes.
 
-Stock's std drops the correction without decomposition, and with it needs constant axes.
+Without decomposition, stock's std ignores the correction; with it, stock needs constant axes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tvm_kokoro_ext._fix import Fix
 
 
 def _variance(importer: Any, node: Any) -> tuple[Any, Any]:
-    """(variance, mean) by the node's arguments; correction counts off the number of elements."""
+    """(variance, mean) for the node's arguments; the divisor is the count minus the correction."""
     name = node.target.__name__
     x, dim, correction, keep = _read(importer, node, name)
     shape = _compat.shape_of(x)
@@ -72,7 +72,7 @@ def std_mean(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _stock_is_right(importer: Any, node: Any) -> bool:
-    """var.correction over constant axes."""
+    """Whether the node is var.correction over constant axes."""
     shape = _compat.shape_of(importer.retrieve_args(node)[0])
     constant = all(isinstance(dim, int) for dim in shape)
     return constant and node.target.__name__ == "var.correction" and len(node.args) < 3

@@ -1,4 +1,4 @@
-"""Complaints that were checked and do not hold on any supported version: never applied."""
+"""Complaints that were checked and do not apply to any supported version; never applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nearest and linear resizing, an axis at a time, by torch's rule for source positions."""
+"""Nearest and linear resizing, one axis at a time, by torch's rule for source positions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tvm_kokoro_ext._compat import relax, te, tirx
 def output_sizes(
     importer: Any, node: Any, sizes: Sequence[Any], given: Any, scales: Sequence[float | None]
 ) -> list[Any]:
-    """What is resized to: torch's proof where it can be expressed, else its formula."""
+    """The output sizes: those proved by torch if they can be expressed, else by its formula."""
     proved = _symbolic.proved_shape(importer, node)
     if proved is not None:
         return proved[-len(sizes) :]
@@ -46,11 +46,11 @@ def ratio(
     dtype: str = "float32",
     unscaled: Sequence[int] = (),
 ) -> Any:
-    """Input steps per output step as a 0-d tensor, as torch computes it.
+    """Input steps per output step as a 0-d tensor, computed like in torch.
 
-    `unscaled`: multiples of the length that the result may have without the scale being read.
-    A kernel of its own: TVM's integer analysis rejects a float quotient of two symbolic sizes
-    that is bound to a variable, as common subexpressions are.
+    `unscaled`: multiples of the length for which torch does not read the scale. This is a separate
+    kernel because TVM's integer analysis rejects a float quotient of two symbolic sizes that is
+    bound to a variable, which happens to common subexpressions.
     """
     if align_corners:  # the ends meet; a single output element reads position 0
         steps = _emit.int64(out) - 1
@@ -76,7 +76,7 @@ def _float(value: Any, dtype: str) -> Any:
 def nearest(importer: Any, x: Any, axis: int, out: Any, scale: float | None, exact: bool) -> Any:
     """One axis of upsample_nearest (exact=False) and _upsample_nearest_exact."""
     length = _compat.shape_of(x)[axis]
-    # In two dimensions torch does not read the scale where a length stays or doubles.
+    # In two dimensions torch does not read the scale if a length is unchanged or doubled.
     unscaled = (1, 2) if _compat.rank_of(x) == 4 and not exact else ()
     if _same_length(length, out) and (scale is None or 1 in unscaled):
         return x
@@ -100,7 +100,7 @@ def linear(
 ) -> Any:
     """One axis of upsample_linear, half-pixel or with aligned corners.
 
-    Torch does not read the scale where the length stays. x is float32 or float64.
+    Torch does not read the scale if the length is unchanged. x is float32 or float64.
     """
     length = _compat.shape_of(x)[axis]
     if _same_length(length, out):

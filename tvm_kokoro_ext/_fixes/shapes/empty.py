@@ -1,6 +1,6 @@
 """Reductions over no elements: NaN for a mean, 0 for a sum, True for all.
 
-Stock divides by their number at compile time, or reads what is not there.
+Stock divides by the number of elements at compile time, or reads out of bounds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _of_nothing(number: float) -> Converter:
 
 @needs_previous
 def product(importer: Any, node: Any, previous: Any) -> Any:
-    """A matrix product over no elements is 0; 0.25 writes nothing there."""
+    """A matrix product over no elements is 0; 0.25 does not write the result."""
     x = importer.env.get(node.args[0])
     if not _compat.is_tensor(x) or _compat.rank_of(x) == 0 or _compat.shape_of(x)[-1] != 0:
         return previous(node)

@@ -1,6 +1,6 @@
-"""reshape and view to sizes that are symbolic.
+"""reshape and view to symbolic sizes.
 
-Stock compares the sizes with the present shape in Python, which raises where both are symbolic.
+Stock compares the sizes with the current shape in Python, which raises if both are symbolic.
 """
 
 from __future__ import annotations

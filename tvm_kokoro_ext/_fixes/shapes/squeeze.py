@@ -1,6 +1,6 @@
 """squeeze drops exactly the axes whose size is the constant 1.
 
-Stock's squeeze() also drops symbolic axes, and squeeze of an axis that is not 1 fails.
+Stock's squeeze() also drops symbolic axes, and fails for a given axis whose size is not 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""sort, argsort and topk give int64 indices; mean computes in the dtype it is asked for (0.25)."""
+"""int64 indices of sort, argsort and topk, and the requested dtype for mean (0.25)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tvm_kokoro_ext._fix import Fix, needs_previous
 
 @needs_previous
 def with_index(importer: Any, node: Any, previous: Any) -> Any:
-    """The pair (values, indices), the indices as int64."""
+    """The pair (values, indices) with int64 indices."""
     made = previous(node)
     if not _compat.is_tuple(made) or str(_compat.type_of(made).fields[1].dtype) == "int64":
         return made

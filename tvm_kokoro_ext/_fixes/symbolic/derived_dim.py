@@ -1,8 +1,8 @@
-"""Inputs whose dimensions are `2*m` or `3*m + 1` where no input has a dimension `m`.
+"""Inputs with dimensions such as `2*m` or `3*m + 1` where no input has the dimension `m`.
 
-TVM finds the variables of a function in its inputs' bare dimensions; one that is only part of an
-expression cannot be found when the program runs. Here the first such dimension becomes a variable
-k of its own, and m is (k - b) // a everywhere else.
+TVM determines the variables of a function from plain input dimensions; a variable that only occurs
+in expressions is undefined at run time. Here the first such dimension becomes a new variable k, and
+m is replaced by (k - b) // a everywhere else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def install() -> Callable[[], None]:
 
 
 def solved(inputs: Any, ranges: Any) -> tuple[Any, Any]:
-    """The inputs (name → variable) and the ranges (name → bounds) with every variable bare."""
+    """The inputs (name → variable) and ranges (name → bounds) with a plain dimension for each
+    variable."""
     while (found := _unbound(inputs)) is not None:
         variable, dim, factor, offset = found
         bare = _compat.tir_var(f"{variable.name}_dim")
@@ -53,7 +54,7 @@ def solved(inputs: Any, ranges: Any) -> tuple[Any, Any]:
 
 
 def _unbound(inputs: Any) -> tuple[Any, Any, int, int] | None:
-    """A variable without a bare dimension, with a dimension a·variable + b, a > 0, and a, b."""
+    """A variable without a plain dimension, a dimension a·variable + b with a > 0, and a, b."""
     dims = [dim for given in inputs.values() for dim in _dims(given)]
     bare = [dim for dim in dims if _compat.is_var(dim)]
     for dim in dims:
@@ -97,7 +98,7 @@ def _with_dims(given: Any, dim: Any, bare: Any, variable: Any, value: Any) -> An
 
 
 def _still_wrong() -> bool:
-    """Does a function of one tensor of 2·m elements fail to build?"""
+    """Whether a function of one tensor with 2·m elements fails to build."""
     doubled = _compat.tir_var("m") * 2
     x = relax.Var("x", _compat.tensor_type([doubled], "float32"))
     builder = relax.BlockBuilder()

@@ -1,4 +1,4 @@
-"""repeat by a symbolic count, split into symbolic sizes, arange that counts down."""
+"""repeat by a symbolic count, split into symbolic sizes, and arange with a negative step."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _part(axis: int) -> Any:
 
 @needs_previous
 def arange(importer: Any, node: Any, previous: Any) -> Any:
-    """Stock rounds the length away from zero where the step is negative."""
+    """Stock computes a wrong length if the step is negative, rounding away from zero."""
     start, _, step = _emit.arguments(importer, node, "start", "end", "step", step=1)
     dtype, count = _emit.result_dtype(importer, node), _compat.as_int(step)
     shape = _symbolic.proved_shape(importer, node)

@@ -1,4 +1,4 @@
-"""A dimension that torch has found to be one number is that number, not a variable of its name."""
+"""Dimensions that torch has specialized to a number are that number and not a variable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def install() -> Callable[[], None]:
     def process(self: Any, symbol: Any, variables: dict[str, Any]) -> Any:
         if getattr(symbol, "is_Integer", False):
             number = tirx.IntImm("int64", int(symbol))
-            # Up to 0.26 the caller looks the name up here; later it takes the expression.
+            # Up to 0.26 the caller looks up the name here; later it uses the expression.
             return str(symbol), variables.setdefault(str(symbol), number)
         return original(self, symbol, variables)
 
@@ -35,7 +35,7 @@ def install() -> Callable[[], None]:
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    """Is the integer 4 a size that is not known?"""
+    """Whether the integer 4 is treated as an unknown size."""
     import sympy
 
     importer = _activation.stock_importer()

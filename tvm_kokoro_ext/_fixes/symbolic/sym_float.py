@@ -1,4 +1,4 @@
-"""Scalar functions of symbolic sizes that stock has no converter for."""
+"""Scalar functions of symbolic sizes for which stock has no converter."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _flat(values: Any) -> list[Any]:
 
 
 def _float64(value: Any) -> Any:
-    """A scalar as torch's SymFloat computes it."""
+    """A scalar in float64, like torch's SymFloat."""
     if isinstance(value, int | float):
         return tirx.const(float(value), "float64")
     return value if _compat.prim_dtype(value) == "float64" else tirx.Cast("float64", value)
@@ -95,7 +95,7 @@ _FUNCTIONS: dict[str, Converter] = {
     "_sym_sqrt": _scalar(math.sqrt, lambda value: tirx.sqrt(_float64(value))),
 }
 
-# Names of methods that torch.export has not been seen to write.
+# Methods that torch.export is not known to emit.
 _NOT_EXPORTED = ("int_truediv", "sym_sqrt")
 
 FIX = Fix(

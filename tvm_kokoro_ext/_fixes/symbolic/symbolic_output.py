@@ -1,4 +1,4 @@
-"""A symbolic size among the outputs, which 0.25 refuses without a name."""
+"""A symbolic size among the outputs, which 0.25 rejects with an unclear error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def install() -> Callable[[], None]:
 
 
 def _wrapped(value: Any) -> Any:
-    """The outputs, every scalar of the shape language among them as a Relax expression."""
+    """The outputs, with symbolic scalars wrapped as Relax expressions."""
     if isinstance(value, list | tuple):
         return type(value)(_wrapped(item) for item in value)
     return _compat.prim_value(_compat.prim(value)) if _compat.is_prim(value) else value

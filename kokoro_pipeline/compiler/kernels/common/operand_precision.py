@@ -1,8 +1,8 @@
-"""How exactly a matrix product reads its operands: float32, or what tensor cores multiply.
+"""The precision of the operands of a matrix product: float32, or the dtypes of tensor cores.
 
-Sums are float32 always. tf32 keeps 10 bits of mantissa, as float16 does, and float32's range;
-bfloat16 keeps 7. Operands are rounded to nearest (tf32: ties away from zero, the others: to even),
-which is what the device's conversions do.
+Sums are always float32. tf32 keeps 10 bits of the mantissa, like float16, and the range of float32;
+bfloat16 keeps 7 bits. Operands are rounded to nearest (ties away from zero for tf32, to even for
+the others), like the conversions of the device.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 
 class Precision(Enum):
-    """What an operand of a product is rounded to."""
+    """The dtype that the operands of a product are rounded to."""
 
     FLOAT32 = "float32"
     TF32 = "tf32"
@@ -23,27 +23,27 @@ class Precision(Enum):
 
     @property
     def per_word(self) -> int:
-        """Operands in 32 bits."""
+        """The number of operands in a 32-bit word."""
         return 2 if self in (Precision.BFLOAT16, Precision.FLOAT16) else 1
 
     @property
     def instruction(self) -> str:
-        """The PTX product of 16 rows, 8 columns and 8 words of operands."""
+        """The PTX instruction for a product of 16 rows, 8 columns and 8 words of operands."""
         shape = "m16n8k8" if self.per_word == 1 else "m16n8k16"
         operand = _PTX_NAMES[self]
         return f"mma.sync.aligned.{shape}.row.col.f32.{operand}.{operand}.f32"
 
     @property
     def conversion(self) -> str:
-        """The PTX conversion of float32 to one word."""
+        """The PTX instruction that converts float32 to one word."""
         if self is Precision.TF32:
             return "cvt.rna.tf32.f32"
         return f"cvt.rn.{_PTX_NAMES[self]}x2.f32"
 
     def of_product(self, rows: int, in_channels: int) -> Precision:
-        """What a product of `rows` by `in_channels` is computed at where this is asked for.
+        """The precision to use for a product of `rows` by `in_channels` if this one is requested.
 
-        Smaller ones would leave tensor cores half empty, and save nothing.
+        Small products stay float32: they would underuse the tensor cores and save nothing.
         """
         return self if rows >= 64 and in_channels >= 32 else Precision.FLOAT32
 
@@ -52,9 +52,10 @@ _PTX_NAMES = {Precision.TF32: "tf32", Precision.BFLOAT16: "bf16", Precision.FLOA
 
 
 def to_words(values: NDArray[np.float32], precision: Precision) -> NDArray[np.uint32]:
-    """float32 [n * per_word, ...] -> uint32 [n, ...]: neighbours of the first axis in one word.
+    """Round float32 [n * per_word, ...] to words uint32 [n, ...].
 
-    The even one is the lower half. `precision` is not float32, which needs no words.
+    For 16-bit precisions a word holds two neighbours along the first axis, the even one in the
+    lower half. `precision` must not be FLOAT32.
     """
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     finite = np.isfinite(values)

@@ -1,4 +1,4 @@
-"""The bidirectional LSTM recurrence as plain loops: the slow truth of `--opt 0`."""
+"""The bidirectional LSTM recurrence as plain loops: the slow reference used by `--opt 0`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from tvm.script import tirx as T  # noqa: N812
 
 
 def plain_lstm_recurrence(H: int) -> tirx.PrimFunc:
-    """gates float32 [B, n, 8H], recurrent float32 [2, 4H, H], lengths int64 [B]
-    -> output float32 [B, n, 2H].
+    """The kernel (gates, recurrent, lengths) -> output.
 
-    Torch's gate order i, f, g, o in each direction. Steps from `lengths[b]` on are not read; the
-    output there is 0.
+    gates float32 [B, n, 8H], recurrent float32 [2, 4H, H], lengths int64 [B], output float32
+    [B, n, 2H]. Each direction has PyTorch's gate order i, f, g, o. Steps from `lengths[b]` on are
+    not read; the output there is 0.
     """
 
     @T.prim_func(private=True, s_tir=True)

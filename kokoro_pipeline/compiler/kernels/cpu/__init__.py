@@ -1,1 +1,1 @@
-"""Kernels as tirx PrimFuncs: symbolic in length, written once for every vector width."""
+"""CPU kernels as tirx PrimFuncs, symbolic in length and written once for all vector widths."""

@@ -1,7 +1,7 @@
-"""Adaptive instance norm with its activation, in one pass; its statistics come from `statistics`.
+"""Adaptive instance norm with its activation in one pass, given the statistics of its input.
 
-The mathematics is `producer`'s: this kernel writes to memory what a convolution that has the
-producer itself keeps in shared memory.
+It computes the function of `producer`. A convolution with that producer keeps the result in shared
+memory; this kernel writes it to global memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ THREADS = 256
 
 
 def adain(channels: int, producer: Producer) -> tirx.PrimFunc:
-    """(x, *the producer's coefficients) -> y, all float32: x, y [B, C, L]; B and L any from 1."""
+    """The kernel (x, *producer arguments) -> y, all float32: x, y [B, C, L]; B and L >= 1."""
     C = channels
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
 

@@ -1,14 +1,14 @@
-"""Multi-head self-attention, exact on rows of different lengths, without a mask.
+"""Multi-head self-attention that handles rows of different lengths exactly, without a mask.
 
-For each batch row, head and query, over the row's own keys j < length only:
+For each batch row, head and query, over the valid keys j < length of the row only:
 
     S[j] = scale * sum_d K[j, d] Q[d],    O = sum_j exp(S[j] - max S) V[j] / sum_j exp(S[j] - max S)
 
-A block of threads takes `QUERIES` queries, a warp each, and walks the keys in tiles of a warp's
-width. A lane makes the score of one key; the running maximum m and sum s are carried from tile to
-tile, and what was added up before is scaled by exp(m_old - m_new) (Milakov and Gimelshein 2018):
-scores never reach memory. All lanes of a warp read the tile's scores and find the same maximum:
-nothing depends on lockstep.
+A block of threads handles `QUERIES` queries, one warp each, and iterates over the keys in tiles of
+a warp's width. A lane computes the score of one key. The running maximum m and sum s are carried
+from tile to tile, and the previous sums are scaled by exp(m_old - m_new) (Milakov and Gimelshein
+2018), so scores never reach global memory. All lanes of a warp read the scores of the tile and find
+the same maximum, so nothing depends on lockstep execution.
 """
 
 from __future__ import annotations
@@ -47,14 +47,17 @@ KEYS = WARP
 def attention(heads: int, head_size: int) -> tirx.PrimFunc:
     """softmax(Q K^T / sqrt(head_size)) V for each head, over the first `lengths[b]` keys of row b.
 
-    Q, K, V, output float32 [B, n, heads * head_size]; lengths int64 [B], 0 <= length <= n. Rows
-    from a length on are never read; the output there is 0. head_size is a multiple of 32.
+    The kernel takes (q, k, v, lengths) and writes the output: q, k, v and output are float32
+    [B, n, heads * head_size]; lengths is int64 [B] with 0 <= length <= n. Positions from a row's
+    length on are never read; the output there is 0.
+
+    Raises InputError if head_size is not a multiple of 32.
     """
     D, width = head_size, heads * head_size
     if D % WARP:
         raise InputError(f"attention with heads of {D}: a multiple of {WARP} is needed")
     parts = D // WARP
-    pitch = D + 1  # words between keys: neighbouring lanes read different banks
+    pitch = D + 1  # words between keys, so that neighbouring lanes read different banks
     batch, steps = tirx.Var("B", "int64"), tirx.Var("n", "int64")
 
     def body(q: Buffer, k: Buffer, v: Buffer, lengths: Buffer, output: Buffer) -> None:

@@ -1,7 +1,8 @@
-"""Fixed-point arithmetic in 64-bit integers, where a device has no float64.
+"""Fixed-point arithmetic with 64-bit integers, for devices without float64.
 
-A number x is the int64 nearest to x * 2^n; "Q62" says n = 62. Integers are exact, wrap as phases
-do, and no compiler's fast mathematics rearranges them. Errors are given in units of the result.
+A number x is represented by the int64 nearest to x * 2^n; "Q62" means n = 62. Integer arithmetic is
+exact, wraps around like phases do, and is not affected by a compiler's fast math. Errors are given
+in units of the result.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from tvm import tirx
 from .threads import Expr, T, const, hold, i32, registers, store
 
 ONE = 62
-"""Fraction bits of a number in [-2, 2): the form that sine, exponential and tanh work in."""
+"""Fraction bits of Q62, for numbers in [-2, 2); sine, exponential and tanh use this format."""
 
 _QUARTER_TURN = [
     (-1) ** i * (math.pi / 2) ** (2 * i + 1) / math.factorial(2 * i + 1) for i in range(10)
@@ -26,7 +27,10 @@ def i64(value: int) -> Expr:
 
 
 def encode(value: float, bits: int) -> int:
-    """The int64 of a number with `bits` fraction bits. Raises OverflowError where it has none."""
+    """Encode a number as int64 with `bits` fraction bits.
+
+    Raises OverflowError if it does not fit.
+    """
     encoded = round(value * (1 << bits)) if abs(value) < 2**62 else 1 << 63
     if not -(1 << 63) <= encoded < 1 << 63:
         raise OverflowError(f"{value} does not fit 64 bits with {bits} of them for the fraction")
@@ -34,14 +38,15 @@ def encode(value: float, bits: int) -> int:
 
 
 def named(value: Expr) -> Expr:
-    """An int64 behind a register."""
+    """Bind an int64 through a register; see `threads.hold`."""
     return hold(value, "int64")
 
 
 def multiply(a: Expr, b: Expr) -> Expr:
-    """a * b / 2^62, at most 6 units off; the product must fit.
+    """a * b / 2^62 with an error of at most 6 units; the product must fit.
 
-    The halves' products without the lowest, whose part of the result is below 4 units.
+    Computed from the products of the 32-bit halves, without that of the lower halves, which
+    contributes less than 4 units.
     """
     a, b = named(a), named(b)
     low = i64(0xFFFFFFFF)
@@ -53,7 +58,7 @@ def multiply(a: Expr, b: Expr) -> Expr:
 
 
 def polynomial(x: Expr, coefficients: list[float]) -> Expr:
-    """sum_i coefficients[i] x^i in Q62; every partial sum lies in [-2, 2)."""
+    """sum_i coefficients[i] x^i in Q62; every partial sum must be in [-2, 2)."""
     *lower, highest = coefficients
     value: Expr = i64(encode(highest, ONE))
     for coefficient in reversed(lower):
@@ -62,10 +67,10 @@ def polynomial(x: Expr, coefficients: list[float]) -> Expr:
 
 
 def sine_of_turns(turns: Expr) -> Expr:
-    """sin(2 pi x) in Q62 for x an int64 with 64 fraction bits, modulo 1; error below 1e-15.
+    """sin(2 pi x) in Q62, where x is an int64 with 64 fraction bits, modulo 1; error below 1e-15.
 
-    Folded to a quarter turn, the same integer is 4 x in Q62, so that a Taylor series of 10 terms in
-    [-1, 1] is left.
+    After folding x to at most a quarter turn, the same integer represents 4 x in Q62, which is in
+    [-1, 1] and is the argument of a Taylor series with 10 terms.
     """
     x = named(turns)
     half, quarter = i64(-(1 << 63)), 1 << 62
@@ -81,12 +86,12 @@ def sine_of_turns(turns: Expr) -> Expr:
 def tanh(y: Expr, bits: int) -> Expr:
     """Hyperbolic tangent in Q62 of y with `bits` <= 56 fraction bits; error below 1e-15.
 
-    (1 - e) / (1 + e) with e = exp(-2 |y|) = 2^-(n + f); the division is a float32 estimate and two
-    steps of Newton's.
+    Computed for |y| as (1 - e) / (1 + e) with e = exp(-2 |y|) = 2^-(n + f). The division is a
+    float32 estimate refined by two Newton iterations.
     """
     y = named(y)
     size = named(tirx.min(tirx.Select(y < i64(0), i64(0) - y, y), i64(encode(21.0, bits))))
-    # log2 e is below 2; its double, the power of two, is at most 61.
+    # log2 e fits into Q62, as it is below 2. The exponent 2 |y| log2 e is at most 61.
     power = named(multiply(size, i64(encode(math.log2(math.e), ONE))) * i64(2))
     whole = named(tirx.shift_right(power, i64(bits)))
     fraction = named(tirx.bitwise_and(power, i64((1 << bits) - 1)) * i64(1 << (ONE - bits)))
@@ -94,7 +99,7 @@ def tanh(y: Expr, bits: int) -> Expr:
     divisor = named(i64(1 << (ONE - 1)) + tirx.shift_right(e, i64(1)))  # Q61
     estimate = const(2.0**123) / tirx.Cast("float32", divisor)
     inverse = registers(1, "int64")
-    # At most 1: the estimate for e = 0 may round above it.
+    # The inverse is at most 1, but the estimate for e = 0 may round to more.
     store(inverse, 0, tirx.min(tirx.Cast("int64", estimate), i64((1 << ONE) - 1)))
     with T.serial(i32(0), i32(2)):
         rest = i64(1 << ONE) - multiply(divisor, inverse[i32(0)])

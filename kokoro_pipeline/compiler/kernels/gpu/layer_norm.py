@@ -1,7 +1,7 @@
 """Layer norm of rows: y = (x - mean) * rstd * weight + bias over the features of each row.
 
-A block of threads takes a row. Mean and variance are those of `statistics`: two passes, no
-cancellation; a row stays in the cache.
+A block of threads handles one row. Mean and variance are computed as in `statistics`, in two passes
+and without cancellation; the row stays in the cache.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ THREADS = 128
 
 
 def layer_norm(features: int, epsilon: float) -> tirx.PrimFunc:
-    """(x, weight, bias) -> y, all float32: x, y [M, F]; weight, bias [F]; M any from 1."""
+    """The kernel (x, weight, bias) -> y, all float32: x, y [M, F]; weight, bias [F]; M >= 1."""
     F = features
     rows = tirx.Var("M", "int64")
 

@@ -1,11 +1,11 @@
-"""Linear layers: Y[M, N] = X[M, K] W[N, K]^T + bias, a tile in shared memory.
+"""Linear layers: Y[M, N] = X[M, K] W[N, K]^T + bias, with tiles in shared memory.
 
-A block of threads makes `BLOCK_ROWS` rows and `WARP * columns` features, few of both: rows are
-tokens or frames, and a GPU has more processors than a short text has tiles. Its warps form slices,
-each of which walks its own chunks of K: rows of X, turned so that a thread's rows lie together, and
-the weights' panel go to shared memory; then each thread adds up ROWS by `columns` sums in
-registers. The slices' sums meet in shared memory, always in the same order. Rows that do not exist
-are read as 0.
+A block of threads computes `BLOCK_ROWS` rows and `WARP * columns` features. Both are small: rows
+are tokens or frames, and otherwise a short text would have fewer tiles than the GPU has processors.
+The warps of a block form slices, each of which iterates over its own chunks of K. The rows of X,
+transposed so that the rows of a thread are adjacent, and the panel of weights are copied to shared
+memory; then each thread accumulates ROWS by `columns` sums in registers. The sums of the slices are
+combined in shared memory, always in the same order. Rows that do not exist are read as 0.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from .threads import (
     synchronize,
 )
 
-ROWS, WARPS = 8, 2  # of a thread; of a slice
+ROWS, WARPS = 8, 2  # rows per thread, warps per slice
 BLOCK_ROWS = ROWS * WARPS
-CHUNK = WARP  # of K: a lane each
-TURNED = BLOCK_ROWS + 4  # words between the chunk's columns: fewer bank conflicts, 16-byte aligned
+CHUNK = WARP  # features of K per chunk, one per lane
+TURNED = BLOCK_ROWS + 4  # words between columns of the chunk: fewer bank conflicts, 16-byte aligned
 WIDE = 2048
-"""Features from which on there are blocks enough for two columns a thread."""
+"""From this number of features on, there are enough blocks for two columns per thread."""
 
 
 @dataclass(frozen=True)
 class LinearTile:
-    """How a product with `out_features` columns and sums of `in_features` is cut."""
+    """How a product with `out_features` columns and sums over `in_features` is tiled."""
 
     in_features: int
     out_features: int
 
     @property
     def columns(self) -> int:
-        """Of a thread."""
+        """Columns per thread."""
         return 2 if self.out_features >= WIDE else 1
 
     @property
@@ -68,18 +68,21 @@ class LinearTile:
 
     @property
     def turns(self) -> int:
-        """Chunks of a slice."""
+        """Chunks per slice."""
         return -(-self.in_features // (CHUNK * self.slices))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the packed weight."""
+        """The shape of the packed weight."""
         padded = self.turns * self.slices * CHUNK
         return -(-self.out_features // self.block_columns), padded * self.block_columns
 
 
 def pack_linear(weight: np.ndarray) -> np.ndarray:
-    """PyTorch's weight [N, K] -> float32 [blocks of N, K then the block's N]; the rest is 0."""
+    """Pack PyTorch's weight [N, K] into float32 [blocks of N, K * features of a block].
+
+    N and K are padded with 0 to whole blocks and chunks.
+    """
     out_features, in_features = weight.shape
     tile = LinearTile(in_features, out_features)
     blocks, words = tile.shape
@@ -90,9 +93,10 @@ def pack_linear(weight: np.ndarray) -> np.ndarray:
 
 
 def linear(in_features: int, out_features: int, bias: bool = False) -> tirx.PrimFunc:
-    """(x, weight[, bias]) -> y.
+    """The kernel (x, weight[, bias]) -> y.
 
-    All float32: x [M, K]; weight as `pack_linear` gives it; bias [N]; y [M, N]. M any from 1.
+    All arguments are float32: x [M, K]; weight as packed by `pack_linear`; bias [N]; y [M, N]. M is
+    at least 1.
     """
     K, N = in_features, out_features
     tile = LinearTile(K, N)
@@ -146,7 +150,7 @@ def linear(in_features: int, out_features: int, bias: bool = False) -> tirx.Prim
                             add_to(totals, i * columns + j, left[i32(i)] * right[i32(j)])
 
             def place(i: int, j: int) -> Expr:
-                """Of a sum in its block."""
+                """Offset of sum (i, j) within its block."""
                 return (warp * ROWS + i) * width + j * WARP + lane
 
             sums = [(i, j) for i in range(ROWS) for j in range(columns)]

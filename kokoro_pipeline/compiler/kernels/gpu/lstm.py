@@ -1,15 +1,16 @@
-"""The bidirectional LSTM recurrence: one block of threads walks all steps of a row's direction.
+"""The bidirectional LSTM recurrence, with one block of threads per direction of a batch row.
 
-For each direction, from h = c = 0, over the steps t of a row's length (backwards in the second):
+For each direction, starting from h = c = 0, over the steps t below a row's length (in reverse order
+for the second direction):
 
     i, f, g, o = gates[t] + W_hh h          (PyTorch's order; gates = W_ih x + b_ih + b_hh)
     c = sigmoid(f) c + sigmoid(i) tanh(g),  h = sigmoid(o) tanh(c)
 
-Nothing leaves the device between steps. A hidden unit's four gates are summed by `splits` threads,
-each over its share of h, which lies in shared memory; their partial sums meet there, and the first
-of them keeps the unit's cell state in a register. The four gates' weights lie together, so that a
-thread fetches 16 bytes at a time and neighbouring threads neighbouring ones. A step is bound by
-reading W_hh (1 MB a direction for H = 256) from the L2 cache.
+All steps run in one kernel. The four gates of a hidden unit are summed by `splits` threads, each
+over its share of h, which is in shared memory. Their partial sums are combined there, and the first
+of these threads keeps the cell state of the unit in a register. The weights of the four gates are
+adjacent, so that a thread reads 16 bytes at a time and neighbouring threads read neighbouring
+words. A step is limited by reading W_hh (1 MB per direction for H = 256) from the L2 cache.
 """
 
 from __future__ import annotations
@@ -42,24 +43,29 @@ GATES = 4
 
 
 def pack_lstm_recurrent(recurrent: np.ndarray) -> np.ndarray:
-    """PyTorch's W_hh of both directions, [2, 4H, H] -> float32 [2, H, H, 4]: input, unit, gate."""
+    """Pack PyTorch's W_hh of both directions [2, 4H, H] into float32 [2, H, H, 4].
+
+    The axes are direction, input, hidden unit and gate.
+    """
     hidden = recurrent.shape[2]
     parts = np.asarray(recurrent, np.float32).reshape(2, GATES, hidden, hidden)
     return np.ascontiguousarray(parts.transpose(0, 3, 2, 1))
 
 
 def lstm_splits(hidden: int, max_threads: int) -> int:
-    """Threads for a hidden unit where a block has at most `max_threads`: two hide more latency."""
+    """Threads per hidden unit: two, which hide more latency, if they fit into `max_threads`."""
     return 2 if hidden % 2 == 0 and 2 * hidden <= max_threads else 1
 
 
 def lstm_recurrence(hidden: int, splits: int = 1) -> tirx.PrimFunc:
-    """(gates, recurrent, lengths) -> output; see the module's docstring for the equations.
+    """The kernel (gates, recurrent, lengths) -> output; see the module's docstring.
 
-    gates float32 [B, n, 8H]: forward i, f, g, o, then backward i, f, g, o, biases included.
-    recurrent float32: as `pack_lstm_recurrent` gives it. lengths int64 [B], each 0 <= length <= n.
-    output float32 [B, n, 2H]: forward, then backward. Steps from a row's length on are never read,
-    and the output there is 0.
+    gates float32 [B, n, 8H]: forward i, f, g, o, then backward i, f, g, o, with the biases added.
+    recurrent float32: as packed by `pack_lstm_recurrent`. lengths int64 [B], 0 <= length <= n.
+    output float32 [B, n, 2H]: forward, then backward. Steps from a row's length on are never read;
+    the output there is 0.
+
+    Raises InputError if `splits` does not divide the hidden units, or a block is too large.
     """
     H = hidden
     if H % splits or H * splits > MAX_THREADS:

@@ -1,4 +1,4 @@
-"""The tile that multiplies at a precision: `tile` in float32 and float64, tensor cores below."""
+"""Selects the tile for a precision: `tile` for float32 and float64, else tensor cores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def product_tile(
     dtype: str = "float32",
     precision: Precision = Precision.FLOAT32,
 ) -> Product:
-    """How a product is cut; `dtype` is what float32's own tile computes in."""
+    """The tile of a product. `dtype`, float32 or float64, applies without reduced precision."""
     geometry = (rows, in_channels, taps, stride, dilation, pad_left)
     if precision is Precision.FLOAT32:
         return Tile(*geometry, dtype)
@@ -42,7 +42,7 @@ def emit_product(
     producer: Producer = NOTHING,
     coefficients: Sequence[Buffer] = (),
 ) -> None:
-    """Launch the product of either tile over `columns` columns; see `emit_tile`."""
+    """Launch the product of either kind of tile over `columns` columns; see `emit_tile`."""
     arguments = (batch, length, columns, x, weights, write, producer, coefficients)
     if isinstance(tile, Tile):
         emit_tile(tile, *arguments)

@@ -1,8 +1,9 @@
 """Running sums along the middle axis of [A, n, C]: y[a, i, c] = x[a, 0, c] + ... + x[a, i, c].
 
-A block of threads takes a row (a, c). Each thread adds up a stretch of neighbours, the block's
-threads exchange their totals by a doubling scan in shared memory, and each goes over its stretch
-once more from the sum of all before it. The order of addition depends on n alone.
+A block of threads handles one row (a, c). Each thread sums a range of neighbours. The threads of
+the block then combine their totals by a doubling scan in shared memory, and each thread goes over
+its range again, starting from the sum of everything before it. The order of additions depends only
+on n.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ THREADS = 256
 
 
 def running_sum(channels: int, dtype: str = "float32") -> tirx.PrimFunc:
-    """X [A, n, channels] -> Y [A, n, channels], both of `dtype`. A and n any from 1."""
+    """The kernel x -> y, both of `dtype` and [A, n, channels]. A and n are at least 1."""
     C = channels
     outer, count = tirx.Var("A", "int64"), tirx.Var("n", "int64")
 
@@ -47,7 +48,7 @@ def running_sum(channels: int, dtype: str = "float32") -> tirx.PrimFunc:
             store(total, 0, const(0, dtype))
             with T.serial(i32(0), mine) as i:
                 add_to(total, 0, x[start + (first + i) * C])
-            # Two arrays in turn: no thread writes what another still reads.
+            # Two arrays alternate, so that no thread overwrites a value that another still reads.
             totals = [shared(THREADS, dtype) for _ in range(2)]
             store(totals[0], thread, total[i32(0)])
             distance, now = 1, 0

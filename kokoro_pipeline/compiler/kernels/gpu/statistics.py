@@ -1,12 +1,12 @@
 """Mean and reciprocal standard deviation of each row of [B, C, L] over L, for instance norms.
 
-A block of threads takes a row, twice: first its mean m, then s1 = sum (x - m) and
+A block of threads handles one row in two passes: first its mean m, then s1 = sum (x - m) and
 s2 = sum (x - m)^2, which give
 
     mean = m + s1 / L,    variance = (s2 - s1^2 / L) / L
 
-so that a row of mean 1000 and deviation 1 loses nothing. The second pass finds
-the row in the cache.
+so that a row of mean 1000 and standard deviation 1 does not lose accuracy. In the second pass the
+row is in the cache.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ THREADS = 256
 
 
 def row_statistics(channels: int, epsilon: float) -> tirx.PrimFunc:
-    """X float32 [B, C, L] -> mean, rstd float32 [B, C], with rstd = 1 / sqrt(variance + epsilon).
+    """The kernel x -> mean, rstd with rstd = 1 / sqrt(variance + epsilon).
 
-    The variance is over L, divided by L. B and L any from 1.
+    x is float32 [B, C, L]; mean and rstd are float32 [B, C]. The variance is over L, divided by L.
+    B and L are at least 1.
     """
     C = channels
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")

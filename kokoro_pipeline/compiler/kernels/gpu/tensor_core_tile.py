@@ -1,12 +1,13 @@
-"""`tile`'s product on tensor cores: operands of reduced precision, float32 sums.
+"""The product of `tile` on tensor cores, with operands of reduced precision and float32 sums.
 
     total[m, l] = sum_{ci, k} W[m, ci, k] X[ci, l * stride + k * dilation - pad_left]
 
-A block makes BLOCK_ROWS rows and WARP_COLUMNS * `across` columns, a warp 32 by 32 of them, in
-products of 16 by 8. It walks the input channels in chunks of words (one channel of tf32, two of
-half precision): the chunk's window of X, a producer's function applied and rounded once, and its
-weights, rounded when they were packed, go to shared memory. A fragment's 32 lanes read 4 words
-times 8 neighbours, so a word's row is 8 (mod 32) long: 32 different banks.
+A block computes BLOCK_ROWS rows and WARP_COLUMNS * `across` columns; a warp computes 32 by 32 of
+them, in products of 16 by 8. The block iterates over the input channels in chunks of words (one
+channel of tf32, two of half precision). It copies the chunk's window of X, after applying the
+producer and rounding once, and its weights, which were rounded when they were packed, to shared
+memory. The 32 lanes of a fragment read 8 neighbours in each of 4 words, so the length of a word's
+row is 8 modulo 32, which makes them read 32 different banks.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ from .threads import (
 )
 from .tile import Store
 
-ROWS, COLUMNS, WORDS = 16, 8, 8  # of one product; the words are those of its inner dimension
+ROWS, COLUMNS, WORDS = 16, 8, 8  # of one product; words are counted along its inner dimension
 WARP_ROWS, WARP_COLUMNS = 2 * ROWS, 4 * COLUMNS
-DOWN = 2  # warps
+DOWN = 2  # warps per block along the rows
 BLOCK_ROWS = DOWN * WARP_ROWS
 BANKS = 32
 SHARED_BYTES = 32 << 10
@@ -52,7 +53,7 @@ MAX_CHUNK = 32
 
 @dataclass(frozen=True)
 class TensorCoreTile:
-    """How a product of `rows` (output channels) by columns (time) is cut."""
+    """How a product of `rows` (output channels) by columns (time) is tiled."""
 
     rows: int
     in_channels: int
@@ -64,7 +65,10 @@ class TensorCoreTile:
 
     @property
     def across(self) -> int:
-        """Warps beside each other. Many channels mean a short sequence: more blocks then."""
+        """Warps per block along the columns; fewer with many channels, where sequences are short.
+
+        Smaller blocks then give a GPU enough blocks.
+        """
         return 2 if self.rows >= 512 or self.stride > 2 else 4
 
     @property
@@ -81,7 +85,7 @@ class TensorCoreTile:
 
     @property
     def window(self) -> int:
-        """Samples of one channel that a block's columns read."""
+        """Samples of one channel that the columns of a block read."""
         return (self.block_columns - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
     @property
@@ -90,14 +94,14 @@ class TensorCoreTile:
 
     @property
     def panel_pitch(self) -> int:
-        """Words of weights for one word of channels."""
+        """Words of weights per word of channels."""
         return self.taps * BLOCK_ROWS + 8
 
     @property
     def chunk(self) -> int:
-        """Words of channels in shared memory at a time.
+        """Words of channels that are in shared memory at a time.
 
-        Raises InputError where the least that a product takes does not fit.
+        Raises InputError if not even one product fits.
         """
         fitting = SHARED_BYTES // (4 * (self.window_pitch + self.panel_pitch))
         wanted = -(-self.in_channels // self.precision.per_word)
@@ -123,9 +127,9 @@ class TensorCoreTile:
         return "uint32"
 
     def pack(self, weight: np.ndarray) -> np.ndarray:
-        """[rows, in_channels, taps] -> `weight_shape`: block, then word of channels, tap, row.
+        """Pack a weight [rows, in_channels, taps] into `weight_shape`, padded with 0.
 
-        Rows and channels that do not exist are 0.
+        The order is block, word of channels, tap, row.
         """
         rows, channels, taps = weight.shape
         words = self.chunks * self.chunk
@@ -154,7 +158,7 @@ def emit_tensor_core_tile(
 ) -> None:
     """Launch the product over all rows, `columns` columns and `batch` sequences of `length`.
 
-    `x` is float32, `weights` as `tile.pack` gives them.
+    `x` is float32, `weights` as packed by `tile.pack`.
     """
     C, K, per_word = tile.in_channels, tile.taps, tile.precision.per_word
     chunk_words = tile.chunk * tile.panel_pitch
@@ -172,7 +176,7 @@ def emit_tensor_core_tile(
             store(totals, i, const(0))
         first = bind(column_block * (tile.block_columns * tile.stride) - tile.pad_left)
         panel_start = row_block * (tile.chunks * chunk_words)
-        # A fragment's lanes: eight groups of rows (or columns) by four words.
+        # The lanes of a fragment: eight groups of rows (or columns) by four words.
         group, quarter = bind(div(lane, 4)), bind(mod(lane, 4))
         warp_row = bind(div(warp, tile.across) * WARP_ROWS)
         warp_column = bind(mod(warp, tile.across) * WARP_COLUMNS)
@@ -215,7 +219,7 @@ def emit_tensor_core_tile(
                     store(panel, offset + v, weights[start + offset + v])
 
         def multiply() -> None:
-            """One product's inner dimension: eight words of channels at one tap."""
+            """Multiply the chunk, eight words of channels and one tap at a time."""
             with T.serial(i32(0), i32(tile.chunk // WORDS)) as c, T.serial(i32(0), i32(K)) as k:
                 words = [bind(c * WORDS + quarter), bind(c * WORDS + quarter + 4)]
                 for i in range(down):

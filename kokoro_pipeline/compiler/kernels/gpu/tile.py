@@ -1,15 +1,16 @@
-"""The tile that every convolution is made of: an implicit matrix product in shared memory.
+"""The tile that all convolutions are based on: an implicit matrix product in shared memory.
 
     total[m, l] = sum_{ci, k} W[m, ci, k] X[ci, l * stride + k * dilation - pad_left]
 
-A block of threads makes `warps * ROWS` rows m and `WARP * columns` columns l. It walks the input
-channels in chunks: the chunk's window of X, zeros around the sequence and a producer's function
-applied, and its weights go to shared memory; then each thread adds up ROWS by `columns` sums in
-registers. A thread's columns are a warp apart, so that neighbouring threads read neighbouring words
-and no two the same bank; the weights it reads are those of its whole warp: one word, broadcast.
+A block of threads computes `warps * ROWS` rows m and `WARP * columns` columns l. It iterates over
+the input channels in chunks: it copies the chunk's window of X, after applying the producer and
+with zeros outside of the sequence, and its weights to shared memory; then each thread accumulates
+ROWS by `columns` sums in registers. The columns of a thread are a warp apart, so that neighbouring
+threads read neighbouring words in different banks. All threads of a warp read the same weights,
+which is a broadcast.
 
-Where there are many channels and few columns or rows, blocks are small, and `slices` groups of
-warps take the chunks in turns; their sums meet in shared memory, always in the same order.
+With many channels and few columns or rows, blocks are small, and `slices` groups of warps take
+turns with the chunks. Their sums are combined in shared memory, always in the same order.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ from .threads import (
     synchronize,
 )
 
-ROWS = 8  # of one thread
+ROWS = 8  # rows per thread
 MAX_WARPS = 8
 DEEP = 512
-"""Input channels from which on a sequence is taken for a short one."""
+"""From this number of input channels on, sequences are assumed to be short."""
 SHARED_BYTES = 24 << 10
 
 
 @dataclass(frozen=True)
 class Tile:
-    """How a product of `rows` (output channels) by columns (time) is cut."""
+    """How a product of `rows` (output channels) by columns (time) is tiled."""
 
     rows: int
     in_channels: int
@@ -61,8 +62,10 @@ class Tile:
 
     @property
     def deep(self) -> bool:
-        """Whether there are many channels, which a model has where sequences are short: 32 by 32
-        sums a block then, or few of a GPU's processors would get one."""
+        """Whether there are many channels, which in a model means that sequences are short.
+
+        Blocks then compute 32 by 32 sums; larger blocks would not occupy all processors of a GPU.
+        """
         return self.in_channels >= DEEP and self.rows < 4 * DEEP
 
     @property
@@ -73,7 +76,7 @@ class Tile:
 
     @property
     def warps(self) -> int:
-        """Of a slice: ROWS rows each."""
+        """Warps per slice; each computes ROWS rows."""
         return min(MAX_WARPS // 2 if self.deep else MAX_WARPS, -(-self.rows // ROWS))
 
     @property
@@ -86,7 +89,7 @@ class Tile:
 
     @property
     def columns(self) -> int:
-        """Columns of a thread."""
+        """Columns per thread."""
         if self.slices > 1:
             return 1
         return 2 if self.rows > 128 or self.stride > 2 else 4
@@ -97,7 +100,7 @@ class Tile:
 
     @property
     def window(self) -> int:
-        """Samples of one channel that a block's columns read."""
+        """Samples of one channel that the columns of a block read."""
         return (self.block_columns - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
     @property
@@ -106,7 +109,7 @@ class Tile:
 
     @property
     def chunk(self) -> int:
-        """Input channels that a slice has in shared memory at a time."""
+        """Input channels that a slice keeps in shared memory at a time."""
         channel = (self.window + self.taps * self.block_rows) * self.item_bytes * self.slices
         meeting = (self.slices - 1) * self.block_rows * self.block_columns * self.item_bytes
         largest = max(1, min(32, (SHARED_BYTES - meeting) // channel))
@@ -117,7 +120,7 @@ class Tile:
 
     @property
     def turns(self) -> int:
-        """Chunks of a slice."""
+        """Chunks per slice."""
         return -(-self.in_channels // (self.chunk * self.slices))
 
     @property
@@ -133,9 +136,9 @@ class Tile:
         return self.dtype
 
     def pack(self, weight: np.ndarray) -> np.ndarray:
-        """[rows, in_channels, taps] -> `weight_shape`: block, then input channel, tap, row.
+        """Pack a weight [rows, in_channels, taps] into `weight_shape`, padded with 0.
 
-        Rows and channels that do not exist are 0.
+        The order is block, input channel, tap, row.
         """
         rows, channels, taps = weight.shape
         padded = np.zeros(
@@ -147,7 +150,7 @@ class Tile:
 
 
 Store = Callable[[Expr, Expr, Expr, Expr], None]
-"""(batch row, row m, column l, total): writes one sum; m and l exist."""
+"""(batch row, row m, column l, total): writes one sum; m and l are within bounds."""
 
 
 def emit_tile(
@@ -163,7 +166,7 @@ def emit_tile(
 ) -> None:
     """Launch the product over all rows, `columns` columns and `batch` sequences of `length`."""
     C, K, dtype = tile.in_channels, tile.taps, tile.dtype
-    # 16 bytes at a time; float64, which is not where time goes, one by one.
+    # Load 16 bytes at a time; float64 values, which are not time-critical, one by one.
     vector = 4 if dtype == "float32" else 1
     threads = tile.warps * WARP
     chunk_words = tile.chunk * K * tile.block_rows
@@ -171,7 +174,7 @@ def emit_tile(
     meeting_words = (tile.slices - 1) * block_sums
     grid = [ceil_div(columns, tile.block_columns), tile.blocks, batch]
     block = [WARP, tile.warps, *([tile.slices] if tile.slices > 1 else [])]
-    resident = 4 if tile.slices > 1 else None  # there are never many of these
+    resident = 4 if tile.slices > 1 else None  # such launches never have many blocks
     with launch(grid, block, resident) as (
         (column_block, row_block, b),
         (lane, warp, *slice_index),
@@ -241,7 +244,7 @@ def emit_tile(
                         add_to(totals, i * tile.columns + j, product)
 
         def place(i: int, j: int) -> Expr:
-            """Of a sum in its block."""
+            """Offset of sum (i, j) within its block."""
             return (warp * ROWS + i) * tile.block_columns + j * WARP + lane
 
         sums = [(i, j) for i in range(ROWS) for j in range(tile.columns)]

@@ -1,4 +1,4 @@
-"""Abbreviations, initials, Roman numerals and web addresses as the words that are read out."""
+"""Expand abbreviations, initials, Roman numerals and web addresses into words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from . import numbers
 
-# Words that begin a sentence far more often than they follow an abbreviation inside one.
+# Words that start a sentence far more often than they follow an abbreviation inside one.
 _STARTERS = (
     r"(?:The|This|That|These|Those|It|He|She|We|They|You|I|In|On|At|But|And|So|If|When|While|As|For"
     r"|A|An|There|Then|However|What|Who|Why|How|My|Our|His|Her|Their|Its|No|Yes|Not|After|Before)"
@@ -14,7 +14,7 @@ _STARTERS = (
 _ENDS_SENTENCE = re.compile(rf"[\s”\")]*(?:$|[\s”\")]\s*[“\"(]?{_STARTERS}\b)")
 _CAPITAL_FOLLOWS = re.compile(r"[\s”\")]*(?:$|\s+[“\"(]?[A-Z])")
 
-# Before a name or a number; their point never ends a sentence.
+# Used before a name or a number; their point never ends a sentence.
 _TITLES = {
     "Mr": "Mister",
     "Mrs": "Mrs",
@@ -81,7 +81,7 @@ _DAYS = {
     "Sat": "Saturday",
     "Sun": "Sunday",
 }
-# Anywhere; their point may also end the sentence.
+# Used anywhere; their point may also end the sentence.
 _WORDS = {
     **_MONTHS,
     **_DAYS,
@@ -124,7 +124,7 @@ _PHRASES = (
 
 
 def _alternatives(words: dict[str, str]) -> str:
-    """Any of the words, as listed or with a capital."""
+    """A pattern that matches any of the words, as listed or capitalized."""
     spellings = {*words, *(word.capitalize() for word in words)}
     return "|".join(sorted(spellings, key=len, reverse=True))
 
@@ -156,7 +156,7 @@ _INITIAL = re.compile(rf"\b([A-HJ-Z])\.(?=\s+(?!{_STARTERS}\b)(?:[A-Z]\.|[A-Z][a
 
 
 def _keep_point(match: re.Match[str], ends: re.Pattern[str] = _ENDS_SENTENCE) -> str:
-    """The point that also ends the sentence, or nothing."""
+    """Return the point if it also ends the sentence, else an empty string."""
     return "." if ends.match(match.string, match.end()) else ""
 
 
@@ -167,10 +167,10 @@ def _word(match: re.Match[str]) -> str:
 
 
 def expand_abbreviations(text: str) -> str:
-    """ "Dr. Smith vs. the U.S." becomes "Doctor Smith versus the U.S"; sentence-ending points stay.
+    """Expand abbreviations: "Dr. Smith vs. the U.S." becomes "Doctor Smith versus the U.S".
 
-    An initialism comes out as letters joined by points without the last one, which marks it for
-    spelling: "U.S", "p.m".
+    Points that end a sentence are kept. An initialism keeps the points between its letters but not
+    the last one ("U.S", "p.m"), which marks it for spelling.
     """
     for pattern, words in _PHRASES:
         text = pattern.sub(words, text)
@@ -211,7 +211,7 @@ def _roman_value(numeral: str) -> int:
 
 
 def expand_roman_numerals(text: str) -> str:
-    """ "Chapter IV" is "Chapter four" and "Henry VIII" is "Henry the eighth"."""
+    """Expand "Chapter IV" to "Chapter four" and "Henry VIII" to "Henry the eighth"."""
     text = _COUNTED.sub(lambda m: f"{m[1]} {numbers.cardinal(_roman_value(m[2]))}", text)
     return _REGNAL.sub(lambda m: f"{m[1]} the {numbers.ordinal(_roman_value(m[2] or m[3]))}", text)
 
@@ -261,7 +261,7 @@ def _read_url(match: re.Match[str]) -> str:
 
 
 def expand_addresses(text: str) -> str:
-    """Web and mail addresses and file names: "example.com/a" is "example dot com slash a"."""
+    """Expand web and mail addresses and file names: "a.com/b" becomes "a dot com slash b"."""
     text = _EMAIL.sub(lambda m: _read_address(m[0]), text)
     text = _URL.sub(_read_url, text)
     return _FILE.sub(

@@ -1,7 +1,7 @@
-"""Written English as words and plain punctuation: what a grapheme-to-phoneme converter can read.
+"""Normalize written English to words and plain punctuation for grapheme-to-phoneme conversion.
 
-The output holds letters of the Latin script, apostrophes and hyphens inside words, points inside
-initialisms ("U.S"), single spaces, the marks `. , ; : ! ? — … “ ” ( )`, and nothing else.
+The output consists of letters of the Latin script, apostrophes and hyphens inside words, points
+inside initialisms ("U.S"), single spaces, and the marks `. , ; : ! ? — … “ ” ( )`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from .abbreviations import expand_abbreviations, expand_addresses, expand_roman_
 from .numerals import expand_numerals
 
 MAX_WORD = 48
-"""Letters of the longest word that is looked up whole; a longer one is cut. So are words of more
-than six parts joined by hyphens, apostrophes or points: the lexicon tries every run of parts."""
+"""The maximum number of letters of a word; longer words are cut.
+
+Words of more than six parts joined by hyphens, apostrophes or points are cut as well, since the
+lexicon tries every run of parts.
+"""
 
 PRONOUNCED = "\ue000"
-"""Stands in the normalised text for a word whose phonemes the writer gave."""
+"""Placeholder in the normalised text for a word whose phonemes are given in the input."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Pronunciation:
 
 @dataclass(frozen=True)
 class Normalized:
-    """Paragraphs ready to read, given pronunciations, and what was left out, in order."""
+    """Normalised paragraphs, given pronunciations, and the text left out, each in order."""
 
     paragraphs: tuple[str, ...]
     pronunciations: tuple[Pronunciation, ...]
@@ -86,7 +89,7 @@ _BULLET = re.compile(r"\n[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+(?=\S)")
 _PARAGRAPH = re.compile(r"\n[ \t\r\f\v]*\n\s*")
 _MARKUP = re.compile(r"(?<!\w)[*_~`´]+(?=[^\W\d]|[“\"'(])|(?<=[\w.,;:!?”\"')])[*_~`´]+(?!\w)")
 
-# Signs read as words, once numbers have taken theirs.
+# Signs that are read as words, after those that belong to numbers have been replaced.
 _SIGN_WORDS = {
     "&": "and",
     "@": "at",
@@ -128,7 +131,7 @@ _LONE_SLASH = re.compile(r"/+")
 _GREEK = re.compile(r"(?<!\w)[\u0391-\u03c9](?!\w)")
 
 _STRAIGHT_OPEN = re.compile(r"(?:(?<=^)|(?<=[\s(—“]))\"(?=\S)")
-# Quotation marks, but not the apostrophe of an elision or of a plural's possessive.
+# Quotation marks, but not the apostrophe of an elision or of a possessive plural.
 _ELISION = r"(?!(?:tis|twas|em|cause|til|till|round|bout|n|neath|cept)\b)"
 _SINGLE_QUOTED = re.compile(
     rf"(?<![\w'])'(?=[\w“]){_ELISION}((?:[^'\n]|'(?=\w)){{1,300}}?)'(?!\w)", re.IGNORECASE
@@ -160,7 +163,7 @@ def _fraction(match: re.Match[str]) -> str:
 
 
 def _clean_characters(text: str) -> str:
-    """One spelling for each quote, dash, space and digit; nothing invisible."""
+    """Unify quotes, dashes, spaces and digits, and remove invisible characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _VULGAR_FRACTION.sub(_fraction, unicodedata.normalize("NFC", text))
     text = _BACKTICK_APOSTROPHE.sub("'", _LOW_QUOTES.sub(r"“\1”", text))
@@ -213,7 +216,7 @@ def _is_spoken(character: str) -> bool:
 
 
 def _leave_out(text: str, unspoken: list[str]) -> str:
-    """Replace runs of what has no English reading by a space, and note each run."""
+    """Replace runs of characters without an English reading by a space, and record each run."""
     kept: list[str] = []
     run = ""
     for character in text + " ":
@@ -223,7 +226,7 @@ def _leave_out(text: str, unspoken: list[str]) -> str:
                 kept.append(" ")
                 run = ""
             kept.append(character)
-        elif character.isspace() or character in "_*~|#<>`´":  # markup and rules are no words
+        elif character.isspace() or character in "_*~|#<>`´":  # markup and rules are not words
             kept.append(" ")
         else:
             run += character
@@ -241,10 +244,10 @@ def _paragraph(text: str, british: bool, unspoken: list[str]) -> str:
 
 
 def normalize(text: str, british: bool = False) -> Normalized:
-    """Spell out numbers, signs and abbreviations; settle punctuation and white space.
+    """Spell out numbers, signs and abbreviations; normalize punctuation and white space.
 
-    Blank lines and list items end a paragraph; a paragraph without a final mark gets a point when
-    another follows. Takes time linear in the text's length.
+    Blank lines and list items end a paragraph. A paragraph without a final mark gets a point if
+    another paragraph follows. The running time is linear in the length of the text.
     """
     pronunciations: list[Pronunciation] = []
 

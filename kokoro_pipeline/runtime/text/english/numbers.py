@@ -67,12 +67,12 @@ def _below_thousand(number: int, british: bool) -> str:
 
 
 def digits(text: str) -> str:
-    """Each ASCII digit by itself: "007" is "zero zero seven"."""
+    """Read each ASCII digit by itself: "007" is "zero zero seven"."""
     return " ".join(_SMALL[int(digit)] for digit in text if digit.isdecimal())
 
 
 def cardinal(number: int, british: bool = False) -> str:
-    """ "one hundred (and) five"; numbers without a name of their own are read digit by digit."""
+    """A cardinal: "one hundred (and) five". Numbers too large to have a name are read by digits."""
     if number < 0:
         return "minus " + cardinal(-number, british)
     if number >= _LARGEST:
@@ -92,7 +92,7 @@ def cardinal(number: int, british: bool = False) -> str:
 
 
 def ordinal(number: int, british: bool = False) -> str:
-    """ "twenty-first"."""
+    """An ordinal: "twenty-first"."""
     words = cardinal(number, british)
     cut = max(words.rfind(" "), words.rfind("-")) + 1
     head, last = words[:cut], words[cut:]
@@ -104,7 +104,7 @@ def ordinal(number: int, british: bool = False) -> str:
 
 
 def year(number: int, british: bool = False) -> str:
-    """A year read in pairs from 1000 on: "nineteen oh five", "twenty twenty-four"."""
+    """A year, from 1000 on read in pairs: "nineteen oh five", "twenty twenty-four"."""
     century, rest = divmod(number, 100)
     if number % 1000 < 10 or century > 99:
         return cardinal(number, british)
@@ -125,7 +125,7 @@ def decimal(text: str, british: bool = False) -> str:
 
 
 def plural(words: str) -> str:
-    """The plural of a noun or of a number's last word: "nineties", "inches", "dollars"."""
+    """The plural of a noun or of the last word of a number: "nineties", "inches", "dollars"."""
     if words.endswith("y") and words[-2:-1] not in set("aeiou"):
         return words[:-1] + "ies"
     return words + ("es" if words.endswith(("s", "x", "ch")) else "s")

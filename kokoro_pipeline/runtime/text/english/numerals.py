@@ -1,4 +1,4 @@
-"""Everything written with digits, as the words that are read out.
+"""Expand everything that is written with digits into words.
 
 The rules run in the order of `_RULES`: what needs more context (dates, times, money) comes before
 what needs less. After the last one no digit is left.
@@ -28,7 +28,7 @@ _MONTHS = (
 )
 _MONTH = "|".join(_MONTHS)
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|(?<![\d.])\.\d+)"
-# Not inside a longer number, a word or a point-separated string.
+# Matches are not part of a longer number, a word or a point-separated string.
 _START = r"(?<![\w.,])"
 _END = r"(?![\w]|[.,]\d)"
 _DASH = r"\s?[-–—]\s?"
@@ -82,7 +82,7 @@ _COUNTRIES = {
     "HK": "Hong Kong",
 }
 
-# Symbol to singular; the plural is regular but for `_UNIT_PLURALS`.
+# Symbol to singular; the plural is regular except for `_UNIT_PLURALS`.
 _UNITS = {
     "km": "kilometer",
     "m": "meter",
@@ -306,7 +306,7 @@ def _ratio(match: re.Match[str], british: bool) -> str:
 
 
 def _in_pairs(text: str, british: bool) -> str:
-    """Names of rooms, flights and formats: "two thirty-seven", "ten eighty", "one oh one"."""
+    """Read names of rooms, flights and formats: "two thirty-seven", "ten eighty", "one oh one"."""
     if len(text) == 4:
         return year(int(text), british)
     if text.endswith("00"):
@@ -452,7 +452,7 @@ _COUNTED_AFTER = re.compile(r"\s+(?:people|men|women|children|of\b|more|fewer|[a
 
 
 def _year(match: re.Match[str], british: bool) -> str:
-    """Four digits are a year unless things are counted: "1234 votes"."""
+    """Read four digits as a year unless something is counted, as in "1234 votes"."""
     if match[1][2:] != "00" and _COUNTED_AFTER.match(match.string, match.end()):
         return cardinal(int(match[1]), british)
     return year(int(match[1]), british)
@@ -468,7 +468,7 @@ def _with_magnitude(match: re.Match[str], british: bool) -> str:
 
 
 def _number(match: re.Match[str], british: bool) -> str:
-    """Whatever is left, set off from letters that touch it: "MP3", "4K"."""
+    """Read any remaining number, separating it from adjacent letters: "MP3", "4K"."""
     before = match.string[match.start() - 1 : match.start()]
     after = match.string[match.end() : match.end() + 1]
     words = _plain(match[0], british) if before != "." else digits(match[0])

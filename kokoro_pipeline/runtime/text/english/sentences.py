@@ -1,12 +1,12 @@
-"""Where the sentences of a normalised paragraph end."""
+"""Split a normalised paragraph into sentences."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-# Abbreviations have lost their points, so a point before a space ends a sentence; a lower-case word
-# after it shows that a quotation inside the sentence ended: “Stop!” he said.
+# The points of abbreviations are already removed, so a point before a space ends a sentence, unless
+# a lower-case word follows a quotation inside the sentence: “Stop!” he said.
 _END = re.compile(r"[.!?…][”)]*\s+(?![a-z])")
 
 

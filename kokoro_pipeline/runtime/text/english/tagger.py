@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 
 class Kind(enum.Enum):
-    """What a word does in its sentence, as far as its neighbours care."""
+    """The role of a word in its sentence, as far as it matters for neighbouring words."""
 
     START = enum.auto()
     PUNCTUATION = enum.auto()
@@ -238,7 +238,7 @@ _ADVERB_NOT = _words(
     " deadly costly lively holy"
 )
 
-# Capitals that are letters or an acronym in running text, though a word has the same spelling.
+# Capitals that are letters or an acronym in running text, although a word is spelled the same.
 _ACRONYMS = _words(
     "US AA AD BA CIS COD DA DOE ER ETA GI ID LA LED MA MI MO MOD OS PA RIP SAT SEC SOB TA POW COO"
     " AG AM PM IT WHO"
@@ -262,7 +262,7 @@ _NOUN_AHEAD = {Kind.OPEN, Kind.NOUN, Kind.PLURAL, Kind.NAME, Kind.ING, Kind.ADJE
 
 
 class RuleTagger:
-    """Gives each token of a sentence a Penn Treebank tag.
+    """Assigns a Penn Treebank tag to each token of a sentence.
 
     `heteronyms` are the lower-case words whose pronunciation depends on the tag, `adjectival` those
     among them that sound different as adjectives; `known` tells whether a lower-case word is an
@@ -280,7 +280,7 @@ class RuleTagger:
         self.known = known
 
     def __call__(self, words: Sequence[str]) -> list[str]:
-        """Tags for the tokens of one sentence, punctuation marks included."""
+        """The tags for the tokens of one sentence, including punctuation marks."""
         return _Sentence(words, self).tags()
 
 
@@ -308,7 +308,7 @@ class _Sentence:
         return tags
 
     def classify(self, i: int) -> tuple[Kind, str]:
-        """Kind and tag as far as the word alone tells; for OPEN the tag says the form."""
+        """Kind and tag as far as the word alone determines them; for OPEN the tag is the form."""
         word, lower = self.words[i], self.lower[i]
         if word in _PUNCTUATION_TAGS:
             return Kind.PUNCTUATION, _PUNCTUATION_TAGS[word]
@@ -363,7 +363,7 @@ class _Sentence:
         return word in _ACRONYMS or not self.tagger.known(word.lower())
 
     def is_letter(self, i: int) -> bool:
-        """Whether "a" names the letter: "vitamin A", "A, B and C"."""
+        """Whether "a" is the name of the letter: "vitamin A", "A, B and C"."""
         following = self.next_kind(i)
         before = self.lower[i - 1] if i else ""
         return (
@@ -380,7 +380,7 @@ class _Sentence:
         return self.lower[i + 1] if i + 1 < len(self.words) else ""
 
     def previous(self, i: int) -> int:
-        """Index of the nearest earlier word that is no adverb, or -1."""
+        """Index of the nearest earlier word that is not an adverb, or -1."""
         i -= 1
         while i >= 0 and self.kinds[i] is Kind.ADVERB and self.lower[i] != "please":
             i -= 1
@@ -405,7 +405,7 @@ class _Sentence:
         return "DT"
 
     def decide(self, i: int, form: str) -> tuple[Kind, str]:
-        """Noun, verb or adjective, from the neighbours."""
+        """Decide between noun, verb and adjective by the neighbouring words."""
         p = self.previous(i)
         if form == "past":
             return self.decide_past(i, p)
@@ -441,7 +441,7 @@ class _Sentence:
         return Kind.PAST, "VBD"
 
     def is_accustomed(self, i: int, p: int) -> bool:
-        """ "am used to it", but not "is used to cut"."""
+        """Whether "used" means accustomed: "am used to it", but not "is used to cut"."""
         after = self.lower[i + 2] if i + 2 < len(self.lower) else ""
         kind = self.context_free[i + 2][0] if after else Kind.START
         person = p > 0 and self.lower[p - 1] in ("i", "you", "he", "she", "we", "they", "people")
@@ -449,12 +449,12 @@ class _Sentence:
         return kind is not Kind.OPEN or person or contracted
 
     def is_past_of_same(self, i: int, p: int) -> bool:
-        """Past or present of "read" and its like, which the subject and the adverbs tell."""
+        """Whether "read" and similar words are in the past, by the subject and the adverbs."""
         before = self.kind(p)
         if before in (Kind.SUBJECT_THIRD, Kind.NAME) or (
             before is Kind.NOUN and self.next_kind(i) in _OBJECT_STARTS
         ):
-            # A third person's present would be "reads", unless a question's "does" took the s.
+            # The third person present would be "reads", except in a question with "does".
             return not self.asks_with_modal(p)
         if before is Kind.CONJUNCTION:
             return self.kind(self.previous(p)) is Kind.PAST
@@ -473,7 +473,7 @@ class _Sentence:
         )
 
     def asks_with_modal(self, subject: int) -> bool:
-        """Whether a modal stands before the subject: "did you", "can the children"."""
+        """Whether a modal precedes the subject: "did you", "can the children"."""
         i = subject - 1
         while i >= 0 and self.kinds[i] in (Kind.DETERMINER, Kind.POSSESSIVE, Kind.ADJECTIVE):
             i -= 1
@@ -513,7 +513,7 @@ class _Sentence:
         return False
 
     def lacks_verb(self, i: int) -> bool:
-        """Whether no other word can be the clause's verb: "Muscles contract and relax."."""
+        """Whether no other word can be the verb of the clause: "Muscles contract and relax."."""
         verbs = {Kind.VERB, Kind.VERB_S, Kind.PAST, Kind.BE, Kind.HAVE, Kind.MODAL, Kind.TO}
         for kind in reversed(self.kinds):
             if kind in (Kind.THAT, Kind.WH, Kind.PUNCTUATION):
@@ -526,7 +526,7 @@ class _Sentence:
         return self.kind(self.previous(relative)) is Kind.PLURAL
 
     def is_parallel_verb(self, i: int, conjunction: int) -> bool:
-        """After "and": a verb where the word joined to is one, or where an object follows."""
+        """Whether a word after "and" is a verb: if the joined word is one, or an object follows."""
         partner = self.previous(conjunction)
         while partner >= 0 and self.kinds[partner] is Kind.PUNCTUATION:
             partner = self.previous(partner)

@@ -1,4 +1,4 @@
-"""Whichever linker the machine has: found in order, its failures in its own words."""
+"""Finding a linker in order of preference, and reporting its errors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_no_linker_names_what_was_tried_and_what_to_install(machine):
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """This machine is a Linux on x86-64, whatever it is."""
+    """Pretend that this machine is a Linux on x86-64."""
     monkeypatch.setattr(targets, "_system", lambda: "linux")
     monkeypatch.setattr(targets, "host_architecture", lambda: "x86_64")
 
@@ -111,7 +111,7 @@ def elsewhere(monkeypatch):
     ids=str,
 )
 def test_a_linker_for_another_machine(host, installed, zig, found, machine, elsewhere, monkeypatch):
-    """$CXX makes code for this machine, so it has no part in it."""
+    """$CXX is ignored, since it generates code for this machine."""
     for name in installed:
         machine(name)
     monkeypatch.setenv("CXX", "g++" if host == "linux-x86_64" else "clang++")

@@ -1,7 +1,7 @@
-"""A library for macOS on arm64, linked on whatever machine this is: its header, what it loads, and
-that every symbol it lacks is one that the system or the TVM runtime gives.
+"""A library for macOS on arm64, linked on any machine: its header, the libraries that it loads, and
+that the system or the TVM runtime defines each of its undefined symbols.
 
-Nothing is run: that takes a Mac.
+Nothing is run, since that requires a Mac.
 """
 
 from __future__ import annotations

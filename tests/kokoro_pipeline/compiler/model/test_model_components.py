@@ -1,4 +1,4 @@
-"""The six modules say what the stock `kokoro.KModel` says, alone and in padded batches."""
+"""The six modules compute the same as the stock `kokoro.KModel`, alone and in padded batches."""
 
 from __future__ import annotations
 

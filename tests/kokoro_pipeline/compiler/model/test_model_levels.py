@@ -1,4 +1,4 @@
-"""The generator, kokoro's own with few channels, at --opt 0 and 2: the passes change no result."""
+"""kokoro's generator with few channels at --opt 0 and 2: the passes do not change results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The custom operators: their eager truth, and what torch.export is told of their shapes."""
+"""The custom operators: their eager implementation, and the shapes for torch.export."""
 
 from __future__ import annotations
 

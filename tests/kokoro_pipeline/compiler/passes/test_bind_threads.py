@@ -1,4 +1,4 @@
-"""What no GPU kernel covers still gets threads: nothing is left that a device cannot run."""
+"""Functions without a GPU kernel are bound to threads, so that a device can run everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A float32 constant of a kernel reaches a Metal compiler to the last bit."""
+"""The Metal compiler gets the exact float32 constants of a kernel."""
 
 from __future__ import annotations
 

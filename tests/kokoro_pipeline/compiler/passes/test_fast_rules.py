@@ -1,6 +1,6 @@
-"""`--opt 2`: what becomes a fast convolution with its norm, activation and residual fused.
+"""`--opt 2`: which convolutions become fast ones with norm, activation and residual fused.
 
-Whatever is matched, the numbers are torch's; what only looks like the pattern stays unfused.
+Results always equal torch's, and programs that only resemble the pattern stay unfused.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ def test_norm_and_snake_over_channels_that_are_no_whole_vectors(
 
 @pytest.mark.parametrize(("stride", "padding"), [(1, 0), (2, 1), (3, 4)])
 def test_padding_is_zero_behind_the_activation(stride, padding, as_module, compile_program):
-    """The rows beyond the ends are zeros of the activation, not activated zeros."""
+    """The padding is zero after the activation, not an activated zero."""
 
     def function(m: Any, x: torch.Tensor, style: torch.Tensor) -> torch.Tensor:
         y = activated(m, x, style)

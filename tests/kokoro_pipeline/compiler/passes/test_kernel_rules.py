@@ -1,4 +1,4 @@
-"""Every operator that has a kernel becomes it, at every length; what does not fit stays generic."""
+"""Every operator with a kernel uses it, at every length; other operators stay generic."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_every_instruction_set_has_its_own_packing(mcpu, as_module, compile_prog
 
 
 def test_a_bias_goes_into_the_packed_weights(as_module, compile_program):
-    """No addition is left, and the bias is no argument of its own."""
+    """There is no addition left, and the bias is not a separate argument."""
     x = torch.zeros(1, 6, 9)
     program = compile_program(CASES["conv"].make(as_module), [x])
     assert "relax.add" not in program.operators("lower_to_kernels")

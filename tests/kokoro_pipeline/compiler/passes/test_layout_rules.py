@@ -1,4 +1,4 @@
-"""Elementwise and shape operators follow the channels-last layout, and give what torch gives."""
+"""Elementwise and shape operators keep the channels-last layout, with the results of torch."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def assert_same(module: torch.nn.Module, program: Any, *inputs: np.ndarray) -> N
 
 
 def conv(m: Any, x: torch.Tensor) -> torch.Tensor:
-    """What makes a value channels-last."""
+    """A convolution, which makes a value channels-last."""
     return functional.conv1d(x, m.w, m.b)
 
 
@@ -249,7 +249,7 @@ def test_several_results_in_either_layout(as_module, compile_program):
 
 
 def test_float64_between_float32_kernels(as_module, compile_program):
-    """The layout rules have no opinion on the dtype; the kernels take float32 only."""
+    """The layout rules apply to any dtype, but the kernels only support float32."""
     module = between_convs(as_module, [lambda _m, y, _x: torch.sin(y.double()).float()])
     (x,) = arrays((1, 6, 9))
     program = compile_program(module, [torch.from_numpy(x)])

@@ -1,4 +1,4 @@
-"""Scheduled loops say what unscheduled ones say; elementary functions keep their error bounds."""
+"""Scheduled loops compute the same as unscheduled ones; elementary functions meet their bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harmonic source on a CPU: two kernels of float64, and any other program as it is."""
+"""The harmonic source on a CPU: two kernels in float64; any other program is unchanged."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_meets_the_gates_of_the_validation(opt_level, component, mcpu):
 
 
 class Louder(SourceForward):
-    """One more constant than the kernels know."""
+    """A source with one constant more than the kernels support."""
 
     def waveform(self, F0, noise):
         return 2.0 * super().waveform(F0, noise)

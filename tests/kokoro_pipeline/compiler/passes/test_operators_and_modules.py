@@ -1,4 +1,4 @@
-"""Custom operators get code, look-ups stay inside, components merge, parameters are dropped."""
+"""Custom operators are replaced, look-ups are clipped, components merged, parameters dropped."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_no_custom_operator_is_left_a_hole(opt, as_module, compile_program):
 
 @pytest.mark.parametrize("opt", LEVELS)
 def test_an_index_beyond_its_table_reads_the_table_s_edge(opt, as_module, compile_program):
-    """A library called by something else than the runtime should not read other memory."""
+    """A library that is not called by the runtime should not read out of bounds either."""
     table = torch.from_numpy(normal(6, 5, 4))
     module = as_module(lambda m, ids: functional.embedding(ids, m.table), table=table)
     program = compile_program(
@@ -229,6 +229,6 @@ def control_flow(kind: str) -> tvm.IRModule:
     ("kind", "words"), [("if", "If"), ("match_cast", "MatchCast"), ("closure", "Function")]
 )
 def test_control_flow_is_refused_with_the_way_out(kind, words):
-    """The walk knows bindings in a row; anything else would be lowered wrongly."""
+    """The traversal only supports a sequence of bindings."""
     with pytest.raises(NotImplementedError, match=rf"{words}.*straight-line.*--opt 0"):
         lower_to_kernels(control_flow(kind), ParameterTable(), VectorTarget(16, 32))

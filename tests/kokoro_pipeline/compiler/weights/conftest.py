@@ -11,7 +11,7 @@ import pytest
 
 
 def _sibling(name: str) -> ModuleType:
-    """A helper module beside the tests, which are no package."""
+    """A helper module next to the tests, which are not a package."""
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert spec is not None
     assert spec.loader is not None

@@ -1,4 +1,4 @@
-"""A checkpoint is held to the architecture: both known forms pass, other differences are named."""
+"""A checkpoint must match the architecture: both known forms pass, other differences are listed."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_the_parallel_prefix_is_removed(tmp_path: Path) -> None:
     ids=["twice", "number", "flat", "list"],
 )
 def test_other_structures_are_refused(tmp_path: Path, content: object, match: str) -> None:
-    """What is no checkpoint says so, by name, before any tensor is used."""
+    """Files that are not checkpoints are rejected by name before any tensor is used."""
     torch.save(content, tmp_path / "x.pth")
     with pytest.raises(InputError, match=match):
         read_checkpoint(tmp_path / "x.pth")

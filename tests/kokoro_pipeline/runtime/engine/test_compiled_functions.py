@@ -1,4 +1,4 @@
-"""Compiled functions take numpy arrays, refuse what a kernel could not take, and compute right."""
+"""Compiled functions take numpy arrays, reject invalid ones, and compute correctly."""
 
 from __future__ import annotations
 

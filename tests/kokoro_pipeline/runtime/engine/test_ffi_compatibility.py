@@ -1,4 +1,4 @@
-"""Which TVM and tvm-ffi go together, and what a bad pair's message says."""
+"""Which versions of TVM and tvm-ffi work together, and the message for other pairs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import pytest
 
 from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.runtime.engine import library
-from kokoro_pipeline.runtime.engine.ffi_compatibility import (
-    RECOMMENDED,
-    installed_pair,
-    judge_pair,
-)
+from kokoro_pipeline.runtime.engine.ffi_compatibility import RECOMMENDED, installed_pair, judge_pair
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Memory of a device that is kept between calls: never shared, never unbounded."""
+"""Device memory that is kept between calls is never shared, and its amount is limited."""
 
 from __future__ import annotations
 

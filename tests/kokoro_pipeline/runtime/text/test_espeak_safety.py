@@ -1,4 +1,4 @@
-"""eSpeak's C library ends the process on bad data and mixes up threads: neither may happen."""
+"""eSpeak's C library exits for bad data and is not thread-safe; neither may affect users."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ except EnvironmentFault as fault:
 
 
 def read_from(library: Path, **environment: str) -> str:
-    """The phonemes that a fresh process reads with the library at `library`, or its refusal."""
+    """The phonemes from a fresh process with the library at `library`, or its error."""
     done = subprocess.run(
         [sys.executable, "-c", READ_FROM, str(library)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Written English to words: numbers, signs, abbreviations, punctuation; nothing lost unreported."""
+"""Written English to words: numbers, signs, abbreviations, punctuation; omissions are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vocabulary: exactly kokoro's lookup, and nothing vanishes unreported."""
+"""Vocabulary: exactly kokoro's lookup, and all omissions are reported."""
 
 from __future__ import annotations
 

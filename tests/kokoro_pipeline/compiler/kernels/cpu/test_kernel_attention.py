@@ -1,4 +1,4 @@
-"""Attention against float64, each row over its own keys only."""
+"""Attention against float64, where each row only uses its valid keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layer norm against float64, with a mean that one-pass formulas drown in."""
+"""Layer norm against float64, with a mean for which one-pass formulas fail."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def kernels(kind, compile_kernels):
 
 
 def produced(rng, producer, x):
-    """A producer's coefficients, and what it makes of x in float64."""
+    """The coefficients of a producer, and its result for x in float64."""
     batch, channels, _ = x.shape
 
     def normal(*shape):
@@ -74,7 +74,7 @@ def produced(rng, producer, x):
 
 
 def convolution(rng, conv, producer, bias, residual, length):
-    """A kernel's arguments and what it should give."""
+    """The arguments of a kernel and its expected result."""
 
     def normal(*shape):
         return rng.standard_normal(shape).astype(np.float32)
@@ -195,7 +195,7 @@ def without_barrier(number):
     ids=lambda value: f"{value.in_channels} channels" if isinstance(value, Conv1d) else str(value),
 )
 def test_a_missing_barrier_is_noticed(compile_kernels, conv, barrier):
-    """What the runs above prove rests on the checker seeing the faults of these very kernels."""
+    """The tests above rely on the checker finding faults in these kernels."""
     rng = np.random.default_rng(0)
     arguments, expected = convolution(rng, conv, NOTHING, False, False, 40)
     broken = compile_kernels("cuda", {"conv": conv1d(conv)}, edit_source=without_barrier(barrier))

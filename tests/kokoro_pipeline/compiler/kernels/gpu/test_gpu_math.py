@@ -1,4 +1,4 @@
-"""The elementary functions of both devices keep the errors that they state."""
+"""The elementary functions meet their documented errors on both devices."""
 
 from __future__ import annotations
 

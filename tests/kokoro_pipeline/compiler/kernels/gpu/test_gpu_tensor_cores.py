@@ -1,4 +1,4 @@
-"""Products on tensor cores: rounded once, summed in float32, and caught where a barrier is gone."""
+"""Products on tensor cores: rounded once and summed in float32; missing barriers are found."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRANSPOSED = ConvTranspose1d(34, 20, 12, 6, 3, 3)
 
 
 def rounded(values, precision):
-    """float64 of what tensor cores see of float32 values."""
+    """The values that tensor cores use for float32 values, in float64."""
     if precision is Precision.TF32:
         # Eleven bits, ties away from zero; float64 holds every step exactly.
         exact = values.astype(np.float64)
