@@ -1,4 +1,4 @@
-"""Translation units to a shared library, through a cache of object files."""
+"""Compile translation units to a shared library, with a cache of object files."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from kokoro_pipeline.errors import EnvironmentFault
-
+from .errors import EnvironmentFault
 from .faults import UnsupportedKernel
 from .kernel_text import GENERATED, Unit
 
 NATIVE = Path(__file__).parent / "native"
-"""Headers that stand for CUDA's and Metal's, and the scheduler."""
+"""Headers that replace those of CUDA and Metal, and the scheduler."""
 
 _COMMON = (
     "-std=c++17",
@@ -32,7 +31,7 @@ _COMMON = (
     "-U_FORTIFY_SOURCE",
     "-fno-stack-protector",
 )
-# Device compilers fuse multiply and add, keep errno out of it and read floats as integers.
+# Like device compilers: fuse multiply-adds, do not set errno, allow reading floats as integers.
 _KERNEL = (
     "-ffp-contract=fast",
     "-fno-math-errno",
@@ -53,7 +52,7 @@ _NO_COMPILER = "the emulator compiles kernels with g++, which is not here: apt-g
 
 
 def find_compiler() -> str:
-    """The path of g++. Raises EnvironmentFault where there is none."""
+    """The path of g++. Raises EnvironmentFault if it is not installed."""
     found = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("g++")
     if found is None:
         raise EnvironmentFault(_NO_COMPILER)
@@ -62,18 +61,20 @@ def find_compiler() -> str:
 
 @functools.cache
 def default_cache() -> Path:
-    """A folder for this process's object files, removed when the process ends."""
+    """A folder for the object files of this process, removed when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="gpu_emulator."))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 def build_library(units: Sequence[Unit], source: str, check: bool, cache: Path | None) -> Path:
-    """Compile and link; the path of a new library, which the caller removes.
+    """Compile and link; returns the path of a new library, which the caller has to remove.
 
-    `source`: the generated text, for messages. `cache`: a folder for object files, by default one
-    of this process. Raises UnsupportedKernel where the compiler finds a name or construct that the
-    emulator does not have, EnvironmentFault where there is no compiler.
+    `source` is the generated text, for messages. `cache` is a folder for object files, by default
+    one of this process.
+
+    Raises UnsupportedKernel if the compiler finds a name or construct that the emulator does not
+    support, EnvironmentFault if there is no compiler.
     """
     compiler = find_compiler()
     folder = default_cache() if cache is None else cache
@@ -89,10 +90,10 @@ def build_library(units: Sequence[Unit], source: str, check: bool, cache: Path |
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         objects = list(pool.map(compiled, jobs))
-    # A library of its own for every caller: its state (reports, statistics) is not shared.
+    # Every caller gets its own library, so that its state (reports, statistics) is not shared.
     handle, name = tempfile.mkstemp(prefix="library.", suffix=".so", dir=default_cache())
     os.close(handle)
-    # Device functions of the prelude are in every unit: any copy of them will do.
+    # Every unit contains the device functions of the prelude; any copy of them can be used.
     linking = [compiler, "-shared", "-Wl,-z,muldefs", "-o", name, *map(str, objects), "-lm", "-ldl"]
     done = subprocess.run(linking, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -101,14 +102,14 @@ def build_library(units: Sequence[Unit], source: str, check: bool, cache: Path |
 
 
 def line_numbers(library: Path, offsets: Sequence[int]) -> dict[int, int]:
-    """Lines of the generated text by code offset, where the debug information has them.
+    """Lines of the generated text by code offset, as far as the debug information has them.
 
-    Raises EnvironmentFault without addr2line (binutils, which g++ brings).
+    Raises EnvironmentFault if addr2line is missing (part of binutils, which g++ depends on).
     """
     wanted = sorted({offset for offset in offsets if offset > 0})
     if not wanted:
         return {}
-    # The offset is a return address: the call lies before it.
+    # The offset is a return address, so the call is before it.
     command = ["addr2line", "-i", "-a", "-e", str(library), *(hex(o - 1) for o in wanted)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -128,7 +129,7 @@ def line_numbers(library: Path, offsets: Sequence[int]) -> dict[int, int]:
 
 @functools.cache
 def _fingerprint(compiler: str) -> str:
-    """What object files depend on besides their text: compiler, processor, headers."""
+    """A hash of what object files depend on besides their source: compiler, processor, headers."""
     digest = hashlib.sha256()
     command = [compiler, "-march=native", "-Q", "--help=target", "--version"]
     digest.update(subprocess.run(command, capture_output=True, check=False).stdout)
@@ -145,7 +146,7 @@ def _object_file(
     result = folder / f"{digest[:32]}.o"
     if result.is_file():
         return result
-    # Written beside and renamed: two processes may fill one cache.
+    # Write to a temporary folder and rename, since processes may share the cache.
     with tempfile.TemporaryDirectory(prefix="unit.", dir=folder) as work:
         unit, output = Path(work, "unit.cc"), Path(work, "unit.o")
         unit.write_text(text, encoding="utf-8")
@@ -159,7 +160,7 @@ def _object_file(
 
 
 def _explain(errors: str, source: str) -> str:
-    """What a compiler's message means for the generated text."""
+    """Convert an error of the compiler to a message about the generated text."""
     found = re.search(rf"^{GENERATED}:(\d+):\d+: (?:fatal )?error: (.*)$", errors, re.M)
     if found is None:
         return f"the emulator cannot compile the generated text:\n{errors[:3000]}"

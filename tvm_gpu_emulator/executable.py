@@ -14,9 +14,8 @@ import numpy as np
 import tvm
 from tvm import relax, tirx
 
-from kokoro_pipeline.errors import InputError
-
 from .compiling import build_library, line_numbers
+from .errors import InputError
 from .faults import EmulationFault, Report
 from .kernel_text import units
 from .lowering import RUNTIME_LOWERING, lower
@@ -24,9 +23,9 @@ from .lowering import RUNTIME_LOWERING, lower
 
 @dataclass(frozen=True)
 class Launches:
-    """How a kernel was launched: how often, and grid, block and shared bytes of the last time.
+    """The launches of a kernel: their number, and grid, block and shared bytes of the last one.
 
-    `seconds`: spent in it on the CPU, in all; it says nothing of a GPU.
+    `seconds` is the total time spent in it on the CPU, which says nothing about a GPU.
     """
 
     count: int
@@ -37,10 +36,11 @@ class Launches:
 
 
 class Executable:
-    """Functions by name; made by `emulate`.
+    """The functions of an emulated module by name, as returned by `emulate`.
 
-    `source`: the generated text, whose lines reports count. `reports`: every fault so far.
-    `launches`: by kernel. Calls are serialized: one kernel runs at a time.
+    `source` is the generated text, to which the line numbers of reports refer. `reports` are all
+    faults so far. `launches` are the launches by kernel. Calls are serialized: one kernel runs at a
+    time.
     """
 
     def __init__(
@@ -73,10 +73,11 @@ class Executable:
         weakref.finalize(self, _release, self._native, library)
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """A function of the module: numpy or TVM arrays and scalars in, as TVM's own would take.
+        """A function of the module, which takes numpy or TVM arrays and scalars.
 
-        Outputs that a PrimFunc writes into its arguments arrive in numpy arrays too. Raises
-        EmulationFault where a kernel breaks a rule, KeyError for an unknown name.
+        Outputs that a PrimFunc writes to its arguments are written to numpy arrays as well. The
+        function raises EmulationFault if a kernel breaks a rule. Raises KeyError for an unknown
+        name.
         """
         if name not in self.functions:
             raise KeyError(f"{name}: the functions are {', '.join(self.functions)}")
@@ -84,7 +85,7 @@ class Executable:
 
     @property
     def launches(self) -> Mapping[str, Launches]:
-        """How every kernel that ran was launched."""
+        """The launches of every kernel that ran."""
         with self._lock:
             text = self._native.emulator_statistics().decode()
         result = {}
@@ -109,7 +110,7 @@ class Executable:
                     raise
                 raise EmulationFault(found) from error
             self._take_reports()
-        # A VM function's arguments are inputs; a PrimFunc's may be outputs.
+        # The arguments of a VM function are inputs; those of a PrimFunc may be outputs.
         if not isinstance(self._table, relax.VirtualMachine):
             for array, tensor in zip(arguments, passed, strict=True):
                 if isinstance(array, np.ndarray) and array.flags.writeable:
@@ -137,7 +138,7 @@ class Executable:
 
 
 def _release(native: ctypes.CDLL, library: Path) -> None:
-    """Give back the stacks, the checker's address space and the file; the code stays mapped."""
+    """Release the stacks, the address space of the checker and the file; code stays mapped."""
     native.emulator_release()
     library.unlink(missing_ok=True)
 
@@ -155,18 +156,19 @@ def emulate(
 ) -> Executable:
     """Compile a module for a GPU target and run it on this machine's CPU.
 
-    `module`: a thread-bound PrimFunc, an IRModule of them, or Relax functions over `call_tir` of
-    them. `target`: of kind "cuda" or "metal"; its limits on threads and shared memory are checked.
-    `check`: watch every access (ten times slower). `on_fault`: "collect" keeps faults in
-    `Executable.reports` and goes on; a kernel that cannot go on ends, its outputs unfinished.
-    `relax_pipeline`: as in `relax.build`; by default what `call_tir` modules still need, None for
-    a module that is lowered for the VM already. `edit_source`: changes the generated text before
-    it is compiled, to prove that a test or the checker notices. `cache`: a folder for compiled
-    kernels, by default one that ends with the process. `seed`: the order of the threads between
-    two barriers is random by it; 0 runs them in order, the default where nothing is checked.
+    `module`: a thread-bound PrimFunc, an IRModule of them, or Relax functions that call them with
+    `call_tir`. `target`: a target of kind "cuda" or "metal", whose limits on threads and shared
+    memory are checked. `check`: check every memory access (ten times slower). `on_fault`: with
+    "collect", faults are kept in `Executable.reports` and execution continues; a kernel that cannot
+    continue ends with incomplete outputs. `relax_pipeline`: as in `relax.build`; by default the
+    passes that `call_tir` modules still need, None for a module that is already lowered for the VM.
+    `edit_source`: a function that changes the generated text before it is compiled, to test that a
+    test or the checker notices. `cache`: a folder for compiled kernels, by default one that is
+    removed with the process. `seed`: the seed for a random order of the threads between two
+    barriers; 0 runs them in order, which is the default without `check`.
 
-    Raises InputError for another target or a module that runs nothing on it, UnsupportedKernel
-    (an InputError) for what the emulator does not have, EnvironmentFault without g++.
+    Raises InputError for another target or a module without functions for it, UnsupportedKernel
+    (an InputError) for unsupported code, EnvironmentFault without g++.
     """
     if on_fault not in ("raise", "collect"):
         raise InputError(f"on_fault is {on_fault!r}: it is 'raise' or 'collect'")

@@ -1,11 +1,11 @@
-"""What the emulator finds in a kernel."""
+"""The faults that the emulator finds in a kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kokoro_pipeline.errors import CheckFailed, InputError
+from .errors import EmulatorError, InputError
 
 KINDS = (
     "race",
@@ -17,18 +17,20 @@ KINDS = (
     "launch",
     "syntax",
 )
-"""Every `Report.kind`. Divergence and launches are found without `check=True` too; "syntax" is of
-`msl_check` alone."""
+"""The values of `Report.kind`.
+
+Divergence and launches are found without `check=True` too; "syntax" is only used by `msl_check`.
+"""
 
 
 @dataclass(frozen=True)
 class Report:
-    """One fault of a kernel, however often it happened in a launch.
+    """A fault of a kernel, which may occur several times in a launch.
 
-    `kind`: one of `KINDS`. `line`: the line of the generated text (`Executable.source`) that is
-    at fault, counted from 1, None where the fault has none (a launch). `other_line`: the other
-    access of a race. `detail`: who did what to which element, then the text of the lines.
-    `count`: how often it was seen.
+    `kind` is one of `KINDS`. `line` is the line of the generated text (`Executable.source`) at
+    fault, counted from 1, or None for a fault without a line (a launch). `other_line` is that of
+    the other access of a race. `detail` describes the accesses and the element, followed by the
+    text of the lines. `count` is the number of occurrences.
     """
 
     kind: str
@@ -44,8 +46,8 @@ class Report:
         return f"{self.kind} in {self.kernel}{where}: {self.detail}{times}"
 
 
-class EmulationFault(CheckFailed):
-    """A kernel broke a rule of the device; `reports` says which, where and how."""
+class EmulationFault(EmulatorError):
+    """A kernel broke a rule of the device; `reports` has the details."""
 
     def __init__(self, reports: Sequence[Report]) -> None:
         self.reports = tuple(reports)
@@ -53,4 +55,4 @@ class EmulationFault(CheckFailed):
 
 
 class UnsupportedKernel(InputError):
-    """The generated text uses what the emulator does not have: which, and in which line."""
+    """The generated text uses an unsupported construct; the message says which, and the line."""

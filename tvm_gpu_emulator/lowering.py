@@ -1,4 +1,4 @@
-"""A module's host code for this CPU and its device text, by TVM's own pipeline and codegen."""
+"""Generate the host code of a module for this CPU, and its device text, by TVM's own pipeline."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 
-from kokoro_pipeline.errors import InputError
-
+from .errors import InputError
 from .kernel_text import KernelSpec
 
 NOTE = "gpu_emulator_note"
-"""What the host calls before a checked launch, for every buffer: (name, tensor)."""
+"""The function that the host calls before a checked launch for every buffer: (name, tensor)."""
 
 _COMPILE_CUDA = "tvm_callback_cuda_compile"
 _LOCK = threading.RLock()
@@ -27,8 +26,8 @@ _LOCK = threading.RLock()
 class Lowered:
     """Host code without its device modules, the device text, and the kernels in it.
 
-    `host`: the module whose imports have to give the kernels. `root`: the module to run: a Relax
-    executable or the host itself.
+    `host` is the module whose imports must provide the kernels. `root` is the module to run: a
+    Relax executable or the host module itself.
     """
 
     host: tvm.runtime.Module
@@ -52,7 +51,7 @@ RUNTIME_LOWERING = tvm.ir.transform.Sequential(
         relax.transform.AttachGlobalSymbol(),
     ]
 )
-"""What Relax functions over `call_tir` still need before code generation."""
+"""The passes that Relax functions with `call_tir` still need before code generation."""
 
 
 def lower(
@@ -61,12 +60,16 @@ def lower(
     check: bool,
     relax_pipeline: Any,
 ) -> Lowered:
-    """Build for `target` with this machine's CPU as the host. Raises InputError for other kinds."""
+    """Build for `target` with the CPU of this machine as the host.
+
+    Raises InputError for a target that is neither "cuda" nor "metal", and for a module without
+    functions for the device.
+    """
     if target.kind.name not in ("cuda", "metal"):
         raise InputError(f"the emulator runs cuda and metal, not {target.kind.name}")
     if isinstance(module, tirx.PrimFunc):
         module = _one_function(module)
-    # The kernels' target is as given; the host's is this machine, whatever it was.
+    # The target of the kernels is as given; the host is replaced by this machine.
     target = tvm.target.Target(target, host="llvm")
     with_relax = any(isinstance(f, relax.Function) for f in module.functions.values())
     kernels: dict[str, KernelSpec] = {}
@@ -99,7 +102,7 @@ def _names(module: tvm.IRModule, with_relax: bool) -> tuple[str, ...]:
 
 
 def _detach(top: tvm.runtime.Module, kind: str) -> tuple[tvm.runtime.Module, list[Any]]:
-    """The module that imports the device code, which is taken from it, and that code."""
+    """Remove the device code from the module that imports it; returns that module and the code."""
     pending = [top]
     while pending:
         module = pending.pop()
@@ -119,7 +122,7 @@ def _detach(top: tvm.runtime.Module, kind: str) -> tuple[tvm.runtime.Module, lis
 
 @contextmanager
 def _cuda_without_compiler() -> Iterator[None]:
-    """TVM asks for machine code of the CUDA text: here there is none, and none is needed."""
+    """Context in which TVM does not compile CUDA text to machine code, which is not needed."""
     previous = tvm.get_global_func(_COMPILE_CUDA, allow_missing=True)
     tvm_ffi.register_global_func(_COMPILE_CUDA, lambda _code: b"", override=True)
     try:
@@ -133,7 +136,7 @@ def _cuda_without_compiler() -> Iterator[None]:
 
 @contextmanager
 def _host_on_cpu(kernels: dict[str, KernelSpec], check: bool) -> Iterator[None]:
-    """Host wrappers become CPU functions; device functions keep their target and are listed."""
+    """Context in which host wrappers become CPU functions, and device functions are recorded."""
     original: Callable[[], Any] = tirx.transform.MakePackedAPI
 
     def retarget(module: tvm.IRModule, _context: Any) -> tvm.IRModule:
@@ -178,7 +181,7 @@ def _kernel_spec(name: str, function: tirx.PrimFunc) -> KernelSpec:
 
 
 def _with_notes(function: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Before every launch, tell the checker of each buffer that is passed: name, shape, type."""
+    """Before every launch, report name, shape and dtype of each passed buffer to the checker."""
     aliases: dict[Any, Any] = {}
 
     def declared(statement: tirx.DeclBuffer) -> None:

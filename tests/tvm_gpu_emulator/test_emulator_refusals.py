@@ -1,4 +1,4 @@
-"""What the emulator cannot run is refused by name, never run as something else."""
+"""What the emulator does not support is rejected by name, and never run as something else."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 import tvm
 from tvm import tirx
 
-from kokoro_pipeline.errors import EnvironmentFault, InputError
 from tvm_gpu_emulator import UnsupportedKernel, compiling, emulate
+from tvm_gpu_emulator.errors import EnvironmentFault, InputError
 from tvm_gpu_emulator.kernel_text import KernelSpec, units
 
 
@@ -135,7 +135,7 @@ def test_compiled_kernels_come_from_the_cache(samples, target, tmp_path, monkeyp
 
 
 def test_tvms_own_compilation_is_as_before(run, samples):
-    """The hooks into TVM are gone after a call."""
+    """The hooks into TVM are removed after a call."""
     before = tirx.transform.MakePackedAPI, tvm.get_global_func("tvm_callback_cuda_compile", True)
     run(samples.scale)
     after = tirx.transform.MakePackedAPI, tvm.get_global_func("tvm_callback_cuda_compile", True)

@@ -1,12 +1,12 @@
-"""clang reads the Metal text: what it accepts, what it refuses, and what it says without clang."""
+"""Checking Metal text with clang: accepted and rejected text, and the error without clang."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from kokoro_pipeline.errors import EnvironmentFault
 from tvm_gpu_emulator import msl_check
+from tvm_gpu_emulator.errors import EnvironmentFault
 from tvm_gpu_emulator.lowering import RUNTIME_LOWERING, lower
 from tvm_gpu_emulator.msl_check import check_metal, find_clang
 
@@ -79,7 +79,7 @@ def test_a_clang_that_fails_is_no_fault_of_the_text(monkeypatch, tmp_path):
 
 
 def test_the_checked_text_also_runs(run, samples):
-    """Metal's header serves both: what clang reads is what g++ compiles."""
+    """The Metal header is used by both: clang reads the same text that g++ compiles."""
     x, y = np.ones(4, "float32"), np.zeros(4, "float32")
     run(samples.scale)["scale"](x, y, 2.0)
     np.testing.assert_array_equal(y, 3)
