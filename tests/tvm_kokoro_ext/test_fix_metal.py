@@ -1,6 +1,6 @@
-"""What stock TVM makes of programs for Metal, and what the fixes make of them.
+"""Code generated for Metal by stock TVM, and with the fixes.
 
-Nothing runs here: no Mac is needed to see which names the generated text has.
+The tests only examine names in the generated text, so they do not need a Mac.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tvm import te, tirx
 
 import tvm_kokoro_ext
 from tvm_kokoro_ext import State
-from tvm_kokoro_ext._fixes.metal import math_functions as metal_math
+from tvm_kokoro_ext._fixes.metal import math_functions
 from tvm_kokoro_ext._fixes.metal import matmul as metal_matmul
 
 METAL = tvm.target.Target({"kind": "metal"}, host={"kind": "llvm"})
@@ -62,14 +62,14 @@ def test_every_function_has_its_name_in_msl(intrinsic):
     assert re.fullmatch(MSL[intrinsic], lowered(intrinsic))
 
 
-@pytest.mark.parametrize("intrinsic", metal_math._NAMES)
+@pytest.mark.parametrize("intrinsic", math_functions._NAMES)
 def test_without_the_fix_the_names_are_stock(intrinsic):
-    """Turned off, TVM is as it was, and so is what is wrong with it."""
+    """With the fix off, TVM and its defect are unchanged."""
     tvm_kokoro_ext.activate()
     with tvm_kokoro_ext.disabled("metal_math"):
         stock = lowered(intrinsic)
     assert stock in (f"{intrinsic}f", "nearbyint")
-    assert lowered(intrinsic) == metal_math._NAMES[intrinsic]
+    assert lowered(intrinsic) == math_functions._NAMES[intrinsic]
 
 
 @pytest.mark.parametrize("fix", ["metal_math", "metal_matmul"])

@@ -1,4 +1,4 @@
-"""Elementwise functions of tensors that broadcast, as one kernel."""
+"""Elementwise functions of broadcasting tensors, as a single kernel."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit
 from tvm_kokoro_ext._compat import te
-from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+from tvm_kokoro_ext._fixes._shared import indexing
 
 
 def emit(importer: Any, function: Callable[..., Any], *tensors: Any, hint: str) -> Any:
-    """`function` of the tensors' elements, broadcast; the dtype is what `function` returns."""
-    shape = _indexing.broadcast_shapes([_compat.shape_of(tensor) for tensor in tensors])
+    """Apply `function` to the elements of broadcasting tensors; it determines the dtype."""
+    shape = indexing.broadcast_shapes([_compat.shape_of(tensor) for tensor in tensors])
 
     def compute(out: Any, *data: Any) -> Any:
         return te.compute(
             tuple(out),
-            lambda *at: function(*[_indexing.read(tensor, list(at)) for tensor in data]),
+            lambda *at: function(*[indexing.read(tensor, list(at)) for tensor in data]),
             name=hint,
         )
 
@@ -26,4 +26,4 @@ def emit(importer: Any, function: Callable[..., Any], *tensors: Any, hint: str) 
 
 def broadcast(*tensors: Any) -> list[Any]:
     """The shape that the tensors broadcast to."""
-    return _indexing.broadcast_shapes([_compat.shape_of(tensor) for tensor in tensors])
+    return indexing.broadcast_shapes([_compat.shape_of(tensor) for tensor in tensors])

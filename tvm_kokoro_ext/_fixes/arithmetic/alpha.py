@@ -7,7 +7,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import promotion as _promotion
+from tvm_kokoro_ext._fixes._shared import promotion
 
 
 @needs_previous
@@ -18,7 +18,7 @@ def with_alpha(importer: Any, node: Any, previous: Any) -> Any:
         return previous(node)
     name = node.target.__name__
     lhs, rhs = args[:2]
-    dtype = _promotion.common_dtype(importer, name, lhs, rhs)
+    dtype = promotion.common_dtype(importer, name, lhs, rhs)
     lhs, rhs = (_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs))
     factor = _emit.scalar(importer, alpha, dtype)
     if name.startswith("rsub"):  # other - alpha * self

@@ -1,8 +1,8 @@
-"""Division with a rounding mode, floor division and integer powers, for every dtype.
+"""Division with a rounding mode, floor division and integer powers, for all dtypes.
 
-Stock gives a scalar divisor a dtype of its own, divides integers as integers where torch does not
-round, and has no integer power but by small constants. Its float remainder and floor division
-round the quotient, and are one divisor off where that makes it whole.
+Stock uses a different dtype for a scalar divisor, divides integers as integers where torch does
+not round, and only supports integer powers with small constant exponents. Its float remainder and
+floor division use the rounded quotient, and are off by one divisor if rounding makes it an integer.
 """
 
 from __future__ import annotations
@@ -15,22 +15,21 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import elementwise as _elementwise
-from tvm_kokoro_ext._fixes._shared import promotion as _promotion
+from tvm_kokoro_ext._fixes._shared import elementwise, promotion
 
 
 def divide(importer: Any, node: Any, previous: Any) -> Any:
     lhs, rhs = importer.retrieve_args(node)[:2]
     mode = node.kwargs.get("rounding_mode")
     name = "div.Tensor" if mode is None else "floor_divide.default"
-    dtype = _promotion.common_dtype(importer, name, lhs, rhs)
+    dtype = promotion.common_dtype(importer, name, lhs, rhs)
     lhs, rhs = (_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs))
     if mode is None:
         return _emit.emit(importer, relax.op.divide(lhs, rhs))
     if mode == "floor":
         return _floor(importer, lhs, rhs, dtype)
     if "int" in dtype:
-        return _elementwise.emit(importer, tirx.truncdiv, lhs, rhs, hint="trunc_divide")
+        return elementwise.emit(importer, tirx.truncdiv, lhs, rhs, hint="trunc_divide")
     return _emit.emit(importer, relax.op.trunc(_emit.emit(importer, relax.op.divide(lhs, rhs))))
 
 
@@ -38,26 +37,26 @@ def floor_divide(importer: Any, node: Any, previous: Any) -> Any:
     lhs, rhs = importer.retrieve_args(node)[:2]
     if not any(_compat.is_tensor(value) for value in (lhs, rhs)):
         return previous(node)
-    dtype = _promotion.common_dtype(importer, "floor_divide.default", lhs, rhs)
+    dtype = promotion.common_dtype(importer, "floor_divide.default", lhs, rhs)
     lhs, rhs = (_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs))
     return _floor(importer, lhs, rhs, dtype)
 
 
 def _floor(importer: Any, lhs: Any, rhs: Any, dtype: str) -> Any:
-    """Floor division in one dtype; a float quotient by torch's rule (see `_float_floor`)."""
+    """Floor division in one dtype; floats are divided by torch's rule (see `_float_floor`)."""
     if "int" in dtype:
-        return _elementwise.emit(importer, tirx.floordiv, lhs, rhs, hint="floor_divide")
+        return elementwise.emit(importer, tirx.floordiv, lhs, rhs, hint="floor_divide")
     if _is_power_of_two(rhs):  # the quotient is exact
         return _emit.emit(importer, relax.op.floor_divide(lhs, rhs))
     return _in_float(importer, _float_floor, lhs, rhs, dtype, "floor_divide")
 
 
 def remainder(importer: Any, node: Any, previous: Any) -> Any:
-    """The remainder with the divisor's sign, exact as torch's."""
+    """The remainder with the sign of the divisor, exact as in torch."""
     lhs, rhs = importer.retrieve_args(node)[:2]
     if not any(_compat.is_tensor(value) for value in (lhs, rhs)):
         return previous(node)
-    dtype = _promotion.common_dtype(importer, "remainder.Tensor", lhs, rhs)
+    dtype = promotion.common_dtype(importer, "remainder.Tensor", lhs, rhs)
     lhs, rhs = (_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs))
     if "int" in dtype or _is_power_of_two(rhs):
         return _emit.emit(importer, relax.op.floor_mod(lhs, rhs))
@@ -65,28 +64,28 @@ def remainder(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _is_power_of_two(divisor: Any) -> bool:
-    """Whether a tensor is a constant, every quotient by which is exact."""
+    """Whether a tensor is a constant power of two, so that quotients are exact."""
     value = _compat.constant_value(divisor)
     return value is not None and value.size == 1 and abs(math.frexp(float(value))[0]) == 0.5
 
 
 def _in_float(importer: Any, function: Any, lhs: Any, rhs: Any, dtype: str, hint: str) -> Any:
-    """`function` of two floats; the half-sized ones in float32, as torch computes them."""
+    """Apply `function` to two floats; 16-bit floats are computed in float32, as in torch."""
     wide = "float32" if dtype in ("float16", "bfloat16") else dtype
     lhs, rhs = (_emit.astype(importer, value, wide) for value in (lhs, rhs))
-    result = _elementwise.emit(importer, function, lhs, rhs, hint=hint)
+    result = elementwise.emit(importer, function, lhs, rhs, hint=hint)
     return _emit.astype(importer, result, dtype)
 
 
 def _float_remainder(a: Any, b: Any) -> Any:
-    """The truncated remainder, moved to the sign of b: a - floor(a / b) * b would round twice."""
+    """The truncated remainder, moved to the sign of b; a - floor(a / b) * b would round twice."""
     zero = tirx.const(0.0, str(a.dtype))
     rest = tirx.truncmod(a, b)
     return tirx.if_then_else(_differ_in_sign(rest, b, zero), rest + b, rest)
 
 
 def _float_floor(a: Any, b: Any) -> Any:
-    """The floor of the exact quotient: (a - truncmod(a, b)) / b is whole, a / b is rounded."""
+    """The floor of the exact quotient, as (a - truncmod(a, b)) / b is exact and a / b is not."""
     zero, one, half = (tirx.const(v, str(a.dtype)) for v in (0.0, 1.0, 0.5))
     rest = tirx.truncmod(a, b)
     quotient = (a - rest) / b
@@ -104,16 +103,16 @@ def power(importer: Any, node: Any, previous: Any) -> Any:
     base, exponent = importer.retrieve_args(node)[:2]
     if not any(_compat.is_tensor(value) for value in (base, exponent)):
         return previous(node)
-    dtype = _promotion.common_dtype(importer, "pow.Tensor_Tensor", base, exponent)
+    dtype = promotion.common_dtype(importer, "pow.Tensor_Tensor", base, exponent)
     if "int" not in dtype or (isinstance(exponent, int) and 0 <= exponent <= 8):
         return previous(node)
     operands = [_emit.tensor_or_scalar(importer, value, dtype) for value in (base, exponent)]
     function = partial(_integer_power, dtype)
-    return _elementwise.emit(importer, function, *operands, hint="integer_power")
+    return elementwise.emit(importer, function, *operands, hint="integer_power")
 
 
 def _integer_power(dtype: str, base: Any, exponent: Any) -> Any:
-    """base ** exponent modulo 2^64 by squaring; a negative exponent gives 1/base, truncated."""
+    """base ** exponent modulo 2^64 by squaring; negative exponents give 1/base, truncated."""
     base, number = tirx.Cast("int64", base), tirx.Cast("int64", exponent)
     one, zero = tirx.const(1, "int64"), tirx.const(0, "int64")
     result: Any = one
@@ -130,9 +129,9 @@ def _integer_power(dtype: str, base: Any, exponent: Any) -> Any:
 def _shift(function: Callable[[Any, Any], Any], hint: str) -> Any:
     def convert(importer: Any, node: Any, previous: Any) -> Any:
         lhs, rhs = importer.retrieve_args(node)[:2]
-        dtype = _promotion.common_dtype(importer, "bitwise_and.Tensor", lhs, rhs)
+        dtype = promotion.common_dtype(importer, "bitwise_and.Tensor", lhs, rhs)
         operands = [_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs)]
-        return _elementwise.emit(importer, function, *operands, hint=hint)
+        return elementwise.emit(importer, function, *operands, hint=hint)
 
     return convert
 
@@ -150,7 +149,7 @@ def _still_wrong() -> bool:
 
 @_probe.wrong
 def _quotient_is_rounded() -> bool:
-    """Is the floor taken of a / b as it is, with nothing that makes up for its rounding?"""
+    """Whether the floor is taken of a / b without correcting its rounding."""
     module = _probe.legalized(relax.op.floor_divide, _probe.Input((4,)), _probe.Input((4,)))
     kernels = [str(f) for name, f in module.functions_items() if name.name_hint != "main"]
     return not any("truncmod" in text or "fmod" in text for text in kernels)

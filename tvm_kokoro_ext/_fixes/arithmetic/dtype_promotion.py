@@ -1,6 +1,6 @@
-"""Binary operators compute in the dtype that torch promotes to.
+"""Torch's type promotion for binary operators.
 
-Stock turns a Python scalar into the tensor's dtype (`int * 0.5` becomes `int * 0`), divides
+Stock converts a Python scalar to the tensor's dtype (`int * 0.5` becomes `int * 0`), divides
 integers as integers, and promotes a 0-d tensor as if it had dimensions.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._fix import Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import promotion as _promotion
+from tvm_kokoro_ext._fixes._shared import promotion
 
 
 @needs_previous
@@ -22,8 +22,8 @@ def promote(importer: Any, node: Any, previous: Any) -> Any:
     if not plain or not any(_compat.is_tensor(v) for v in operands):
         return previous(node)
     name = node.target.__name__
-    dtype = _promotion.common_dtype(importer, name, lhs, rhs)
-    # Stock's rsub gives a Python scalar a dtype of its own, whatever the tensor has.
+    dtype = promotion.common_dtype(importer, name, lhs, rhs)
+    # Stock's rsub does not convert a Python scalar to the dtype of the tensor.
     if all(_keeps(v, dtype) for v in operands) and not name.startswith("rsub"):
         return previous(node)
     cast = [_emit.tensor_or_scalar(importer, v, dtype) for v in operands]
@@ -31,7 +31,7 @@ def promote(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _keeps(value: Any, dtype: str) -> bool:
-    """Whether stock gives this operand the right dtype by itself."""
+    """Whether stock uses the right dtype for this operand."""
     return not _compat.is_tensor(value) or _compat.dtype_of(value) == dtype
 
 
@@ -50,6 +50,6 @@ FIX = Fix(
     what="int tensor (op) float scalar, int / int, 0-d operands compute in the wrong dtype",
     op="aten binary operators",
     affected="",
-    converters={name: promote for name in _promotion.BINARY if name not in ("add_.Scalar",)},
+    converters={name: promote for name in promotion.BINARY if name not in ("add_.Scalar",)},
     probe=_still_wrong,
 )

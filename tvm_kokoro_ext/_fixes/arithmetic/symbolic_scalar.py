@@ -1,4 +1,4 @@
-"""tensor (op) symbolic scalar, for every binary operator and either side."""
+"""Binary operators of a tensor and a symbolic scalar, in either order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._fix import Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import promotion as _promotion
+from tvm_kokoro_ext._fixes._shared import promotion
 
 
 @needs_previous
@@ -16,7 +16,7 @@ def with_symbolic_scalar(importer: Any, node: Any, previous: Any) -> Any:
     symbolic = [_compat.is_prim(value) for value in operands]
     if not any(symbolic) or not any(_compat.is_tensor(value) for value in operands):
         return previous(node)
-    dtype = _promotion.common_dtype(importer, node.target.__name__, *operands)
+    dtype = promotion.common_dtype(importer, node.target.__name__, *operands)
     cast = [_emit.tensor_or_scalar(importer, value, dtype) for value in operands]
     return previous(_emit.view(node, *cast, *args[2:], **node.kwargs))
 
@@ -34,6 +34,6 @@ FIX = Fix(
     what="tensor (op) symbolic scalar",
     op="aten binary operators",
     affected="",
-    converters={name: with_symbolic_scalar for name in _promotion.BINARY if name != "add_.Scalar"},
+    converters={name: with_symbolic_scalar for name in promotion.BINARY if name != "add_.Scalar"},
     probe=_still_wrong,
 )

@@ -1,4 +1,4 @@
-"""x * 0, 0 / x and x / 0 of floats; TVM's simplifier takes the first two for 0 whatever x is."""
+"""x * 0, 0 / x and x / 0 of floats; TVM's simplifier replaces the first two by 0 for any x."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import extremum as _extremum
+from tvm_kokoro_ext._fixes._shared import extremum
 from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
 
 _WIDE = ("float32", "float64")
 
 
 def _zero(value: Any) -> float | None:
-    """0.0 or -0.0 where the operand is such a constant without dimensions: a part of the kernel."""
+    """0.0 or -0.0 if the operand is such a 0-d constant, which becomes a part of the kernel."""
     number = _compat.constant_value(value)
     return float(number) if number is not None and number.ndim == 0 and number == 0 else None
 
@@ -34,11 +34,11 @@ def _over_zero(zero: float) -> Callable[[Any], Any]:
 
 
 def _signed_zero(x: Any, zero: float, undefined: Any) -> Any:
-    """NaN where undefined, elsewhere a zero with the sign of x · zero."""
+    """NaN where undefined, and a zero with the sign of x · zero elsewhere."""
     nothing, one = _number(0.0, x), _number(1.0, x)
-    negative = tirx.any(x < nothing, one / x < nothing)  # the second knows -0.0
+    negative = tirx.any(x < nothing, one / x < nothing)  # the second detects -0.0
     sign = math.copysign(1.0, zero)
-    # A quotient, because the simplifier takes 0.0 and -0.0 for the same.
+    # Use a quotient, because the simplifier treats 0.0 and -0.0 as equal.
     signed = tirx.Select(negative, _number(-sign, x), _number(sign, x)) / _number(math.inf, x)
     return tirx.Select(undefined, _number(math.nan, x), signed)
 
@@ -66,7 +66,7 @@ def _elementwise(element: Any, x: Any, builder: Any, hint: str) -> Any:
 
 def _of_floats(call: Any) -> bool:
     return all(_compat.is_tensor(arg) for arg in call.args) and (
-        _compat.dtype_of(call.args[0]) in _extremum.FLOATS
+        _compat.dtype_of(call.args[0]) in extremum.FLOATS
     )
 
 
@@ -94,7 +94,7 @@ def divide(below: Any, builder: Any, call: Any) -> Any:
 
 
 def _loses_nan(operator: Any) -> bool:
-    """Does the kernel of x * 0 or 0 / x write zeros without reading x?"""
+    """Whether the kernel of x * 0 or 0 / x writes zeros without reading x."""
 
     def function(x: Any) -> Any:
         return operator(relax.const(0.0, "float32"), x)

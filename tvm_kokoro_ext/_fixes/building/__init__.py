@@ -1,1 +1,12 @@
 """Building an imported program: targets, reshapes, the names of kernels."""
+
+from __future__ import annotations
+
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.building import compile_target, global_symbol, reshape_pattern
+
+FIXES: tuple[Fix, ...] = (
+    compile_target.FIX,
+    reshape_pattern.FIX,
+    global_symbol.FIX,
+)

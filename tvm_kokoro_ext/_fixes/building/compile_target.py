@@ -1,4 +1,4 @@
-"""`tvm.compile(mod, target={...})`: a target as the dict that `Target` itself takes."""
+"""`tvm.compile(mod, target={...})` with a target as a dict, which `Target` itself supports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm_kokoro_ext._compat import relax, tvm
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import replace as _replace
+from tvm_kokoro_ext._fixes._shared import replace
 
 
 def _with_target(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -22,8 +22,8 @@ def _with_target(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install() -> Callable[[], None]:
-    undo_compile = _replace.everywhere("tvm", tvm.compile, _with_target)
-    undo_build = _replace.everywhere("tvm", relax.build, _with_target)
+    undo_compile = replace.everywhere("tvm", tvm.compile, _with_target)
+    undo_build = replace.everywhere("tvm", relax.build, _with_target)
 
     def restore() -> None:
         undo_build()
@@ -33,7 +33,7 @@ def install() -> Callable[[], None]:
 
 
 def _still_wrong() -> bool:
-    """Asked of an empty module: TypeError on the target, or nothing to say."""
+    """Whether compiling an empty module raises a TypeError about the target."""
     try:
         relax.build(tvm.IRModule({}), {"kind": "llvm"})
     except TypeError:

@@ -1,7 +1,7 @@
-"""Programs with extents such as n - 2 beside two others compile: x[:, :, 2:], unsqueeze, squeeze.
+"""Compile programs with extents such as n - 2 next to two others: x[:, :, 2:], unsqueeze, squeeze.
 
-`RewriteDataflowReshape` looks for kernels that only reshape; its analysis raises on some symbolic
-extents where the answer is no. Where the pass fails so, it runs again without those kernels.
+`RewriteDataflowReshape` looks for kernels that only reshape. Its analysis raises for some symbolic
+extents instead of returning false. In this case the pass runs again without those kernels.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx, tvm
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import replace as _replace
+from tvm_kokoro_ext._fixes._shared import replace
 
 
 def install() -> Callable[[], None]:
-    """Replace the pass's constructor; returns the function that puts it back."""
+    """Replace the constructor of the pass; returns the function that restores it."""
 
     def guarded(original: Callable[[], Any]) -> Callable[[], Any]:
         @functools.wraps(original)
@@ -27,7 +27,7 @@ def install() -> Callable[[], None]:
             def transform(module: Any, context: Any) -> Any:
                 try:
                     return stock(module)
-                except Exception:  # what the analysis raises differs by version
+                except Exception:  # the exception of the analysis depends on the version
                     hidden = {
                         variable: function
                         for variable, function in module.functions_items()
@@ -41,11 +41,11 @@ def install() -> Callable[[], None]:
 
         return rewrite_dataflow_reshape
 
-    return _replace.everywhere("tvm", relax.transform.RewriteDataflowReshape, guarded)
+    return replace.everywhere("tvm", relax.transform.RewriteDataflowReshape, guarded)
 
 
 def _without_bodies(stock: Any, module: Any, hidden: dict[Any, Any]) -> Any:
-    """The pass over the module whose `hidden` kernels are empty; they are put back after it."""
+    """Run the pass with empty bodies for the `hidden` kernels, which are restored afterwards."""
     emptied = tvm.IRModule(dict(module.functions_items()), attrs=module.attrs)
     for variable, function in hidden.items():
         emptied[variable] = function.with_body(tirx.Evaluate(0))

@@ -1,4 +1,4 @@
-"""A complex tensor as its two real parts: TVM has no complex dtype."""
+"""Complex tensors as pairs of real tensors, since TVM has no complex dtype."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit
 from tvm_kokoro_ext._compat import relax, tirx
-from tvm_kokoro_ext._fixes._shared import elementwise as _elementwise
+from tvm_kokoro_ext._fixes._shared import elementwise
 
 
 @dataclass(frozen=True, eq=False)
 class Complex:
-    """Two Relax tensors of one dtype; stands in the importer's environment for a complex node."""
+    """Two Relax tensors of the same dtype, used in the importer's environment for complex nodes."""
 
     real: Any
     imag: Any
 
 
 def of(importer: Any, value: Any) -> Complex:
-    """A complex number, a real tensor or a complex one, as a complex one."""
+    """Convert a complex number, a real tensor or a complex tensor to a complex tensor."""
     if isinstance(value, Complex):
         return value
     if _compat.is_tensor(value):
@@ -43,8 +43,8 @@ def _both(importer: Any, function: Any, lhs: Complex, rhs: Complex) -> Complex:
 
 def multiply(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
     parts = (lhs.real, lhs.imag, rhs.real, rhs.imag)
-    real = _elementwise.emit(importer, lambda a, b, c, d: a * c - b * d, *parts, hint="multiply_re")
-    imag = _elementwise.emit(importer, lambda a, b, c, d: a * d + b * c, *parts, hint="multiply_im")
+    real = elementwise.emit(importer, lambda a, b, c, d: a * c - b * d, *parts, hint="multiply_re")
+    imag = elementwise.emit(importer, lambda a, b, c, d: a * d + b * c, *parts, hint="multiply_im")
     return Complex(real, imag)
 
 
@@ -58,8 +58,8 @@ def divide(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
         return (b * c - a * d) / (c * c + d * d)
 
     return Complex(
-        _elementwise.emit(importer, real, *parts, hint="divide_re"),
-        _elementwise.emit(importer, imag, *parts, hint="divide_im"),
+        elementwise.emit(importer, real, *parts, hint="divide_re"),
+        elementwise.emit(importer, imag, *parts, hint="divide_im"),
     )
 
 
@@ -75,24 +75,20 @@ def matmul(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
 
 
 def magnitude(importer: Any, x: Complex) -> Any:
-    return _elementwise.emit(
+    return elementwise.emit(
         importer, lambda a, b: tirx.sqrt(a * a + b * b), x.real, x.imag, hint="magnitude"
     )
 
 
 def angle(importer: Any, x: Complex) -> Any:
     """The argument in (-π, π]; π on the negative real axis."""
-    return _elementwise.emit(importer, tirx.atan2, x.imag, x.real, hint="angle")
+    return elementwise.emit(importer, tirx.atan2, x.imag, x.real, hint="angle")
 
 
 def exponential(importer: Any, x: Complex) -> Complex:
     parts = (x.real, x.imag)
-    real = _elementwise.emit(
-        importer, lambda a, b: tirx.exp(a) * tirx.cos(b), *parts, hint="exp_re"
-    )
-    imag = _elementwise.emit(
-        importer, lambda a, b: tirx.exp(a) * tirx.sin(b), *parts, hint="exp_im"
-    )
+    real = elementwise.emit(importer, lambda a, b: tirx.exp(a) * tirx.cos(b), *parts, hint="exp_re")
+    imag = elementwise.emit(importer, lambda a, b: tirx.exp(a) * tirx.sin(b), *parts, hint="exp_im")
     return Complex(real, imag)
 
 

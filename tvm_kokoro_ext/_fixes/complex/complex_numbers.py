@@ -1,8 +1,8 @@
-"""Complex tensors inside a program, carried as two real ones.
+"""Complex tensors inside a program, represented by two real tensors.
 
-TVM has no complex dtype and stock no converter. Within a program complex values can be made
-(complex, view_as_complex, the FFTs), computed with, reshaped and read; they cannot be inputs or
-outputs of the program.
+TVM has no complex dtype and stock no converters for it. Within a program, complex values can be
+created (complex, view_as_complex, FFTs), used in computations, reshaped and read, but they cannot
+be inputs or outputs of the program.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Converter, Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import elementwise as _elementwise
+from tvm_kokoro_ext._fixes._shared import elementwise
 from tvm_kokoro_ext._fixes.complex import _complex
 from tvm_kokoro_ext._fixes.complex._complex import Complex
 
 
 def make(importer: Any, node: Any, previous: Any) -> Any:
     real, imag = importer.retrieve_args(node)[:2]
-    shape = _elementwise.broadcast(real, imag)
+    shape = elementwise.broadcast(real, imag)
     parts = [_emit.emit(importer, relax.op.broadcast_to(part, shape)) for part in (real, imag)]
     return Complex(*parts)
 
@@ -83,7 +83,7 @@ def _unary(function: Callable[[Any, Complex], Any]) -> Converter:
 
 @needs_previous
 def to_copy(importer: Any, node: Any, previous: Any) -> Any:
-    """A real tensor becomes complex, a complex one stays as it is."""
+    """Convert a real tensor to complex; a complex one is unchanged."""
     if not _is_complex(node):
         return previous(node)
     x = _complex.of(importer, importer.retrieve_args(node)[0])
@@ -113,7 +113,7 @@ def angle(importer: Any, node: Any, previous: Any) -> Any:
 
 @needs_previous
 def _each_part(importer: Any, node: Any, previous: Any) -> Any:
-    """A rearrangement: the same for both parts."""
+    """Apply a rearrangement to both parts."""
     x = node.args[0]
     if isinstance(x, list | tuple):
         if not any(isinstance(importer.env[item], Complex) for item in x):
@@ -201,7 +201,7 @@ _FFT = ("_fft_r2c.default", "_fft_c2r.default", "_fft_c2c.default")
 
 
 def check_complex(program: Any, converters: Collection[str]) -> Any:
-    """Refuse complex inputs, outputs and operators that do not know complex tensors."""
+    """Reject complex inputs and outputs, and operators that do not support complex tensors."""
     for node in program.graph.nodes:
         if node.op == "output":
             reads = [a for a in node.all_input_nodes if _is_complex(a)]

@@ -1,6 +1,6 @@
 """Sorting, extrema and scattering of bool tensors, computed in int32.
 
-TVM's kernels know neither a smallest nor a largest bool, nor an order of them, nor a sum.
+TVM's kernels do not support minima, maxima, order and sums of bools.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._fix import Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import detour as _detour
+from tvm_kokoro_ext._fixes._shared import detour
 
 _NAMES = (
     "max.default",
@@ -50,7 +50,7 @@ _NAMES = (
 
 @needs_previous
 def in_int32(importer: Any, node: Any, previous: Any) -> Any:
-    found = _detour.tensors(importer, node)
+    found = detour.tensors(importer, node)
     bools = [value for _, value in found if _compat.dtype_of(value) == "bool"]
     if not bools or len(bools) < sum(_is_value(value) for _, value in found):
         return previous(node)
@@ -61,17 +61,17 @@ def in_int32(importer: Any, node: Any, previous: Any) -> Any:
     def back(result: Any, wanted: Any) -> Any:
         return _emit.astype(importer, result, _emit.torch_dtype(importer, wanted.dtype))
 
-    return _detour.convert(importer, node, previous, there, back)
+    return detour.convert(importer, node, previous, there, back)
 
 
 def _is_value(tensor: Any) -> bool:
-    """Whether a tensor is one of the values, not indices into them."""
+    """Whether a tensor contains values and not indices."""
     return _compat.dtype_of(tensor) != "int64"
 
 
 @needs_previous
 def sign(importer: Any, node: Any, previous: Any) -> Any:
-    """The sign of a bool is that bool."""
+    """The sign of a bool is the bool itself."""
     x = importer.retrieve_args(node)[0]
     bool_already = _compat.is_tensor(x) and _compat.dtype_of(x) == "bool"
     return x if bool_already else previous(node)
@@ -86,7 +86,7 @@ def _still_wrong() -> bool:
 
 @_probe.wrong
 def _sorted_as_bools() -> bool:
-    """Is a bool tensor sorted as it is, with nothing that makes numbers of it?"""
+    """Whether a bool tensor is sorted without a conversion to numbers."""
     made = _probe.convert("sort.default", _probe.Input((4,), "bool"), 0)
     return "relax.astype" not in made.ops
 

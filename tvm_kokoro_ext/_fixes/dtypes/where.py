@@ -1,4 +1,4 @@
-"""where and cat promote their operands to one dtype; stock fails on different ones."""
+"""where and cat promote their operands to a common dtype; stock fails for different dtypes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import promotion as _promotion
+from tvm_kokoro_ext._fixes._shared import promotion
 
 
 def where(importer: Any, node: Any, previous: Any) -> Any:
@@ -16,7 +16,7 @@ def where(importer: Any, node: Any, previous: Any) -> Any:
     if plain and previous is not None and _compat.dtype_of(x) == _compat.dtype_of(y):
         return previous(node)
     dtype = _emit.result_dtype(importer, node)
-    dtype = dtype or _promotion.common_dtype(importer, "add.Tensor", x, y)
+    dtype = dtype or promotion.common_dtype(importer, "add.Tensor", x, y)
     x, y = (_emit.tensor_or_scalar(importer, value, dtype) for value in (x, y))
     return _emit.emit(importer, relax.op.where(condition, x, y))
 

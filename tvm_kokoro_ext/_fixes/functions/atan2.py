@@ -1,4 +1,4 @@
-"""atan2, which 0.25 has no converter for."""
+"""atan2, for which 0.25 has no converter."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import Any
 from tvm_kokoro_ext import _emit, _probe
 from tvm_kokoro_ext._compat import tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import elementwise as _elementwise
-from tvm_kokoro_ext._fixes._shared import promotion as _promotion
+from tvm_kokoro_ext._fixes._shared import elementwise, promotion
 
 
 def atan2(importer: Any, node: Any, previous: Any) -> Any:
     y, x = importer.retrieve_args(node)[:2]
-    dtype = _promotion.common_dtype(importer, "atan2.default", y, x)
+    dtype = promotion.common_dtype(importer, "atan2.default", y, x)
     operands = [_emit.tensor_or_scalar(importer, value, dtype) for value in (y, x)]
-    return _elementwise.emit(importer, tirx.atan2, *operands, hint="atan2")
+    return elementwise.emit(importer, tirx.atan2, *operands, hint="atan2")
 
 
 FIX = Fix(

@@ -1,4 +1,4 @@
-"""logaddexp: stock takes the logarithm of a sum of exponentials, which overflow and underflow."""
+"""logaddexp; stock's logarithm of a sum of exponentials overflows and underflows."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import extremum as _extremum
-from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+from tvm_kokoro_ext._fixes._shared import extremum, indexing
 from tvm_kokoro_ext._fixes._shared.legalization import overriding
 
 
 def log_add_exp(below: Any, builder: Any, call: Any) -> Any:
-    """max + log1p(exp(-|x - y|)); two equal infinities are their own sum."""
+    """max + log1p(exp(-|x - y|)); the result for two equal infinities is that infinity."""
     if not all(map(_compat.is_tensor, call.args)):
         return below(builder, call)
 
     def add(x: Any, y: Any) -> Any:
-        large = _extremum.maximum(x, y)
+        large = extremum.maximum(x, y)
         added = large + tirx.log1p(tirx.exp(-tirx.abs(x - y)))
         return tirx.if_then_else(tirx.all(tirx.isinf(x), x == y), x, added)
 
     def compute(lhs: Any, rhs: Any) -> Any:
-        shape = _indexing.broadcast_shapes([list(lhs.shape), list(rhs.shape)])
+        shape = indexing.broadcast_shapes([list(lhs.shape), list(rhs.shape)])
 
         def element(*at: Any) -> Any:
-            return add(_indexing.read(lhs, list(at)), _indexing.read(rhs, list(at)))
+            return add(indexing.read(lhs, list(at)), indexing.read(rhs, list(at)))
 
         return te.compute(tuple(shape), element, name="log_add_exp")
 
@@ -34,7 +33,7 @@ def log_add_exp(below: Any, builder: Any, call: Any) -> Any:
 
 
 def _still_wrong() -> bool:
-    """Whether the kernel exponentiates its operands as they are."""
+    """Whether the kernel exponentiates its operands directly."""
     x = _probe.Input((4,))
     kernel = _probe.legalized(relax.op.log_add_exp, x, x).script()
     return not any(word in kernel for word in ("max", "log1p", "Select", "if_then_else"))

@@ -1,4 +1,4 @@
-"""view(dtype), rrelu in evaluation, nextafter and gcd: a kernel of one line each."""
+"""view(dtype), rrelu in evaluation mode, nextafter and gcd, each as a kernel of one line."""
 
 from __future__ import annotations
 
@@ -7,24 +7,13 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, tirx, tvm
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import (
-    elementwise as _elementwise,
-)
-from tvm_kokoro_ext._fixes._shared import (
-    indexing as _indexing,
-)
-from tvm_kokoro_ext._fixes._shared import (
-    loops as _loops,
-)
-from tvm_kokoro_ext._fixes._shared import (
-    promotion as _promotion,
-)
+from tvm_kokoro_ext._fixes._shared import elementwise, indexing, loops, promotion
 
-_EUCLID = {8: 12, 16: 24, 32: 47, 64: 93}  # steps for the worst pair of so many bits
+_EUCLID = {8: 12, 16: 24, 32: 47, 64: 93}  # steps for the worst pair, by number of bits
 
 
 def view_dtype(importer: Any, node: Any, previous: Any) -> Any:
-    """The same bits in another dtype of the same size."""
+    """Reinterpret the bits as another dtype of the same size."""
     x, dtype = importer.retrieve_args(node)[:2]
     goal, own = _emit.torch_dtype(importer, dtype), _compat.dtype_of(x)
     if goal == own:
@@ -35,7 +24,7 @@ def view_dtype(importer: Any, node: Any, previous: Any) -> Any:
             f"{own} and {goal} have different sizes",
             "View it as a dtype of the same size, or convert with to(dtype)",
         )
-    return _elementwise.emit(importer, lambda v: tirx.reinterpret(goal, v), x, hint="view_dtype")
+    return elementwise.emit(importer, lambda v: tirx.reinterpret(goal, v), x, hint="view_dtype")
 
 
 def _leaky(importer: Any, node: Any, x: Any, lower: float, upper: float, train: bool) -> Any:
@@ -59,7 +48,7 @@ def rrelu_with_noise(importer: Any, node: Any, previous: Any) -> Any:
 
 def nextafter(importer: Any, node: Any, previous: Any) -> Any:
     operands = importer.retrieve_args(node)[:2]
-    dtype = _promotion.common_dtype(importer, "add.Tensor", *operands)
+    dtype = promotion.common_dtype(importer, "add.Tensor", *operands)
     if dtype not in ("float32", "float64"):
         raise _emit.refuse(node, f"{dtype} has no kernel", "Compute it in float32")
     bits = dtype.replace("float", "int")
@@ -75,17 +64,17 @@ def nextafter(importer: Any, node: Any, previous: Any) -> Any:
         return tirx.Select(tirx.isnan(y), y, tirx.Select(tirx.isnan(x), x, moved))
 
     cast = [_emit.tensor_or_scalar(importer, value, dtype) for value in operands]
-    return _elementwise.emit(importer, step, *cast, hint="nextafter")
+    return elementwise.emit(importer, step, *cast, hint="nextafter")
 
 
 def gcd(importer: Any, node: Any, previous: Any) -> Any:
-    """Euclid's algorithm, as many steps as the dtype's worst pair needs."""
+    """Euclid's algorithm, with the number of steps for the worst pair of the dtype."""
     operands = importer.retrieve_args(node)[:2]
-    dtype = _promotion.common_dtype(importer, "add.Tensor", *operands)
+    dtype = promotion.common_dtype(importer, "add.Tensor", *operands)
     cast = [_emit.tensor_or_scalar(importer, value, dtype) for value in operands]
-    shape = _elementwise.broadcast(*cast)
+    shape = elementwise.broadcast(*cast)
     wide = [_emit.emit(importer, relax.op.broadcast_to(value, shape)) for value in cast]
-    flat = [_indexing.flatten(importer, value) for value in wide]
+    flat = [indexing.flatten(importer, value) for value in wide]
     steps = _EUCLID[tvm.DataType(dtype).bits]
 
     def body(dims: Any, large: Any, small: Any, rest: Any, x: Any, y: Any) -> None:
@@ -99,7 +88,7 @@ def gcd(importer: Any, node: Any, previous: Any) -> Any:
                 small[i] = rest[i]
 
     count = [_emit.extent(shape)]
-    results = _loops.emit(importer, body, [(count, dtype)] * 3, *flat, hint="gcd")
+    results = loops.emit(importer, body, [(count, dtype)] * 3, *flat, hint="gcd")
     return _emit.emit(importer, relax.op.reshape(results[0], shape))
 
 

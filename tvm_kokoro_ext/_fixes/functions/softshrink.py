@@ -1,4 +1,4 @@
-"""softshrink of infinite numbers; stock multiplies them by a mask, and ∞ · 0 is NaN."""
+"""softshrink of infinities; stock multiplies by a mask, and ∞ · 0 is NaN."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import elementwise as _elementwise
+from tvm_kokoro_ext._fixes._shared import elementwise
 
 
 def softshrink(importer: Any, node: Any, previous: Any) -> Any:
@@ -20,7 +20,7 @@ def softshrink(importer: Any, node: Any, previous: Any) -> Any:
         below = tirx.Select(value < -bound, value + bound, inside)
         return tirx.Select(value > bound, value - bound, below)
 
-    return _elementwise.emit(importer, shrink, x, hint="softshrink")
+    return elementwise.emit(importer, shrink, x, hint="softshrink")
 
 
 @_probe.wrong

@@ -1,7 +1,7 @@
-"""index_put: boolean masks, values that broadcast, None indices, accumulate, symbolic shapes.
+"""index_put: boolean masks, broadcasting values, None indices, accumulate, symbolic shapes.
 
-Stock knows neither masks nor symbolic index shapes, and reads out of bounds when the values must
-be broadcast to the indices.
+Stock supports neither masks nor symbolic index shapes, and reads out of bounds if the values have
+to be broadcast to the indices.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+from tvm_kokoro_ext._fixes._shared import indexing
 
 
 def index_put(importer: Any, node: Any, previous: Any) -> Any:
@@ -40,7 +40,7 @@ def _put(
     previous: Any,
 ) -> Any:
     masks = [a for a, index in enumerate(indices) if _is_mask(index)]
-    if accumulate and _compat.dtype_of(x) == "bool":  # TVM knows no sum of bools
+    if accumulate and _compat.dtype_of(x) == "bool":  # TVM cannot sum bools
         counts, values = (_emit.astype(importer, part, "int32") for part in (x, values))
         result = _put(importer, node, counts, indices, values, accumulate, None)
         return _emit.astype(importer, result, "bool")
@@ -58,17 +58,17 @@ def _put(
         whole = _emit.emit(importer, relax.op.broadcast_to(values, _compat.shape_of(x)))
         return _emit.emit(importer, relax.op.add(x, whole)) if accumulate else whole
     if any(index is not None and 0 in _compat.shape_of(index) for index in indices):
-        return x  # nothing is put; stock's kernel divides by the number of places
+        return x  # nothing to write; stock's kernel would divide by the number of positions
     if previous is not None and _stock_is_right(x, indices, values):
         return previous(node)
-    positions, grid = _indexing.flat_positions(importer, x, indices)
+    positions, grid = indexing.flat_positions(importer, x, indices)
     values = _emit.emit(importer, relax.op.broadcast_to(values, grid))
     flat = _emit.emit(
         importer,
         relax.op.scatter_elements(
-            _indexing.flatten(importer, x),
-            _indexing.flatten(importer, positions),
-            _indexing.flatten(importer, values),
+            indexing.flatten(importer, x),
+            indexing.flatten(importer, positions),
+            indexing.flatten(importer, values),
             axis=0,
             reduction="add" if accumulate else "update",
         ),
@@ -81,10 +81,10 @@ def _is_mask(index: Any) -> bool:
 
 
 def _stock_is_right(x: Any, indices: list[Any], values: Any) -> bool:
-    """Constant shapes, an index for every axis but the first, values that need no broadcasting.
+    """Constant shapes, an index for every axis but the first, values without broadcasting.
 
-    Shapes that do not broadcast at all are left alone too: torch itself rejects such a program
-    when it runs.
+    Shapes that cannot be broadcast are left to stock as well: torch itself rejects such a program
+    at run time.
     """
     shapes = [_compat.shape_of(index) for index in indices if index is not None]
     given = _compat.shape_of(values)
@@ -96,7 +96,7 @@ def _stock_is_right(x: Any, indices: list[Any], values: Any) -> bool:
         return True
     if any(index is None for index in indices[1:]) or len(indices) != _compat.rank_of(x):
         return False
-    if indices[0] is None:  # stock lays one whole axis out in front of the others
+    if indices[0] is None:  # stock supports one whole axis before the others
         grid = [_compat.shape_of(x)[0], *grid]
     return given == grid or not _broadcasts(given, grid)
 
@@ -113,7 +113,7 @@ def _put_masked(importer: Any, x: Any, mask: Any, axis: int, values: Any, accumu
     rank, mask_rank = _compat.rank_of(x), _compat.rank_of(mask)
     mask = _emit.astype(importer, mask, "bool")
     shape = _compat.shape_of(values)
-    # The values' axis that counts the selected places; it is broadcast when its size is 1.
+    # The axis of the values along the selected positions; it is broadcast if its size is 1.
     counted = len(shape) - (rank - axis - mask_rank) - 1
     one_each = counted >= 0 and shape[counted] != 1
     order = [selected_before(importer, mask)] if one_each else []
@@ -122,7 +122,7 @@ def _put_masked(importer: Any, x: Any, mask: Any, axis: int, values: Any, accumu
         def put(*at: Any) -> Any:
             place = at[axis : axis + mask_rank]
             number = ranks[0](*place) if one_each else 0
-            value = _indexing.read(given, [*at[:axis], number, *at[axis + mask_rank :]])
+            value = indexing.read(given, [*at[:axis], number, *at[axis + mask_rank :]])
             value = data(*at) + value if accumulate else value
             return tirx.if_then_else(chosen(*place), value, data(*at))
 
@@ -132,8 +132,8 @@ def _put_masked(importer: Any, x: Any, mask: Any, axis: int, values: Any, accumu
 
 
 def selected_before(importer: Any, mask: Any) -> Any:
-    """For every place of the mask, how many selected places come before it."""
-    flat = _emit.astype(importer, _indexing.flatten(importer, mask), "int64")
+    """For every position of the mask, the number of selected positions before it."""
+    flat = _emit.astype(importer, indexing.flatten(importer, mask), "int64")
     count = _emit.emit(importer, relax.op.cumsum(flat, axis=0))
     before = _emit.emit(importer, relax.op.subtract(count, flat))
     return _emit.emit(importer, relax.op.reshape(before, _compat.shape_of(mask)))
@@ -149,7 +149,7 @@ def _still_wrong() -> bool:
 
 @_probe.wrong
 def _values_are_read_outside() -> bool:
-    """Of one value for two places, is any but the first read?"""
+    """Whether a single value for two positions is read out of bounds."""
     x, rows, value = _probe.Input((4, 5)), _probe.Input((2,), "int64"), _probe.Input((1,))
     module = _probe.legalized(_put_at, x, rows, value)
     (kernel,) = (f for name, f in module.functions_items() if name.name_hint != "main")
@@ -166,7 +166,7 @@ def _symbolic_places_fail() -> bool:
 
 @_probe.wrong
 def _rows_fail() -> bool:
-    """Are whole rows refused, which fewer index tensors than axes stand for?"""
+    """Whether indexing whole rows, with fewer index tensors than axes, is rejected."""
     x, rows, values = _probe.Input((3, 4)), _probe.Input((2,), "int64"), _probe.Input((2, 4))
     _probe.convert("index_put.default", x, [rows], values, out=((3, 4), "float32"))
     return False

@@ -1,4 +1,4 @@
-"""Reading through a bool mask, and nonzero: results whose length the data decides."""
+"""Indexing with a bool mask, and nonzero, whose results have a data-dependent length."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+from tvm_kokoro_ext._fixes._shared import indexing
 
 
 def index(importer: Any, node: Any, previous: Any) -> Any:
@@ -31,8 +31,8 @@ def index(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def places(importer: Any, node: Any, mask: Any) -> Any:
-    """Flat positions of the mask's true elements, [k] with a k of its own."""
-    flat = _indexing.flatten(importer, _emit.astype(importer, mask, "bool"))
+    """Flat positions of the true elements of the mask, [k] with a new variable k."""
+    flat = indexing.flatten(importer, _emit.astype(importer, mask, "bool"))
     found = _emit.emit(importer, relax.op.nonzero(flat))
     count = _compat.tir_var(f"{node.name}_count")
     found = importer.block_builder.match_cast(found, _compat.tensor_type([1, count], "int64"))

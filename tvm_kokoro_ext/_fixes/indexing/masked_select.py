@@ -1,4 +1,4 @@
-"""masked_select: 0.25 imports it with a length that later stages do not know, and cannot build."""
+"""masked_select, which 0.25 imports with a length unknown to later stages, and cannot build."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import elementwise as _elementwise
-from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+from tvm_kokoro_ext._fixes._shared import elementwise, indexing
 from tvm_kokoro_ext._fixes.indexing import mask_read
 
 
 def masked_select(importer: Any, node: Any, previous: Any) -> Any:
-    """The elements where the mask, broadcast with the tensor, is true."""
+    """The elements at which the mask, broadcast with the tensor, is true."""
     x, mask = importer.retrieve_args(node)[:2]
-    shape = _elementwise.broadcast(x, mask)
+    shape = elementwise.broadcast(x, mask)
     x, mask = (_emit.emit(importer, relax.op.broadcast_to(t, shape)) for t in (x, mask))
     places = mask_read.places(importer, node, mask)
-    return _emit.emit(importer, relax.op.take(_indexing.flatten(importer, x), places, axis=0))
+    return _emit.emit(importer, relax.op.take(indexing.flatten(importer, x), places, axis=0))
 
 
 @needs_previous
 def broadcast(importer: Any, node: Any, previous: Any) -> Any:
-    """Tensor and mask in their common shape: stock takes the tensor's."""
+    """Broadcast tensor and mask to their common shape; stock uses the shape of the tensor."""
     x, mask = importer.retrieve_args(node)[:2]
-    shape = _elementwise.broadcast(x, mask)
+    shape = elementwise.broadcast(x, mask)
     if len(shape) == _compat.rank_of(x) and all(
         map(_compat.prim_equal, shape, _compat.shape_of(x))
     ):

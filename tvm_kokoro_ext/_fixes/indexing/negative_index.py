@@ -1,7 +1,7 @@
 """Negative indices count from the end, and `x[i, :, j]` pairs i with j.
 
 Stock reads before the tensor for a negative index in `x[:, i]` or `x.select(1, -1)`, and takes
-the outer product of index tensors that a slice separates.
+the outer product of index tensors that are separated by a slice.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+from tvm_kokoro_ext._fixes._shared import indexing
 from tvm_kokoro_ext._fixes.indexing import _ranges
 
 
@@ -27,7 +27,7 @@ def select(importer: Any, node: Any, previous: Any) -> Any:
 
     def compute(data: Any, at: Any) -> Any:
         dims = list(data.shape)
-        wrapped = at if constant is not None else _indexing.wrapped(at, dims[axis])
+        wrapped = at if constant is not None else indexing.wrapped(at, dims[axis])
         return te.compute(
             tuple(dims[:axis] + dims[axis + 1 :]),
             lambda *i: data(*i[:axis], wrapped, *i[axis:]),
@@ -44,11 +44,11 @@ def index(importer: Any, node: Any, previous: Any) -> Any:
         return previous(node)
     if _stock_is_right(node, indices):
         return previous(node)
-    return _indexing.gather(importer, x, list(indices), hint="index")
+    return indexing.gather(importer, x, list(indices), hint="index")
 
 
 def _stock_is_right(node: Any, indices: list[Any]) -> bool:
-    """No index can be negative, and indices that a slice separates span an outer product anyway."""
+    """Whether all indices are nonnegative, and separated indices form an outer product anyway."""
     sources = [source for source in node.args[1] if source is not None]
     if not node.target.__name__.startswith("index.") or not all(map(_ranges.nonnegative, sources)):
         return False
@@ -74,7 +74,7 @@ def _still_wrong() -> bool:
 
 
 def _takes_as_given(function: Any) -> bool:
-    """Whether a take is in the function that does not count negative indices from the end."""
+    """Whether the function contains a take that does not support negative indices."""
     found = []
 
     def visit(expression: Any) -> None:
@@ -97,7 +97,7 @@ def _outer_product() -> bool:
 
 @_probe.wrong
 def _reads_before_the_tensor() -> bool:
-    """Is an index compared with nothing before it is read at?"""
+    """Whether an index is used without a comparison."""
     x, rows = _probe.Input((5, 4)), _probe.Input((2,), "int64")
     module = _probe.legalized(_read_at, x, rows, rows)
     kernels = [str(f) for name, f in module.functions_items() if name.name_hint != "main"]

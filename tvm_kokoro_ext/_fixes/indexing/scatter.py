@@ -1,8 +1,8 @@
-"""scatter and scatter_add whose index is smaller than the tensor or the source.
+"""scatter and scatter_add with an index that is smaller than the tensor or the source.
 
-Torch reads and writes only where the index is; stock's kernel takes the extents beside the axis
-from the tensor for the one and from the index for the other, and so writes the wrong places.
-Before 0.27 there is no scatter of a tensor at all.
+Torch only reads and writes within the shape of the index. Stock's kernel mixes the extents of the
+tensor and the index for the other axes, and writes to wrong positions. Before 0.27 there is no
+scatter of a tensor at all.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+from tvm_kokoro_ext._fixes._shared import indexing
 
 _REDUCTIONS = {None: "update", "add": "add", "multiply": "mul"}
 
@@ -38,7 +38,7 @@ def _scatter(importer: Any, node: Any, previous: Any, operands: Any, reduction: 
         raise _emit.refuse(node, "the tensor has no axis", "Write it with torch.where")
     axis = _emit.normalize_axis(dim, len(shape))
     tensor = _compat.is_tensor(source)
-    # Stock counts each side of the axis in the index's own extents: only the first may be smaller.
+    # Stock uses the extents of the index on each side of the axis: only the first may be smaller.
     counted = [a for a in range(len(shape)) if a not in (0, axis, axis + 1)]
     covers = all(_same(shape[a], place[a]) for a in counted)
     if tensor:
@@ -53,9 +53,9 @@ def _scatter(importer: Any, node: Any, previous: Any, operands: Any, reduction: 
     positions = _positions(importer, x, index, axis)
     values = _corner(importer, source, place)
     flat = relax.op.scatter_elements(
-        _indexing.flatten(importer, x),
-        _indexing.flatten(importer, positions),
-        _indexing.flatten(importer, values),
+        indexing.flatten(importer, x),
+        indexing.flatten(importer, positions),
+        indexing.flatten(importer, values),
         axis=0,
         reduction=reduction,
     )
@@ -67,13 +67,13 @@ def _same(first: Any, second: Any) -> bool:
 
 
 def _positions(importer: Any, x: Any, index: Any, axis: int) -> Any:
-    """For every element of the index, the offset in the flattened `x` that it names."""
+    """For every element of the index, its offset in the flattened `x`."""
 
     def compute(data: Any, chosen: Any) -> Any:
         def offset(*at: Any) -> Any:
             total: Any = tirx.const(0, "int64")
             for a, dim in enumerate(data.shape):
-                i = _indexing.wrapped(chosen(*at), dim) if a == axis else at[a]
+                i = indexing.wrapped(chosen(*at), dim) if a == axis else at[a]
                 total = total * dim + i
             return total
 
@@ -83,7 +83,7 @@ def _positions(importer: Any, x: Any, index: Any, axis: int) -> Any:
 
 
 def _corner(importer: Any, source: Any, shape: list[Any]) -> Any:
-    """The part of the source (a tensor, or a 0-d one that is broadcast) that the index covers."""
+    """The part of the source (a tensor, or a 0-d tensor that is broadcast) within the index."""
 
     def compute(data: Any, out: Any) -> Any:
         read = (lambda *at: data(*at)) if data.shape else (lambda *at: data())

@@ -7,15 +7,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import (
-    extremum as _extremum,
-)
-from tvm_kokoro_ext._fixes._shared import (
-    indexing as _indexing,
-)
-from tvm_kokoro_ext._fixes._shared import (
-    loops as _loops,
-)
+from tvm_kokoro_ext._fixes._shared import extremum, indexing, loops
 from tvm_kokoro_ext._fixes.indexing import index_put
 
 
@@ -39,18 +31,18 @@ def scatter_reduce(importer: Any, node: Any, previous: Any) -> Any:
         total = _emit.extent(own)
 
         def target(at: Any) -> Any:
-            row = tirx.Cast("int64", rows[_loops.flat(at, extents)])
-            return _loops.flat([*at[:axis], row, *at[axis + 1 :]], own)
+            row = tirx.Cast("int64", rows[loops.flat(at, extents)])
+            return loops.flat([*at[:axis], row, *at[axis + 1 :]], own)
 
         with T.serial(0, total) as i:
             out[i] = data[i]
             count[i] = tirx.const(1 if include_self else 0, "int64")
         if not include_self:
-            with _loops.grid(*extents) as at:
+            with loops.grid(*extents) as at:
                 out[target(at)] = _identity(reduce, dtype)
-        with _loops.grid(*extents) as at:
+        with loops.grid(*extents) as at:
             goal = target(at)
-            out[goal] = _combine(reduce, dtype, out[goal], src[_loops.flat(at, sizes)])
+            out[goal] = _combine(reduce, dtype, out[goal], src[loops.flat(at, sizes)])
             count[goal] += tirx.const(1, "int64")
         if reduce == "mean":
             with T.serial(0, total) as i:
@@ -60,7 +52,7 @@ def scatter_reduce(importer: Any, node: Any, previous: Any) -> Any:
 
     results = [(shape, dtype), (shape, "int64")]
     arguments = (x, index, source, *places, *given)
-    return _loops.emit(importer, body, results, *arguments, hint=f"scatter_{reduce}")[0]
+    return loops.emit(importer, body, results, *arguments, hint=f"scatter_{reduce}")[0]
 
 
 def _identity(reduce: str, dtype: str) -> Any:
@@ -76,16 +68,16 @@ def _identity(reduce: str, dtype: str) -> Any:
 def _combine(reduce: str, dtype: str, old: Any, new: Any) -> Any:
     floating = "float" in dtype
     if reduce == "amax":
-        return _extremum.maximum(old, new) if floating else tirx.max(old, new)
+        return extremum.maximum(old, new) if floating else tirx.max(old, new)
     if reduce == "amin":
-        return _extremum.minimum(old, new) if floating else tirx.min(old, new)
+        return extremum.minimum(old, new) if floating else tirx.min(old, new)
     return old * new if reduce == "prod" else old + new
 
 
 def masked_scatter(importer: Any, node: Any, previous: Any) -> Any:
-    """The selected places take the source's elements in order."""
+    """Write the elements of the source to the selected positions in order."""
     x, mask, source = _emit.arguments(importer, node, "self", "mask", "source")
-    shape = _indexing.broadcast_shapes([_compat.shape_of(x), _compat.shape_of(mask)])
+    shape = indexing.broadcast_shapes([_compat.shape_of(x), _compat.shape_of(mask)])
     x, mask = (_emit.emit(importer, relax.op.broadcast_to(t, shape)) for t in (x, mask))
     order = index_put.selected_before(importer, mask)
 
@@ -95,7 +87,7 @@ def masked_scatter(importer: Any, node: Any, previous: Any) -> Any:
 
         return te.compute(data.shape, put, name="masked_scatter")
 
-    values = _indexing.flatten(importer, source)
+    values = indexing.flatten(importer, source)
     return _emit.emit_te(importer, compute, x, mask, order, values, hint="masked_scatter")
 
 

@@ -1,4 +1,4 @@
-"""unfold and as_strided: windows of a tensor, on constant and symbolic axes."""
+"""unfold and as_strided, on constant and symbolic axes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+from tvm_kokoro_ext._fixes._shared import indexing
 
 
 def unfold(importer: Any, node: Any, previous: Any) -> Any:
@@ -44,7 +44,7 @@ def as_strided(importer: Any, node: Any, previous: Any) -> Any:
         raise _emit.refuse(
             node, "strides over a tensor that is not contiguous", "Use unfold, or index"
         )
-    flat = _indexing.flatten(importer, x)
+    flat = indexing.flatten(importer, x)
 
     def compute(data: Any, dims: Any, steps: Any, first: Any) -> Any:
         def read(*at: Any) -> Any:

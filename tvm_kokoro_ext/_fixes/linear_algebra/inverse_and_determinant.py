@@ -1,4 +1,4 @@
-"""linalg.inv and linalg.det of small matrices: elimination with pivoting, a matrix at a time."""
+"""linalg.inv and linalg.det of small matrices, by elimination with pivoting."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
-from tvm_kokoro_ext._fixes._shared import loops as _loops
+from tvm_kokoro_ext._fixes._shared import loops
 
 
 def _raise_pivot(work: Any, base: Any, n: Any, width: Any, column: Any, scratch: Any) -> None:
-    """Swap the row with the largest element of `column` up to the diagonal.
+    """Swap the row with the largest element of `column` to the diagonal.
 
-    `work` holds rows of `width` elements from `base`; `scratch` [2] gets the row that was swapped
-    and, for a moment, an element.
+    `work` holds rows of `width` elements from `base` on; `scratch` [2] receives the index of the
+    swapped row and temporarily an element.
     """
     place, held = scratch
     place[0] = column
@@ -32,14 +32,14 @@ def _raise_pivot(work: Any, base: Any, n: Any, width: Any, column: Any, scratch:
 
 
 def _square(importer: Any, node: Any) -> tuple[Any, list[Any], str, Any]:
-    """The matrices, their batch's shape, dtype and size."""
+    """The matrices, the shape of their batch, their dtype and size."""
     x = importer.retrieve_args(node)[0]
     *batch, _, n = _compat.shape_of(x)
     return x, batch, _compat.dtype_of(x), n
 
 
 def _inverse(importer: Any, node: Any) -> Any:
-    """Gauss-Jordan on [x | 1]; an exactly singular matrix gives infinities or NaN."""
+    """Gauss-Jordan elimination of [x | 1]; exactly singular matrices give infinities or NaN."""
     x, batch, dtype, n = _square(importer, node)
 
     def body(dims: Any, out: Any, work: Any, place: Any, held: Any, data: Any) -> None:
@@ -47,7 +47,7 @@ def _inverse(importer: Any, node: Any) -> Any:
         width, one = size * 2, tirx.const(1, dtype)
         with T.serial(0, _emit.extent(dims[0][:-2])) as matrix:
             base = matrix * size * width
-            with _loops.grid(size, size) as (i, j):
+            with loops.grid(size, size) as (i, j):
                 work[base + i * width + j] = data[(matrix * size + i) * size + j]
                 work[base + i * width + size + j] = tirx.if_then_else(
                     i == j, one, tirx.const(0, dtype)
@@ -62,12 +62,12 @@ def _inverse(importer: Any, node: Any) -> Any:
                     with T.serial(0, width) as j:
                         at = base + i * width + j
                         work[at] = work[at] - held[0] * work[base + column * width + j]
-            with _loops.grid(size, size) as (i, j):
+            with loops.grid(size, size) as (i, j):
                 out[(matrix * size + i) * size + j] = work[base + i * width + size + j]
 
     shape = [*batch, n, n]
     results = [(shape, dtype), ([*batch, n, 2 * n], dtype), ([1], "int64"), ([1], dtype)]
-    return _loops.emit(importer, body, results, x, hint="inverse")[0]
+    return loops.emit(importer, body, results, x, hint="inverse")[0]
 
 
 def _determinant(importer: Any, node: Any) -> Any:
@@ -94,12 +94,12 @@ def _determinant(importer: Any, node: Any) -> Any:
                         work[row + j] = work[row + j] - held[0] * work[base + column * size + j]
 
     results = [(batch, dtype), ([*batch, n, n], dtype), ([1], "int64"), ([1], dtype)]
-    found = _loops.emit(importer, body, results, x, hint="determinant")[0]
+    found = loops.emit(importer, body, results, x, hint="determinant")[0]
     return found if batch else _emit.emit(importer, relax.op.reshape(found, []))
 
 
 def _only_first(compute: Callable[[Any, Any], Any], others: int) -> Converter:
-    """The result as the first of a tuple, whose others are refused where they are read."""
+    """Return the result as the first element of a tuple; reading other elements is rejected."""
 
     def convert(importer: Any, node: Any, previous: Any) -> Any:
         if not others:

@@ -1,4 +1,4 @@
-"""maximum, minimum, clip and relu keep NaN; stock compares so that NaN on the left is dropped."""
+"""maximum, minimum, clip and relu propagate NaN; stock's comparison drops a NaN on the left."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from typing import Any
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import extremum as _extremum
-from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+from tvm_kokoro_ext._fixes._shared import extremum, indexing
 from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
 
 
 def _is_float(call: Any) -> bool:
-    return _compat.dtype_of(call.args[0]) in _extremum.FLOATS
+    return _compat.dtype_of(call.args[0]) in extremum.FLOATS
 
 
 def _binary(choose: Any, hint: str) -> Override:
-    """relax.maximum or relax.minimum of tensors that broadcast."""
+    """relax.maximum or relax.minimum of broadcasting tensors."""
 
     def compute(lhs: Any, rhs: Any) -> Any:
-        shape = _indexing.broadcast_shapes([list(lhs.shape), list(rhs.shape)])
+        shape = indexing.broadcast_shapes([list(lhs.shape), list(rhs.shape)])
 
         def element(*at: Any) -> Any:
-            return choose(_indexing.read(lhs, list(at)), _indexing.read(rhs, list(at)))
+            return choose(indexing.read(lhs, list(at)), indexing.read(rhs, list(at)))
 
         return te.compute(tuple(shape), element, name=hint)
 
@@ -37,7 +36,7 @@ def _binary(choose: Any, hint: str) -> Override:
 
 
 def clip(below: Any, builder: Any, call: Any) -> Any:
-    """relax.clip: below a bound is the bound, NaN is neither below nor above."""
+    """relax.clip, where NaN is neither below nor above a bound."""
     if not _is_float(call):
         return below(builder, call)
 
@@ -73,7 +72,7 @@ def _still_wrong() -> bool:
         lambda x: relax.op.clip(x, -math.inf, 1.0),
         lambda x: relax.op.maximum(x, relax.op.zeros_like(x)),
     )
-    return not all(_extremum.keeps_nan(function, (1, 1, 4)) for function in dropped)
+    return not all(extremum.keeps_nan(function, (1, 1, 4)) for function in dropped)
 
 
 FIX = Fix(
@@ -83,8 +82,8 @@ FIX = Fix(
     affected="",
     install=overriding(
         {
-            "relax.maximum": _binary(_extremum.maximum, "maximum"),
-            "relax.minimum": _binary(_extremum.minimum, "minimum"),
+            "relax.maximum": _binary(extremum.maximum, "maximum"),
+            "relax.minimum": _binary(extremum.minimum, "minimum"),
             "relax.clip": clip,
             "relax.nn.relu": relu,
         }

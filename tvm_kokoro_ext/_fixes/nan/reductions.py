@@ -1,4 +1,4 @@
-"""max, min, argmax and argmin along axes keep NaN, and find the first NaN, as torch does."""
+"""max, min, argmax and argmin propagate NaN and find the first NaN, as in torch."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import extremum as _extremum
+from tvm_kokoro_ext._fixes._shared import extremum
 from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
 
 
 def _reduction(largest: bool) -> Override:
-    """relax.max or relax.min: TVM's reducer over integer keys, then back to the number."""
+    """relax.max or relax.min: TVM's reducer applied to integer keys, converted back."""
     reduce, hint = (te.max, "max") if largest else (te.min, "min")
 
     def legalize(below: Any, builder: Any, call: Any) -> Any:
@@ -23,7 +23,7 @@ def _reduction(largest: bool) -> Override:
             _emit.normalize_axis(int(axis), rank)
             for axis in (range(rank) if given is None else given)
         )
-        if dtype not in _extremum.FLOATS or not axes:
+        if dtype not in extremum.FLOATS or not axes:
             return below(builder, call)
         keep = bool(call.attrs.keepdims)
 
@@ -33,12 +33,12 @@ def _reduction(largest: bool) -> Override:
             def extreme(*at: Any) -> Any:
                 outer = iter([i for a, i in enumerate(at) if not (keep and a in axes)])
                 place = [inner[axes.index(a)] if a in axes else next(outer) for a in range(rank)]
-                return reduce(_extremum.key(x(*place), largest), axis=inner)
+                return reduce(extremum.key(x(*place), largest), axis=inner)
 
             shape = [1 if a in axes else d for a, d in enumerate(x.shape) if keep or a not in axes]
             keys = te.compute(tuple(shape), extreme, name=f"{hint}_key")
             return te.compute(
-                tuple(shape), lambda *at: _extremum.number(keys(*at), dtype), name=hint
+                tuple(shape), lambda *at: extremum.number(keys(*at), dtype), name=hint
             )
 
         return builder.call_te(compute, call.args[0], primfunc_name_hint=hint)
@@ -47,19 +47,19 @@ def _reduction(largest: bool) -> Override:
 
 
 def _place(largest: bool) -> Override:
-    """relax.argmax or relax.argmin: what is below, over integer keys."""
+    """relax.argmax or relax.argmin: the legalization below, applied to integer keys."""
 
     def compute(x: Any) -> Any:
         zero = tirx.const(0, x.dtype)
 
         def element(*at: Any) -> Any:
             unsigned = tirx.Select(x(*at) == zero, zero, x(*at))
-            return _extremum.key(unsigned, largest)
+            return extremum.key(unsigned, largest)
 
         return te.compute(x.shape, element, name="key")
 
     def legalize(below: Any, builder: Any, call: Any) -> Any:
-        if _compat.dtype_of(call.args[0]) not in _extremum.FLOATS:
+        if _compat.dtype_of(call.args[0]) not in extremum.FLOATS:
             return below(builder, call)
         keys = builder.emit(builder.call_te(compute, call.args[0], primfunc_name_hint="key"))
         search = relax.op.argmax if largest else relax.op.argmin
@@ -71,7 +71,7 @@ def _place(largest: bool) -> Override:
 
 def _still_wrong() -> bool:
     reductions = (relax.op.max, relax.op.min)
-    return not all(_extremum.keeps_nan(partial(reduce, axis=[2]), (1, 1)) for reduce in reductions)
+    return not all(extremum.keeps_nan(partial(reduce, axis=[2]), (1, 1)) for reduce in reductions)
 
 
 FIX = Fix(

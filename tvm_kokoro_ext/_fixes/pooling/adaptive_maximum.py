@@ -1,7 +1,8 @@
-"""adaptive_max_pool on sizes of any kind, and its indices.
+"""adaptive_max_pool for constant and symbolic sizes, with its indices.
 
-Torch decomposes some of it for the example's size only. Where an axis is symbolic it is kept out of
-the decomposition (see `keep`); a kernel computes the windows from the size that it gets.
+Torch decomposes some of these operators for the example's size only. With a symbolic axis, they are
+excluded from the decomposition (see `keep`), and a kernel computes the windows from the actual
+size.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
 from tvm_kokoro_ext._compat import T, relax, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import loops as _loops
+from tvm_kokoro_ext._fixes._shared import loops
 
 
 def _rank(node: Any) -> int:
-    """How many axes the operator pools."""
+    """The number of axes that the operator pools."""
     return next(int(c) for c in node.target.__name__ if c.isdigit())
 
 
@@ -29,7 +30,7 @@ def maximum(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _pool(importer: Any, node: Any) -> list[Any]:
-    """Values and places; window i of n of an axis of m is [i·m // n, ceil((i + 1)·m / n))."""
+    """Values and indices; window i of n over an axis of m is [i·m // n, ceil((i + 1)·m / n))."""
     x, axes = importer.retrieve_args(node)[0], _rank(node)
     value = node.meta["val"]
     known = _symbolic.known_symbols(importer)
@@ -40,24 +41,24 @@ def _pool(importer: Any, node: Any) -> list[Any]:
 
     def body(dims: Any, values: Any, places: Any, data: Any, *extents: Any) -> None:
         plane, small = list(extents[-axes:]), dims[0][-axes:]
-        with T.serial(0, _emit.extent(dims[0][:-axes])) as row, _loops.grid(*small) as spot:
-            at = row * _emit.extent(small) + _loops.flat(spot, small)
+        with T.serial(0, _emit.extent(dims[0][:-axes])) as row, loops.grid(*small) as spot:
+            at = row * _emit.extent(small) + loops.flat(spot, small)
             each = list(zip(spot, plane, small, strict=True))
             start = [tirx.floordiv(i * m, n) for i, m, n in each]
             end = [tirx.floordiv((i + 1) * m + n - 1, n) for i, m, n in each]
             counts = [last - first for first, last in zip(start, end, strict=True)]
             values[at] = -tirx.infinity(dtype)
-            places[at] = _loops.flat(start, plane)
-            with _loops.grid(*counts) as inner:
+            places[at] = loops.flat(start, plane)
+            with loops.grid(*counts) as inner:
                 position = [first + k for first, k in zip(start, inner, strict=True)]
-                offset = _loops.flat(position, plane)
+                offset = loops.flat(position, plane)
                 element = data[row * _emit.extent(plane) + offset]
                 with T.If(tirx.any(element > values[at], tirx.isnan(element))), T.Then():
                     values[at] = element
                     places[at] = offset
 
     results = [(out, dtype), (out, "int64")]
-    return _loops.emit(importer, body, results, x, *shape, hint="adaptive_max_pool")
+    return loops.emit(importer, body, results, x, *shape, hint="adaptive_max_pool")
 
 
 NAMES = tuple(f"adaptive_max_pool{rank}d.default" for rank in (1, 2, 3))

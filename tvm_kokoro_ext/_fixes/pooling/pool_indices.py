@@ -1,4 +1,4 @@
-"""max_pool with indices, which stock gives as zeros, or an empty stride; avg_pool's own divisor."""
+"""max_pool with indices, which are zeros in stock, empty strides; the divisor of avg_pool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
 from tvm_kokoro_ext._compat import T, relax, tirx
 from tvm_kokoro_ext._fix import Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import loops as _loops
+from tvm_kokoro_ext._fixes._shared import loops
 
 
 def max_pool(importer: Any, node: Any, previous: Any) -> Any:
@@ -25,7 +25,7 @@ def max_pool_values(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _strided(node: Any) -> Any:
-    """The node with its window for a stride that is given as an empty list."""
+    """Replace a stride given as an empty list by the window size."""
     if len(node.args) < 3 or node.args[2]:
         return node
     x, window, _, *others = node.args
@@ -33,7 +33,7 @@ def _strided(node: Any) -> Any:
 
 
 def _with_indices(importer: Any, node: Any) -> Any:
-    """Values and their places in the planes [..., spatial axes], window by window."""
+    """Values and their flat indices in the planes [..., spatial axes] for each window."""
     names = ("self", "kernel_size", "stride", "padding", "dilation")
     x, *sizes = _emit.arguments(importer, node, *names, padding=0, dilation=1)
     axes = next(int(c) for c in node.target.__name__ if c.isdigit())
@@ -50,24 +50,24 @@ def _with_indices(importer: Any, node: Any) -> Any:
         plane = list(extents[-axes:])
         with (
             T.serial(0, _emit.extent(dims[0][:-axes])) as row,
-            _loops.grid(*dims[0][-axes:]) as spot,
+            loops.grid(*dims[0][-axes:]) as spot,
         ):
-            at = (row * _emit.extent(dims[0][-axes:])) + _loops.flat(spot, dims[0][-axes:])
+            at = (row * _emit.extent(dims[0][-axes:])) + loops.flat(spot, dims[0][-axes:])
             start = [i * s - p for i, s, p in zip(spot, stride, padding, strict=True)]
             first = [
                 tirx.if_then_else(b < 0, b + tirx.floordiv(-b + d - 1, d) * d, b)
                 for b, d in zip(start, dilation, strict=True)
             ]
             values[at] = lowest
-            places[at] = _loops.flat(first, plane)
-            with _loops.grid(*window) as inner:
+            places[at] = loops.flat(first, plane)
+            with loops.grid(*window) as inner:
                 steps = zip(start, inner, dilation, strict=True)
                 position = [b + tirx.Cast("int64", k) * d for b, k, d in steps]
                 inside = [
                     tirx.all(p >= 0, p < extent) for p, extent in zip(position, plane, strict=True)
                 ]
                 with T.If(tirx.all(*inside)), T.Then():
-                    offset = _loops.flat(position, plane)
+                    offset = loops.flat(position, plane)
                     value = data[row * _emit.extent(plane) + offset]
                     wins = value > values[at]
                     wins = tirx.any(wins, tirx.isnan(value)) if "float" in dtype else wins
@@ -77,7 +77,7 @@ def _with_indices(importer: Any, node: Any) -> Any:
 
     results = [(out, dtype), (out, "int64")]
     return _emit.emit(
-        importer, relax.Tuple(_loops.emit(importer, body, results, x, *shape, hint="max_pool"))
+        importer, relax.Tuple(loops.emit(importer, body, results, x, *shape, hint="max_pool"))
     )
 
 
@@ -88,7 +88,7 @@ def _each(sizes: Any, axes: int) -> list[int]:
 
 @needs_previous
 def avg_pool(importer: Any, node: Any, previous: Any) -> Any:
-    """divisor_override, which stock does not read: the mean of the whole window, rescaled."""
+    """divisor_override, which stock ignores: the mean over the whole window, rescaled."""
     x, window, stride, padding, ceil, _, divisor = _emit.arguments(
         importer,
         node,

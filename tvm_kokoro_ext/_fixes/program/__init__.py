@@ -1,1 +1,28 @@
 """The program as a whole: what is decomposed, its branches, its outputs, its name."""
+
+from __future__ import annotations
+
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.program import (
+    assertion,
+    cond,
+    cond_dimensions,
+    decompose,
+    function_name,
+    inplace,
+    item,
+    kept_whole,
+    number_outputs,
+)
+
+FIXES: tuple[Fix, ...] = (
+    assertion.FIX,
+    item.FIX,
+    inplace.FIX,
+    decompose.FIX,
+    kept_whole.FIX,
+    number_outputs.FIX,
+    cond.FIX,
+    cond_dimensions.FIX,
+    function_name.FIX,
+)

@@ -1,6 +1,6 @@
 """`from_exported_program(program, func_name="decoder")`: a name for the imported function.
 
-Stock calls every program "main", so that two of them cannot share a module.
+Stock names every function "main", so that two programs cannot be put into one module.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from tvm_kokoro_ext import _activation, _compat
 from tvm_kokoro_ext._compat import tvm
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import replace as _replace
+from tvm_kokoro_ext._fixes._shared import replace
 
 
 def _with_name(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,12 +26,12 @@ def _with_name(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def rename(module: Any, old: str, new: str) -> Any:
-    """The module with the function `old` called `new`, its symbol included.
+    """Rename the function `old` of a module to `new`, including its symbol.
 
     Raises
     ------
     ValueError
-        When the module has another function of the new name.
+        If the module has another function with the new name.
     """
     if old == new:
         return module
@@ -47,7 +47,7 @@ def rename(module: Any, old: str, new: str) -> Any:
 def install() -> Callable[[], None]:
     _activation.importer_class()
     translator = sys.modules[_compat.IMPORTER_MODULE]
-    return _replace.everywhere("tvm", translator.from_exported_program, _with_name)
+    return replace.everywhere("tvm", translator.from_exported_program, _with_name)
 
 
 def _still_wrong() -> bool:

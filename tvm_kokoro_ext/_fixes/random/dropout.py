@@ -1,4 +1,4 @@
-"""Dropout is the identity in evaluation and refused in training mode; stock makes no difference."""
+"""Dropout: the identity in evaluation mode, rejected in training mode, which stock ignores."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.random import random_tensors as random
+from tvm_kokoro_ext._fixes.random import random_tensors
 
 
 def _kept(importer: Any, node: Any) -> Any:
     names = ("input", "p", "train")
     x, probability, training = _emit.arguments(importer, node, *names, p=0.5)
-    if random.drops(probability, training):
-        raise random.refused_in_training(node)
+    if random_tensors.drops(probability, training):
+        raise random_tensors.refused_in_training(node)
     return x
 
 
@@ -23,7 +23,7 @@ def dropout(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def native_dropout(importer: Any, node: Any, previous: Any) -> Any:
-    """The input, and a mask that keeps all of it."""
+    """The input, and a mask that keeps everything."""
     x = _kept(importer, node)
     shape = relax.ShapeExpr(_compat.shape_of(x))
     mask = _emit.emit(importer, relax.op.ones(shape, "bool"))

@@ -1,4 +1,4 @@
-"""Random tensors are refused: stock bakes ONE draw into the program as a constant."""
+"""Reject random tensors; stock stores a single draw in the program as a constant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _activation, _compat, _emit, _probe
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import replace as _replace
+from tvm_kokoro_ext._fixes._shared import replace
 
 
 def refuse_random(importer: Any, node: Any, previous: Any) -> Any:
@@ -26,9 +26,9 @@ def _refused(node: Any) -> Exception:
 
 
 def refuse_nondeterministic(program: Any, custom: Collection[str]) -> None:
-    """Refuse the operators that torch itself marks as drawn from a generator, branches included.
+    """Reject the operators that torch marks as random, including those in branches.
 
-    Those named in `custom` have a converter of the caller's own.
+    Those named in `custom` have a custom converter and are accepted.
     """
     import torch
 
@@ -40,8 +40,10 @@ def refuse_nondeterministic(program: Any, custom: Collection[str]) -> None:
 
 
 def install() -> Callable[[], None]:
-    """Look before anything is decomposed: an operator's name is lost then, and a dropout in a
-    decomposed lstm altogether."""
+    """Check programs before they are decomposed.
+
+    Decomposition loses the names of operators, and the dropout of an LSTM altogether.
+    """
     _activation.importer_class()
     translator = sys.modules[_compat.IMPORTER_MODULE]
 
@@ -53,11 +55,11 @@ def install() -> Callable[[], None]:
 
         return from_exported_program
 
-    return _replace.everywhere("tvm", translator.from_exported_program, refusing)
+    return replace.everywhere("tvm", translator.from_exported_program, refusing)
 
 
 def refuse_translated(program: Any, converters: Mapping[str, bool]) -> Any:
-    """The same for who has imported `from_exported_program` before the extension."""
+    """The same check if `from_exported_program` was imported before the extension."""
     refuse_nondeterministic(program, {name for name, custom in converters.items() if custom})
     return program
 
@@ -74,7 +76,7 @@ def _refuse_if_drawn(node: Any) -> None:
 
 
 def refused_in_training(node: Any) -> Exception:
-    """The error for an operator that draws in training mode only."""
+    """The error for an operator that is only random in training mode."""
     return _emit.refuse(
         node,
         "in training mode it draws random numbers, and a compiled program has no random state",
@@ -83,11 +85,11 @@ def refused_in_training(node: Any) -> Exception:
 
 
 def drops(probability: float, training: bool | None) -> bool:
-    """Whether a dropout changes anything; torch's native one takes None for training."""
+    """Whether a dropout has an effect; `training` may be None for torch's native dropout."""
     return training is not False and probability != 0
 
 
-# Operators that draw for some arguments only, by the beginning of the name: whether these do.
+# Operators that are random for some arguments only, by name prefix, and a check for that.
 _SWITCHED: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "rrelu": lambda given: given["training"],
     "scaled_dot_product": lambda given: given["dropout_p"] != 0,
@@ -101,7 +103,7 @@ _SWITCHED: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
         lambda given: given["num_layers"] > 1 and drops(given["dropout"], given["train"]),
     ),
 }
-# Generators that reach the importer by a decomposition, so behind `refuse_nondeterministic`.
+# Generators that result from decompositions, so they are not seen by `refuse_nondeterministic`.
 _NAMES = (
     "randn.default",
     "randn.generator",

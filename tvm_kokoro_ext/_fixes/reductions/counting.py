@@ -1,4 +1,4 @@
-"""bincount, histc, mode and embedding_bag: serial loops over the data."""
+"""bincount, histc, mode and embedding_bag, as serial loops over the data."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import numpy as np
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import extremum as _extremum
-from tvm_kokoro_ext._fixes._shared import loops as _loops
+from tvm_kokoro_ext._fixes._shared import extremum, loops
 
 
 def bincount(importer: Any, node: Any, previous: Any) -> Any:
-    """How often each number occurs; the length is known when the program runs."""
+    """The number of occurrences of each value; the length is only known at run time."""
     x, weights, least = _emit.arguments(importer, node, "self", "weights", "minlength", minlength=0)
     if _compat.shape_of(x)[0] == 0:
         size = relax.const(np.array([least], "int64"))
@@ -39,7 +38,7 @@ def bincount(importer: Any, node: Any, previous: Any) -> Any:
 
     items = _emit.int64(_compat.shape_of(x)[0])
     results = [([length], dtype)]
-    return _loops.emit(importer, body, results, x, *given, items, hint="bincount")[0]
+    return loops.emit(importer, body, results, x, *given, items, hint="bincount")[0]
 
 
 def histc(importer: Any, node: Any, previous: Any) -> Any:
@@ -54,7 +53,7 @@ def histc(importer: Any, node: Any, previous: Any) -> Any:
 
     def body(dims: Any, out: Any, data: Any, first: Any, last: Any, count: Any) -> None:
         one = tirx.const(1, dtype)
-        # All elements alike: torch widens the range by one on both sides.
+        # If all elements are equal, torch extends the range by one on both sides.
         alike = first[0] == last[0]
         start = tirx.Select(alike, first[0] - one, first[0])
         end = tirx.Select(alike, last[0] + one, last[0])
@@ -69,11 +68,11 @@ def histc(importer: Any, node: Any, previous: Any) -> Any:
 
     count = _emit.int64(_emit.extent(_compat.shape_of(x)))
     results = [([bins], dtype)]
-    return _loops.emit(importer, body, results, x, *bounds, count, hint="histc")[0]
+    return loops.emit(importer, body, results, x, *bounds, count, hint="histc")[0]
 
 
 def mode(importer: Any, node: Any, previous: Any) -> Any:
-    """The most frequent value along an axis, the smallest of several, and its last place."""
+    """The most frequent value along an axis (the smallest one if tied), and its last index."""
     x, dim, keep = _emit.arguments(importer, node, "self", "dim", "keepdim", dim=-1, keepdim=False)
     rank, dtype = _compat.rank_of(x), _compat.dtype_of(x)
     axis = _emit.normalize_axis(dim, rank)
@@ -103,7 +102,7 @@ def mode(importer: Any, node: Any, previous: Any) -> Any:
 
     results = [(outer, dtype), (outer, "int64"), ([1], "int64"), ([1], "int64")]
     arguments = (moved, _emit.int64(steps))
-    pair = _loops.emit(importer, body, results, *arguments, hint="mode")[:2]
+    pair = loops.emit(importer, body, results, *arguments, hint="mode")[:2]
     kept = list(outer)
     if keep:
         kept.insert(axis, 1)
@@ -112,7 +111,7 @@ def mode(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _padding_row(node: Any, rows: Any, given: int | None) -> int:
-    """The row that no bag counts, -1 for none: what ATen's inner operator takes a -1 for."""
+    """The row that is ignored in all bags, or -1 for none, as in ATen's inner operator."""
     if given is None or given >= 0 or node.target.__name__ != "embedding_bag.padding_idx":
         return -1 if given is None else int(given)
     if not isinstance(rows, int):
@@ -125,7 +124,7 @@ def _padding_row(node: Any, rows: Any, given: int | None) -> int:
 
 
 def embedding_bag(importer: Any, node: Any, previous: Any) -> Any:
-    """Sum, mean or maximum of the rows that each bag names."""
+    """The sum, mean or maximum of the rows in each bag."""
     weight, indices, offsets, _, kind, _, scales, last_included, padding = _emit.arguments(
         importer,
         node,
@@ -150,7 +149,7 @@ def embedding_bag(importer: Any, node: Any, previous: Any) -> Any:
         *factors, total = rest
         count, size = dims[0]
         nothing = tirx.const(0, dtype)
-        with _loops.grid(count, size) as (bag, column):
+        with loops.grid(count, size) as (bag, column):
             at = bag * size + column
             end = (
                 starts[bag + 1]
@@ -166,7 +165,7 @@ def embedding_bag(importer: Any, node: Any, previous: Any) -> Any:
                     if factors:
                         value = value * factors[0][place]
                     if kind == _MAXIMUM:
-                        larger = _extremum.maximum(out[at], value)
+                        larger = extremum.maximum(out[at], value)
                         out[at] = tirx.if_then_else(used[0] == 0, value, larger)
                     else:
                         out[at] += value
@@ -178,11 +177,11 @@ def embedding_bag(importer: Any, node: Any, previous: Any) -> Any:
     total = _emit.int64(_compat.shape_of(indices)[0])
     results = [([bags, width], dtype), ([1], "int64")]
     arguments = (weight, indices, offsets, *weighted, total)
-    first = _loops.emit(importer, body, results, *arguments, hint="embedding_bag")[0]
+    first = loops.emit(importer, body, results, *arguments, hint="embedding_bag")[0]
     return _emit.emit(importer, relax.Tuple([first] * 4))
 
 
-_MEAN, _MAXIMUM = 1, 2  # torch's numbers of embedding_bag's modes
+_MEAN, _MAXIMUM = 1, 2  # torch's codes for the modes of embedding_bag
 
 FIX = Fix(
     id="counting",

@@ -1,4 +1,4 @@
-"""Operators along a dimension of a tensor that has none: torch takes it for one of shape [1]."""
+"""Operators along a dimension of a 0-d tensor, which torch treats like one of shape [1]."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import detour as _detour
+from tvm_kokoro_ext._fixes._shared import detour
 
 _NAMES = (
     "sum.dim_IntList",
@@ -65,7 +65,7 @@ _NAMES = (
 
 @needs_previous
 def as_one_dimension(importer: Any, node: Any, previous: Any) -> Any:
-    found = _detour.tensors(importer, node)
+    found = detour.tensors(importer, node)
     if not found or _compat.rank_of(found[0][1]) != 0:
         return previous(node)
 
@@ -78,7 +78,7 @@ def as_one_dimension(importer: Any, node: Any, previous: Any) -> Any:
         shape = relax.ShapeExpr([_emit.int64(int(size)) for size in wanted.shape])
         return _emit.emit(importer, relax.op.reshape(result, shape))
 
-    return _detour.convert(importer, node, previous, there, back)
+    return detour.convert(importer, node, previous, there, back)
 
 
 @needs_previous

@@ -1,4 +1,4 @@
-"""bucketize, which 0.25 searches with positions of the values' dtype: floats do not build."""
+"""bucketize, which in 0.25 uses positions of the values' dtype and does not build for floats."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.functions import without_converter as missing
+from tvm_kokoro_ext._fixes.functions import without_converter
 
 
 def bucketize(importer: Any, node: Any, previous: Any) -> Any:
-    """searchsorted with the arguments the other way."""
+    """searchsorted with exchanged arguments."""
     values, boundaries = importer.retrieve_args(node)[:2]
-    return missing.searchsorted(importer, _emit.view(node, boundaries, values, **node.kwargs), None)
+    return without_converter.searchsorted(
+        importer, _emit.view(node, boundaries, values, **node.kwargs), None
+    )
 
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    """Is the kernel's result, the places, of the values' dtype?"""
+    """Whether the resulting positions have the dtype of the values."""
     inputs = _probe.Input((4,), "int32"), _probe.Input((3,), "int32")
     module = _probe.legalized(relax.op.bucketize, *inputs)
     (called,) = (b.value for block in module["main"].body.blocks for b in block.bindings)
