@@ -1,9 +1,10 @@
-"""Turn fixes on and off, and leave TVM exactly as it was when they are off.
+"""Turn fixes on and off, restoring TVM exactly when they are off.
 
-Converters reach every import, `torch.cond` branches included, through one wrapper around
-`ExportedProgramImporter.create_convert_map`: it asks TVM for the stock table and lays the active
-fixes' converters over it, each calling the one below. Effects outside the table (legalizations,
-methods) are a fix's `install`, which returns the function that takes it back.
+Converters are applied to every import, including `torch.cond` branches, by a single wrapper around
+`ExportedProgramImporter.create_convert_map`. It gets the stock table from TVM and layers the
+converters of the active fixes over it, each of which can call the one below. Effects outside of the
+table (legalizations, methods) are applied by the `install` function of a fix, which returns the
+function that undoes it.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from tvm_kokoro_ext._errors import LateImportWarning, UnsupportedOperatorError, 
 from tvm_kokoro_ext._fix import Converter, FixRecord, FixStatus, State
 
 ENVIRONMENT = "TVM_KOKORO_EXT_DISABLE"
-_UNDO = "_tvm_kokoro_ext_undo"  # on the tvm module: outlives this module's own reloading
+_UNDO = "_tvm_kokoro_ext_undo"  # attribute of the tvm module, which survives reloading this module
 _ORIGINAL = "__tvm_kokoro_ext_original__"
 
 _lock = threading.RLock()
 _records: tuple[FixRecord, ...] = ()
-_scoped_out: list[frozenset[str]] = []  # ids of the `disabled(...)` blocks we are inside of
-_undos: dict[str, Callable[[], None]] = {}  # by fix id, of installed effects
+_scoped_out: list[frozenset[str]] = []  # ids of the active `disabled(...)` contexts
+_undos: dict[str, Callable[[], None]] = {}  # undo functions of installed effects, by fix id
 _active = False
 _hook: _ImporterHook | None = None
 _chains: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
 
 
 def register(records: tuple[FixRecord, ...]) -> None:
-    """Name the fixes of this package; once, before activation."""
+    """Register the fixes of this package; called once, before activation."""
     global _records
     _records = records
 
@@ -52,10 +53,10 @@ def register(records: tuple[FixRecord, ...]) -> None:
 
 
 def activate() -> tuple[FixStatus, ...]:
-    """Apply every fix that this TVM needs; calling it again changes nothing.
+    """Apply every fix that this TVM needs; calling it again has no effect.
 
-    Returns the status rows. A fix that cannot be applied is `failed` with its reason; the others
-    are not held up by it.
+    Returns the status rows. A fix that cannot be applied gets the state `failed` with the reason,
+    and the other fixes are still applied.
     """
     global _active
     with _lock:
@@ -68,7 +69,7 @@ def activate() -> tuple[FixStatus, ...]:
 
 
 def activate_on_import() -> None:
-    """`activate()`, with a warning when programs have been imported without the fixes already."""
+    """Call `activate()`, and warn if programs have already been imported without the fixes."""
     with _lock:
         if not _active and getattr(_compat.tvm, _UNDO, None) is None:
             _warn_if_late()
@@ -76,7 +77,7 @@ def activate_on_import() -> None:
 
 
 def deactivate() -> None:
-    """Take back every effect; TVM's own objects are registered again as they were."""
+    """Undo all effects and restore TVM's own objects."""
     global _active
     with _lock:
         if not _active:
@@ -88,19 +89,19 @@ def deactivate() -> None:
 
 
 def status() -> tuple[FixStatus, ...]:
-    """One immutable row per fix, in the order in which they are laid over TVM."""
+    """One immutable row per fix, in the order in which they are layered over TVM."""
     with _lock:
         return tuple(record.status() for record in _records)
 
 
 @contextmanager
 def disabled(*ids: str) -> Iterator[None]:
-    """Within the block the named fixes are off (process-wide); "all" names every one.
+    """Context in which the named fixes are off, for the whole process; "all" means all fixes.
 
     Raises
     ------
     ValueError
-        For an id that no fix has.
+        For an unknown id.
     """
     chosen = _known_ids(ids, "disabled()")
     with _lock:
@@ -115,16 +116,18 @@ def disabled(*ids: str) -> Iterator[None]:
 
 
 def convert_map() -> dict[str, Callable[[Any, Any], Any]]:
-    """The fixes' converters for `from_exported_program(custom_convert_map=…)`.
+    """The converters of the fixes, for `from_exported_program(custom_convert_map=…)`.
 
-    For those who want no global effect: call `deactivate()` and pass this. It holds converters
-    only, not legalizations; TVM does not hand custom converters to `torch.cond` branches.
+    To avoid global effects, call `deactivate()` and pass this map. It only contains converters and
+    not legalizations, and TVM does not pass custom converters to `torch.cond` branches.
     """
     with _lock:
         wanted = [r for r in _records if _decide(r)[0] is State.APPLIED]
     example = stock_importer()
     made = _layered(example, _stock_table(example), wanted)
     names = {name for record in wanted for name in record.fix.converters if name in made}
+    if any(record.fix.around is not None for record in wanted):
+        names = set(made)
 
     def call(name: str, node: Any, importer: Any) -> Any:
         chain = _chains.get(importer)
@@ -136,7 +139,7 @@ def convert_map() -> dict[str, Callable[[Any, Any], Any]]:
     return {name: partial(call, name) for name in sorted(names)}
 
 
-# --- deciding ----------------------------------------------------------------------------
+# --- decisions ---------------------------------------------------------------------------
 
 
 def _known_ids(ids: Sequence[str], source: str) -> frozenset[str]:
@@ -160,7 +163,7 @@ def _disabled_by_environment() -> frozenset[str]:
 
 
 def _decide(record: FixRecord) -> tuple[State, str]:
-    """The state a fix should have where the extension is active, and why."""
+    """The state that a fix should have while the extension is active, and the reason."""
     fix = record.fix
     if any(fix.id in ids for ids in _scoped_out):
         return State.DISABLED, "inside disabled()"
@@ -192,9 +195,9 @@ def _decide(record: FixRecord) -> tuple[State, str]:
 
 
 def _from_first_change(wanted: Mapping[str, tuple[State, str]]) -> tuple[FixRecord, ...]:
-    """The records from the first on whose effect comes or goes.
+    """The records from the first one on whose effect has to be installed or undone.
 
-    Effects may lie over one another, and each can only be taken back from the top.
+    Effects may be layered, so they can only be undone from the top.
     """
     for position, record in enumerate(_records):
         comes_or_stays = wanted[record.id][0] is State.APPLIED and record.fix.install is not None
@@ -207,7 +210,7 @@ _probe_results: dict[str, bool] = {}
 
 
 def _probed(record: FixRecord) -> bool:
-    """The probe's answer, asked once: it looks at stock TVM, which does not change."""
+    """The cached result of the probe, which examines stock TVM and thus cannot change."""
     if record.id not in _probe_results:
         assert record.fix.probe is not None
         _probe_results[record.id] = bool(record.fix.probe())
@@ -215,7 +218,7 @@ def _probed(record: FixRecord) -> bool:
 
 
 def _settle() -> None:
-    """Bring every fix to the state it should have now, undoing before doing."""
+    """Bring every fix to the state it should have now, undoing effects before installing others."""
     wanted: dict[str, tuple[State, str]] = {}
     for record in _records:
         try:
@@ -244,19 +247,19 @@ def _settle() -> None:
 
 
 def importer_class() -> Any:
-    """`ExportedProgramImporter`; imports the PyTorch frontend, and torch with it."""
+    """The class `ExportedProgramImporter`; this imports the PyTorch frontend and torch."""
     return importlib.import_module(_compat.IMPORTER_MODULE).ExportedProgramImporter
 
 
 def stock_importer() -> Any:
-    """An importer with TVM's own converters only, for probes and tests."""
+    """An importer with only TVM's own converters, for probes and tests."""
     importer = importer_class()()
     importer.convert_map = _stock_table(importer)
     return importer
 
 
 def stock_method(cls: Any, name: str) -> Any:
-    """TVM's own method of the importer's class, whether it is wrapped now or not."""
+    """TVM's own method of the importer class, even if it is currently wrapped."""
     method = getattr(cls, name)
     return getattr(method, _ORIGINAL, method)
 
@@ -268,19 +271,24 @@ def _stock_table(importer: Any) -> dict[str, Any]:
 def _layered(
     importer: Any, table: Mapping[str, Any], records: Sequence[FixRecord]
 ) -> dict[str, Any]:
-    """The table with the records' converters laid over it, later records outermost."""
+    """The table with the converters of the records layered over it, later records outermost."""
     layered = dict(table)
     for record in records:
         for name, converter in record.fix.converters.items():
             below = layered.get(name)
             if below is not None or not getattr(converter, "needs_previous", False):
                 layered[name] = _bind(converter, importer, below)
+        if record.fix.around is not None:
+            around = record.fix.around
+            layered = {name: _bind(around, importer, below) for name, below in layered.items()}
     return {name: _checked(converter, importer) for name, converter in layered.items()}
 
 
 def _checked(converter: Callable[[Any], Any], importer: Any) -> Callable[[Any], Any]:
-    """The converter, whose result agrees with torch's record and whose failure names the operator
-    and a way around."""
+    """Wrap a converter to check its result against the record of torch, and to explain errors.
+
+    Its errors name the operator and a workaround.
+    """
 
     @functools.wraps(converter)
     def convert(node: Any) -> Any:
@@ -305,7 +313,7 @@ def _bind(converter: Converter, importer: Any, previous: Any) -> Callable[[Any],
 
 
 def _importer_loaded() -> bool:
-    """Whether the frontend is there; loads it where torch is installed."""
+    """Whether the frontend is loaded; it is loaded now if torch is installed."""
     if _compat.IMPORTER_MODULE in sys.modules:
         return True
     if not _compat.has_torch():
@@ -315,7 +323,7 @@ def _importer_loaded() -> bool:
 
 
 def _settle_importer() -> None:
-    """Wrap or unwrap `create_convert_map`, or wait for the frontend where torch is missing."""
+    """Wrap or unwrap `create_convert_map`, or wait for the frontend if torch is missing."""
     global _hook
     needed = _active and any(r.state is State.APPLIED and r.fix.needs_torch for r in _records)
     if needed and not _importer_loaded():
@@ -330,12 +338,13 @@ def _settle_importer() -> None:
     if _compat.IMPORTER_MODULE not in sys.modules:
         return
     applied = [r.fix for r in _records if _active and r.state is State.APPLIED]
-    _wrap_method("create_convert_map", _with_fixes, any(fix.converters for fix in applied))
+    converts = any(fix.converters or fix.around for fix in applied)
+    _wrap_method("create_convert_map", _with_fixes, converts)
     _wrap_method("from_exported_program", _prepared, any(fix.prepare for fix in applied))
 
 
 def _wrap_method(name: str, wrap: Callable[[Any], Any], needed: bool) -> None:
-    """Have the importer's method wrapped where that is needed, and TVM's own where it is not."""
+    """Wrap the method of the importer if needed, else restore TVM's own."""
     cls = importer_class()
     current = cls.__dict__[name]
     wrapped = hasattr(current, _ORIGINAL)
@@ -394,11 +403,11 @@ class _ImporterHook(importlib.abc.MetaPathFinder):
         return spec
 
 
-# --- other incarnations and late imports -------------------------------------------------
+# --- reloading and late imports ----------------------------------------------------------
 
 
 def _undo_earlier_incarnation() -> None:
-    """Take back what a copy of this package that was reloaded away has left in TVM."""
+    """Undo the effects of an earlier copy of this package that was replaced by reloading."""
     earlier = getattr(_compat.tvm, _UNDO, None)
     if earlier is not None and earlier is not deactivate:
         earlier()
@@ -416,10 +425,10 @@ def _warn_if_late() -> None:
 
 
 def _importer_was_used(cls: Any) -> bool:
-    """Whether an importer has been at work in this process, as far as the interpreter shows.
+    """Whether an importer has been used in this process, as far as the interpreter shows.
 
-    CPython from 3.11 on specializes the code of functions that have run a few times, and every
-    import runs these many times over. On 3.10 nothing is to be seen, and nothing is said.
+    From 3.11 on, CPython specializes the code of functions that have run a few times, and every
+    import runs these functions many times. On 3.10 this cannot be detected, so there is no warning.
     """
     codes = (cls._retrieve_args.__code__, cls._binary_op.__code__, cls._unary_op.__code__)
     return any(getattr(code, "_co_code_adaptive", code.co_code) != code.co_code for code in codes)

@@ -1,4 +1,4 @@
-"""What a fix is: one record in one file, with its guard, its effect and its way back."""
+"""The definition of a fix: a record with its version guard, its effect and how to undo it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-#: (importer, node, previous) -> what the node becomes. `previous` is the converter below this
-#: one (stock, or another fix's) as `previous(node)`; None where TVM has no converter of that name.
+#: (importer, node, previous) -> the conversion of the node. `previous(node)` calls the converter
+#: below this one (stock, or of another fix); None if TVM has no converter of that name.
 Converter = Callable[[Any, Any, "Callable[[Any], Any] | None"], Any]
 
 
 def needs_previous(converter: Converter) -> Converter:
-    """Mark a converter that only adds to the one below: where there is none, it stays out."""
+    """Mark a converter that extends the one below, and is not used if there is none."""
     converter.needs_previous = True  # type: ignore[attr-defined]
     return converter
 
 
 class State(str, Enum):
-    """Where a fix stands in this process."""
+    """The state of a fix in this process."""
 
     APPLIED = "applied"
     NOT_NEEDED = "not_needed"
@@ -36,7 +36,7 @@ class State(str, Enum):
 
 @dataclass(frozen=True)
 class Fix:
-    """One defect of TVM and its repair.
+    """A defect of TVM and its repair.
 
     Attributes
     ----------
@@ -47,21 +47,23 @@ class Fix:
     op
         The operator or the part of TVM that is wrong.
     affected
-        Versions of apache-tvm that have the defect, as a PEP 440 specifier; "" is every version
-        and "<0" none (a complaint that was checked and never held on a supported version).
+        Versions of apache-tvm that have the defect, as a PEP 440 specifier; "" means every version,
+        and "<0" none (a complaint that was checked and is wrong for every supported version).
     upstream
         Pull request, or "open".
     converters
         Frontend converters by the name the importer looks up, such as "clamp.default".
+    around
+        A converter laid around every converter below it, whatever its name.
     prepare
-        Rewrites the exported program before it is translated: (program, names of all converters
-        with whether it is one of the caller's own map) -> program.
+        Rewrites the exported program before it is translated: (program, names of all converters,
+        each with whether it is from the caller's own map) -> program.
     install
-        Effect other than a converter; returns the function that takes it back.
+        Applies an effect other than a converter; returns the function that undoes it.
     probe
-        Cheap behavioural question "is it still wrong here?"; None where none is cheap.
+        A cheap check of whether this TVM has the defect; None if there is no cheap one.
     needs_torch
-        Whether the fix touches the PyTorch frontend, and so waits where torch is missing.
+        Whether the fix affects the PyTorch frontend, and thus waits if torch is missing.
     """
 
     id: str
@@ -70,13 +72,14 @@ class Fix:
     affected: str
     upstream: str = "open"
     converters: Mapping[str, Converter] = field(default_factory=dict)
+    around: Converter | None = None
     prepare: Callable[[Any, Mapping[str, bool]], Any] | None = None
     install: Callable[[], Callable[[], None]] | None = None
     probe: Callable[[], bool] | None = None
     needs_torch: bool = True
 
     def affects(self, version: Version) -> bool:
-        """Whether the guard's range covers this version of apache-tvm."""
+        """Whether the version guard includes this version of apache-tvm."""
         return SpecifierSet(self.affected).contains(version, prereleases=True)
 
 
@@ -94,7 +97,7 @@ class FixStatus:
 
 
 class FixRecord:
-    """A fix and its present state; the elements of `tvm_kokoro_ext.fixes`."""
+    """A fix and its current state; an element of `tvm_kokoro_ext.fixes`."""
 
     def __init__(self, fix: Fix) -> None:
         self.fix = fix
@@ -125,7 +128,7 @@ class FixRecord:
         self.state, self.why = state, why
 
     def status(self) -> FixStatus:
-        """An immutable copy of the present state."""
+        """An immutable copy of the current state."""
         return FixStatus(
             self.id, self.what, self.op, self.affected, self.state, self.why, self.upstream
         )

@@ -1,4 +1,4 @@
-"""Activation leaves TVM as it should be: the registered objects themselves are compared."""
+"""Activation and deactivation of fixes, tested by comparing the registered objects of TVM."""
 
 import dataclasses
 import importlib
@@ -8,13 +8,14 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from pathlib import Path
 
 import pytest
 import tvm
 from packaging.specifiers import SpecifierSet
 
 import tvm_kokoro_ext
-from tvm_kokoro_ext import State, _compat
+from tvm_kokoro_ext import State, _compat, _fixes
 
 ATTRIBUTES = ("FLegalize", "metal.FLowerIntrinsic")
 
@@ -48,7 +49,7 @@ def same(first, second):
 
 
 def changed(first, second):
-    """What is not the very same object; TVM's modules may get to know more as they run."""
+    """The names that are not the same object; TVM's modules may gain names at run time."""
     python = [key for key in first[0].keys() & second[0] if first[0][key] is not second[0][key]]
     operators = [key for key in first[1] if not _compat.same_object(first[1][key], second[1][key])]
     return sorted(map(str, python + operators))
@@ -318,17 +319,26 @@ def test_convert_map_has_the_converters_without_global_effect():
 def test_convert_map_has_every_converter_that_is_needed_and_none_that_is_off():
     """The names for `custom_convert_map` are those of the fixes that this TVM needs."""
     importer = tvm_kokoro_ext._activation.stock_importer()
-    with tvm_kokoro_ext.disabled("lstm", "upsample"):
+    off = ("lstm", "upsample", "half_precision")
+    with tvm_kokoro_ext.disabled(*off):
         names = set(tvm_kokoro_ext.convert_map())
     wanted = {
         name
         for record in tvm_kokoro_ext.fixes
-        if record.state is State.APPLIED and record.id not in ("lstm", "upsample")
+        if record.state is State.APPLIED and record.id not in off
         for name, converter in record.fix.converters.items()
         if name in importer.convert_map or not getattr(converter, "needs_previous", False)
     }
     assert "upsample_nearest1d.vec" not in names
     assert names == wanted
+
+
+def test_convert_map_has_stock_converters_too_where_a_fix_surrounds_all():
+    """Half precision is computed in float32 by converters that only TVM itself brings as well."""
+    stock = set(tvm_kokoro_ext._activation.stock_importer().convert_map)
+    assert stock <= set(tvm_kokoro_ext.convert_map())
+    with tvm_kokoro_ext.disabled("half_precision"):
+        assert not stock <= set(tvm_kokoro_ext.convert_map())
 
 
 @pytest.mark.parametrize(
@@ -433,7 +443,7 @@ def test_nothing_of_the_pipeline_is_imported():
 
 
 def test_importing_says_nothing_even_from_native_code():
-    """Probes make TVM fail on purpose; what its C++ logs of that is nobody's concern."""
+    """Probes make TVM fail on purpose, and the resulting logs of its C++ code must not be shown."""
     assert python("import os; os.dup2(1, 2); import tvm_kokoro_ext").strip() == ""
 
 
@@ -460,3 +470,40 @@ def test_every_module_imports_without_warnings():
         for module in pkgutil.walk_packages(tvm_kokoro_ext.__path__, "tvm_kokoro_ext."):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
+
+
+@pytest.mark.parametrize(
+    ("operator", "fix", "file"),
+    [
+        ("aten.cat", "where", "dtypes/where.py"),
+        ("torch.ops.aten.conv1d.default", "convolution", "convolution/convolution.py"),
+        ("relax.full", "full", "nan/full.py"),
+        ("squeeze", "squeeze", "shapes/squeeze.py"),
+    ],
+)
+def test_the_file_of_an_operator_is_found(operator, fix, file, capsys):
+    from tvm_kokoro_ext.__main__ import main
+
+    assert main(["--op", operator, "--json"]) == 0
+    found = {row["id"]: row["file"] for row in json.loads(capsys.readouterr().out)}
+    assert Path(found[fix]).parts[-2:] == tuple(file.split("/"))
+    assert Path(found[fix]).is_file()
+
+
+def test_an_operator_that_no_fix_touches_is_said_so(capsys):
+    from tvm_kokoro_ext.__main__ import main
+
+    assert main(["--op", "aten.no_such_operator"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "" and "aten.no_such_operator" in printed.err
+
+
+def test_every_fix_is_defined_in_a_file_of_its_subject():
+    from tvm_kokoro_ext.__main__ import file_of
+
+    subjects = {file_of(record).parent.name for record in tvm_kokoro_ext.fixes}
+    assert subjects == {
+        path.parent.name
+        for path in Path(_fixes.__file__).parent.glob("*/__init__.py")
+        if path.parent.name != "_shared"
+    }

@@ -1,4 +1,4 @@
-"""Convert a node as if its tensors were others, and bring the results back."""
+"""Convert a node with transformed tensors, and transform the results back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tvm_kokoro_ext._compat import relax
 
 
 def tensors(importer: Any, node: Any) -> list[tuple[Any, Any]]:
-    """(argument node, what it has become) for the node's tensor arguments, lists included."""
+    """(argument node, its conversion) for the tensor arguments of a node, including lists."""
     pairs = [(n, importer.env.get(n)) for n in getattr(node, "all_input_nodes", ())]
     return [(argument, value) for argument, value in pairs if _compat.is_tensor(value)]
 
@@ -22,16 +22,22 @@ def convert(
     previous: Callable[[Any], Any],
     there: Callable[[Any], Any],
     back: Callable[[Any, Any], Any],
+    shown: Any = None,
 ) -> Any:
-    """`previous` of the node with `there(tensor)` for each argument; of its results
-    `back(result, what torch says of it)`."""
+    """Convert `node` with `there(tensor)` in place of each tensor argument.
+
+    Each result passes through `back(result, torch's record of it)`. `shown` is the node that
+    `previous` is given, where that is not `node` itself.
+    """
     with ExitStack() as stack:
         for argument, value in tensors(importer, node):
             stack.enter_context(_emit.standing_in(importer, argument, there(value)))
-        result = previous(node)
+        result = previous(node if shown is None else shown)
     wanted = node.meta["val"]
     if not isinstance(wanted, list | tuple):
         return back(result, wanted)
+    if _compat.is_tensor(result):  # the first of several results stands for all
+        return back(result, wanted[0])
     if not isinstance(result, list | tuple):
         result = [_emit.emit(importer, relax.TupleGetItem(result, i)) for i in range(len(wanted))]
     parts = [back(part, value) for part, value in zip(result, wanted, strict=True)]

@@ -1,8 +1,8 @@
-"""Maxima and minima that keep NaN, as torch's do.
+"""Maxima and minima that propagate NaN, as in torch.
 
-TVM's max(a, b) is `a > b ? a : b`: NaN on the left is dropped. Two values are compared so that NaN
-is chosen. Reductions run on integers that are ordered as the numbers are, with NaN beyond them:
-TVM's own integer reducer then keeps NaN, and LLVM vectorizes it.
+TVM's max(a, b) is `a > b ? a : b`, which drops a NaN on the left. Here, two values are compared
+such that NaN is chosen. Reductions are done on integers with the same order as the numbers, with
+NaN beyond them: TVM's own integer reducer then propagates NaN, and LLVM vectorizes it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,27 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 _KEYS = {"float32": "int32", "float64": "int64"}
 
 
+def is_nan(x: Any) -> Any:
+    """Whether a floating point expression is NaN; TVM's own test knows no bfloat16."""
+    x = x.asobject() if hasattr(x, "asobject") else x  # an element of a TE tensor
+    return tirx.isnan(tirx.Cast("float32", x) if _compat.prim_dtype(x) == "bfloat16" else x)
+
+
 def maximum(a: Any, b: Any) -> Any:
     """The larger of two floating point expressions, or the one that is NaN."""
-    return tirx.Select(tirx.any(tirx.isnan(a), a > b), a, b)
+    return tirx.Select(tirx.any(is_nan(a), a > b), a, b)
 
 
 def minimum(a: Any, b: Any) -> Any:
     """The smaller of two floating point expressions, or the one that is NaN."""
-    return tirx.Select(tirx.any(tirx.isnan(a), a < b), a, b)
+    return tirx.Select(tirx.any(is_nan(a), a < b), a, b)
 
 
 def key(x: Any, largest: bool) -> Any:
-    """An integer that orders as the float does; NaN is beyond every number on the asked side.
+    """An integer key with the same order as the float; NaN is beyond all numbers.
 
-    −0 comes before 0. float16 and bfloat16 are ordered as float32.
+    `largest` selects the side of NaN. −0 comes before 0. float16 and bfloat16 are converted to
+    float32.
     """
     x = x if _compat.prim_dtype(x) in _KEYS else tirx.Cast("float32", x)
     dtype = _KEYS[_compat.prim_dtype(x)]
@@ -42,24 +49,24 @@ def key(x: Any, largest: bool) -> Any:
 
 
 def number(ordered: Any, dtype: str) -> Any:
-    """The float that has this key; NaN for the integers beyond every number."""
+    """The float with this key; NaN for integers beyond all numbers."""
     kind = next(kind for kind, integer in _KEYS.items() if integer == _compat.prim_dtype(ordered))
     value = tirx.reinterpret(kind, _flipped(ordered))
     return value if kind == dtype else tirx.Cast(dtype, value)
 
 
 def _flipped(bits: Any) -> Any:
-    """The magnitude's bits turned over where the sign bit is set: its own inverse."""
+    """Invert the bits of the magnitude if the sign bit is set; this is its own inverse."""
     dtype = _compat.prim_dtype(bits)
     turned = tirx.bitwise_xor(bits, tirx.max_value(dtype))
     return tirx.Select(bits < tirx.const(0, dtype), turned, bits)
 
 
 def run_on_nan(apply: Callable[[Any], Any], shape: Sequence[int], dtype: str) -> np.ndarray:
-    """What the one kernel that TVM makes of `apply(x)` gives for x = [[[NaN, 1, 2, 0]]] float32.
+    """Run TVM's kernel for `apply(x)` on x = [[[NaN, 1, 2, 0]]] float32.
 
-    The kernel, whose result has this shape and dtype, is built and run: some hundredths of a
-    second.
+    `shape` and `dtype` are those of the result. Building and running the kernel takes some
+    hundredths of a second.
     """
     x = relax.Var("x", _compat.tensor_type([1, 1, 4], "float32"))
     builder = relax.BlockBuilder()
@@ -74,5 +81,5 @@ def run_on_nan(apply: Callable[[Any], Any], shape: Sequence[int], dtype: str) ->
 
 
 def keeps_nan(apply: Callable[[Any], Any], shape: Sequence[int]) -> bool:
-    """Whether TVM's kernel of `apply` gives NaN for an x that begins with it."""
+    """Whether TVM's kernel for `apply` returns NaN for an x that begins with NaN."""
     return bool(np.isnan(run_on_nan(apply, shape, "float32")).any())

@@ -1,4 +1,4 @@
-"""conv_transpose3d, which TVM does not have: each output element gathers what reaches it."""
+"""conv_transpose3d, which TVM lacks, as a gather for each output element."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.linear_algebra.matmul import accumulation_dtype
 
 
 def convolution(importer: Any, node: Any, previous: Any) -> Any:
@@ -48,10 +49,14 @@ def _emit_kernel(
     extra: Any,
     groups: int,
 ) -> Any:
-    """x [n, i, d, h, w], weight [i, o / groups, kd, kh, kw] -> [n, o, …] in x's dtype."""
+    """x [n, i, d, h, w], weight [i, o / groups, kd, kh, kw] -> [n, o, …] in x's dtype.
+
+    Half precision is added up in float32 and rounded once, the bias included.
+    """
     steps, pads, gaps, ends = (_three(sizes) for sizes in (strides, padding, dilation, extra))
     window = [_compat.as_int(dim) for dim in _compat.shape_of(weight)[2:]]
     dtype = _compat.dtype_of(x)
+    wide = accumulation_dtype(dtype)
 
     def compute(data: Any, kernel: Any) -> Any:
         size = [
@@ -73,18 +78,21 @@ def _emit_kernel(
                 inside += [reach >= 0, tirx.floormod(reach, s) == 0, place < m]
                 position.append(place)
             source = group * inputs + channel
-            value = data(batch, source, *position) * kernel(source, out - group * outputs, *taps)
-            zero = tirx.const(0, dtype)
+            pixel = data(batch, source, *position)
+            weight = kernel(source, out - group * outputs, *taps)
+            value = tirx.Cast(wide, pixel) * tirx.Cast(wide, weight)
+            zero = tirx.const(0, wide)
             return te.sum(tirx.if_then_else(tirx.all(*inside), value, zero), axis=[channel, *taps])
 
         shape = (data.shape[0], outputs * groups, *size)
         return te.compute(shape, element, name="conv_transpose3d")
 
     result = _emit.emit_te(importer, compute, x, weight, hint="conv_transpose3d")
-    if bias is None:
-        return result
-    column = _emit.emit(importer, relax.op.reshape(bias, [1, -1, 1, 1, 1]))
-    return _emit.emit(importer, relax.op.add(result, column))
+    if bias is not None:
+        column = _emit.emit(importer, relax.op.reshape(bias, [1, -1, 1, 1, 1]))
+        column = _emit.astype(importer, column, wide)
+        result = _emit.emit(importer, relax.op.add(result, column))
+    return _emit.astype(importer, result, dtype)
 
 
 def _three(sizes: Any) -> list[int]:

@@ -1,4 +1,8 @@
-"""Convolutions give the dtype of their operands; stock gives float32, whatever they are."""
+"""Convolutions give the dtype of their operands; stock gives float32, whatever they are.
+
+float16 and bfloat16 are multiplied as they are, added up in float32 and rounded once, the bias
+included.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.linear_algebra.matmul import accumulation_dtype
 
 _FORWARD = {3: "conv1d", 4: "conv2d", 5: "conv3d"}
 _TRANSPOSED = {3: "conv1d_transpose", 4: "conv2d_transpose"}
@@ -22,11 +27,14 @@ def _emit_convolution(
             node, f"no such convolution of {rank} dimensions", "add a batch dimension"
         )
     operator = getattr(relax.op.nn, names[rank])
-    result = _emit.emit(importer, operator(x, weight, out_dtype=_compat.dtype_of(x), **attributes))
-    if bias is None:
-        return result
-    column = _emit.emit(importer, relax.op.reshape(bias, [1, -1] + [1] * (rank - 2)))
-    return _emit.emit(importer, relax.op.add(result, column))
+    dtype = _compat.dtype_of(x)
+    wide = accumulation_dtype(dtype)
+    result = _emit.emit(importer, operator(x, weight, out_dtype=wide, **attributes))
+    if bias is not None:
+        column = _emit.emit(importer, relax.op.reshape(bias, [1, -1] + [1] * (rank - 2)))
+        column = _emit.astype(importer, column, wide)
+        result = _emit.emit(importer, relax.op.add(result, column))
+    return _emit.astype(importer, result, dtype)
 
 
 def _is_float32(importer: Any, node: Any) -> bool:
@@ -35,7 +43,7 @@ def _is_float32(importer: Any, node: Any) -> bool:
     Raises
     ------
     UnsupportedOperatorError
-        When the channels of a group are not known, which none of TVM's kernels can do.
+        If the number of channels of a group is unknown, which no kernel of TVM supports.
     """
     x, weight, *_ = importer.retrieve_args(node)
     names = [argument.name for argument in node.target._schema.arguments]
@@ -138,6 +146,14 @@ def _still_wrong() -> bool:
     return any(each.dtype != "float64" for each in made)
 
 
+@_probe.wrong
+def _half_is_wrong() -> bool:
+    """Whether float16 is added up in anything but float32."""
+    x, weight = _probe.Input((1, 1, 4), "float16"), _probe.Input((1, 1, 2), "float16")
+    made = _probe.convert("conv1d.default", x, weight, _probe.Input((1,), "float16"))
+    return made.dtype != "float16" or made.ops[-1] != "relax.astype"
+
+
 FIX = Fix(
     id="convolution",
     what="convolutions compute in float32 whatever their operands are",
@@ -151,5 +167,5 @@ FIX = Fix(
         "conv_transpose1d.default": transposed,
         "conv_transpose2d.input": transposed,
     },
-    probe=_still_wrong,
+    probe=_probe.any_of(_still_wrong, _half_is_wrong),
 )

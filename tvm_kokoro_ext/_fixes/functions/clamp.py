@@ -1,7 +1,7 @@
 """clamp, clamp_min, clamp_max: integer tensors, one bound, tensor and symbolic bounds.
 
-Stock clips an integer tensor to a missing bound of ±inf (wrong values, or an error in 0.27), reads
-clamp_max's bound from the wrong argument, and knows no symbolic bound.
+Stock clips an integer tensor to ±inf if a bound is missing (wrong values, or an error in 0.27),
+reads the bound of clamp_max from the wrong argument, and does not support symbolic bounds.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ def _clamp(importer: Any, node: Any, lower: Any, upper: Any) -> Any:
     x = importer.retrieve_args(node)[0]
     dtype = _emit.result_dtype(importer, node) or _compat.dtype_of(x)
     x = _emit.astype(importer, x, dtype)
+    lower, upper = (_wrapped(bound, dtype) for bound in (lower, upper))
     numbers = [b for b in (lower, upper) if isinstance(b, int | float)]
     plain = all(b is None or isinstance(b, int | float) for b in (lower, upper))
-    if plain and ("float" in dtype or len(numbers) == 2):
+    if plain and not _crossed(lower, upper) and ("float" in dtype or len(numbers) == 2):
         lower = -math.inf if lower is None else lower
         upper = math.inf if upper is None else upper
         return _emit.emit(importer, relax.op.clip(x, lower, upper))
@@ -31,6 +32,18 @@ def _clamp(importer: Any, node: Any, lower: Any, upper: Any) -> Any:
         bound = _emit.tensor_or_scalar(importer, upper, dtype)
         x = _emit.emit(importer, relax.op.minimum(x, bound))
     return x
+
+
+def _crossed(lower: Any, upper: Any) -> bool:
+    """Two numbers, the lower above the upper: torch gives the upper, TVM's clip the lower."""
+    return all(isinstance(b, int | float) for b in (lower, upper)) and lower > upper
+
+
+def _wrapped(bound: Any, dtype: str) -> Any:
+    """A negative bound of unsigned integers, which torch counts from the end of their range."""
+    if not isinstance(bound, int) or isinstance(bound, bool) or not dtype.startswith("uint"):
+        return bound
+    return bound % 2 ** int(dtype.removeprefix("uint"))
 
 
 def clamp(importer: Any, node: Any, previous: Any) -> Any:
@@ -53,12 +66,13 @@ def clamp_max(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _stock_is_right(importer: Any, node: Any, x: Any, lower: Any, upper: Any) -> bool:
-    """A floating point tensor between numbers and tensors of its own dtype."""
+    """Whether a floating-point tensor is clamped by numbers or tensors of the same dtype."""
     dtype = _compat.dtype_of(x)
     bounds = [bound for bound in (lower, upper) if bound is not None]
     tensors = [bound for bound in bounds if _compat.is_tensor(bound)]
     return (
         "float" in dtype
+        and not _crossed(lower, upper)
         and _emit.result_dtype(importer, node) in (None, dtype)
         and not any(_compat.is_prim(bound) for bound in bounds)
         and all(_compat.dtype_of(bound) == dtype for bound in tensors)
@@ -67,7 +81,7 @@ def _stock_is_right(importer: Any, node: Any, x: Any, lower: Any, upper: Any) ->
 
 
 def _fits(bound: list[Any], shape: list[Any]) -> bool:
-    """Whether the bound is broadcast to the tensor, and the tensor never to the bound."""
+    """Whether the bound broadcasts to the tensor without changing the shape of the tensor."""
     if len(bound) > len(shape):
         return False
     pairs = zip(reversed(bound), reversed(shape), strict=False)

@@ -1,6 +1,6 @@
-"""Comparisons know NaN: it differs from everything, itself included, and is equal to nothing.
+"""Comparisons with NaN, which differs from everything including itself.
 
-LLVM gets an ordered `!=` from TVM, which is false beside NaN; and `x == x` is simplified to true.
+TVM emits an ordered `!=` for LLVM, which is false for NaN, and simplifies `x == x` to true.
 """
 
 from __future__ import annotations
@@ -11,28 +11,27 @@ from typing import Any
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import extremum as _extremum
-from tvm_kokoro_ext._fixes._shared import indexing as _indexing
+from tvm_kokoro_ext._fixes._shared import extremum, indexing
 from tvm_kokoro_ext._fixes._shared.legalization import overriding
 
 
 def _is_float(call: Any) -> bool:
     return all(_compat.is_tensor(argument) for argument in call.args) and any(
-        _compat.dtype_of(argument) in _extremum.FLOATS for argument in call.args
+        _compat.dtype_of(argument) in extremum.FLOATS for argument in call.args
     )
 
 
 def not_equal(below: Any, builder: Any, call: Any) -> Any:
-    """relax.not_equal of floats that broadcast."""
+    """relax.not_equal of broadcasting floats."""
     if not _is_float(call):
         return below(builder, call)
 
     def compute(lhs: Any, rhs: Any) -> Any:
-        shape = _indexing.broadcast_shapes([list(lhs.shape), list(rhs.shape)])
+        shape = indexing.broadcast_shapes([list(lhs.shape), list(rhs.shape)])
 
         def element(*at: Any) -> Any:
-            a, b = (_indexing.read(tensor, list(at)) for tensor in (lhs, rhs))
-            return tirx.any(tirx.isnan(a), tirx.isnan(b), a != b)
+            a, b = (indexing.read(tensor, list(at)) for tensor in (lhs, rhs))
+            return tirx.any(extremum.is_nan(a), extremum.is_nan(b), a != b)
 
         return te.compute(tuple(shape), element, name="not_equal")
 
@@ -40,13 +39,13 @@ def not_equal(below: Any, builder: Any, call: Any) -> Any:
 
 
 def equal_to_itself(below: Any, builder: Any, call: Any) -> Any:
-    """relax.equal, less_equal and greater_equal where both operands are one tensor."""
+    """relax.equal, less_equal and greater_equal of a tensor with itself."""
     if not _is_float(call) or not call.args[0].same_as(call.args[1]):
         return below(builder, call)
 
     def compute(x: Any) -> Any:
         return te.compute(
-            x.shape, lambda *at: tirx.Not(tirx.isnan(x(*at))), name="is_number", tag="elemwise"
+            x.shape, lambda *at: tirx.Not(extremum.is_nan(x(*at))), name="is_number", tag="elemwise"
         )
 
     return builder.call_te(compute, call.args[0], primfunc_name_hint="is_number")
@@ -54,7 +53,7 @@ def equal_to_itself(below: Any, builder: Any, call: Any) -> Any:
 
 def _still_wrong() -> bool:
     def first(compare: Callable[[Any], Any]) -> bool:
-        return bool(_extremum.run_on_nan(compare, (1, 1, 4), "bool")[0, 0, 0])
+        return bool(extremum.run_on_nan(compare, (1, 1, 4), "bool")[0, 0, 0])
 
     differs = first(lambda x: relax.op.not_equal(x, relax.const(0.0, "float32")))
     return not differs or first(lambda x: relax.op.equal(x, x))

@@ -1,7 +1,7 @@
-"""Operators that TVM does not know but torch can decompose are decomposed by torch.
+"""Use torch's decompositions for operators that TVM does not support.
 
-Stock refuses a program for `x.T`, `new_full` or `addcmul` that torch itself can express in
-operators that TVM has.
+Stock rejects programs with `x.T`, `new_full` or `addcmul`, although torch can express them by
+operators that TVM supports.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.resizing import upsample
 
-_ROUNDS = 8  # a decomposition may use operators that need decomposing; none is this deep
+_ROUNDS = 8  # decompositions may be nested, but less deep than this
 
 
 def decompose_unsupported(program: Any, converters: Collection[str]) -> Any:
-    """The program with every operator that has no converter decomposed, as far as torch can."""
+    """Decompose all operators without a converter, as far as torch can."""
     for _ in range(_ROUNDS):
         unsupported = {
             node.target
@@ -49,7 +49,7 @@ def _decomposed(program: Any, table: dict[Any, Any]) -> Any:
 
 
 def _refuse_unknown(program: Any, converters: Collection[str]) -> None:
-    """Name every operator that neither TVM nor torch's decompositions know, in one message."""
+    """Raise one error that lists all operators supported by neither TVM nor decompositions."""
     unknown = [
         node
         for node in program.graph.nodes
@@ -64,13 +64,13 @@ def _refuse_unknown(program: Any, converters: Collection[str]) -> None:
 
 
 def _misread(node: Any) -> bool:
-    """Whether stock's converter would get this node wrong, or fail, where its parts are right."""
+    """Whether stock's converter is wrong or fails for this node, unlike for its decomposition."""
     question = _MISREAD.get(node.target.__name__)
     return question is not None and question(node)
 
 
 def _given(node: Any, name: str) -> Any:
-    """The node's argument of this name in the operator's schema, or its default."""
+    """The argument of this name in the operator's schema, or its default."""
     for position, argument in enumerate(node.target._schema.arguments):
         if argument.name == name:
             default = node.kwargs.get(name, argument.default_value)
@@ -88,18 +88,19 @@ def _symbolic(node: Any) -> bool:
 
 
 def _parts_symbolic(node: Any) -> bool:
-    """Whether a symbolic dimension is cut into parts."""
+    """Whether a symbolic dimension is split into parts."""
     return not isinstance(_value(node.args[0]).shape[_given(node, "dim")], int)
 
 
 def _by_factor(node: Any) -> bool:
-    """Resizing of numbers of a symbolic size, or by a factor that stock does not read."""
-    is_float = _value(node.args[0]).is_floating_point()
-    return is_float and (_symbolic(node) or upsample.reads_factor(node))
+    """Resizing of a symbolic size or by a factor, which stock does not read, or in float64."""
+    image = _value(node.args[0])
+    otherwise = _symbolic(node) or upsample.reads_factor(node) or _is_float64(node)
+    return image.is_floating_point() and otherwise
 
 
 def _attends_otherwise(node: Any) -> bool:
-    """Attention with a bool mask, a scale, shared heads, or ranks that stock does not know."""
+    """Attention with a bool mask, a scale, shared heads, or ranks that stock does not support."""
     mask = node.args[3] if len(node.args) > 3 else node.kwargs.get("attn_mask")
     masked = mask is not None and (not _value(mask).is_floating_point() or _value(mask).dim() != 4)
     scaled = node.kwargs.get("scale") is not None
@@ -111,58 +112,64 @@ def _infinite_or_symbolic(number: Any) -> bool:
     return hasattr(number, "meta") or number in (math.inf, -math.inf)
 
 
-def _not_float32(node: Any) -> bool:
-    return str(_value(node).dtype) != "torch.float32"
-
-
 def _drops_a_term(node: Any) -> bool:
-    """addmm or baddbmm with a factor of 0, of which stock makes nothing, or over no elements."""
+    """addmm or baddbmm with a factor of 0, which stock mishandles, or over no elements."""
     return 0 in (_given(node, "alpha"), _given(node, "beta")) or _value(node.args[1]).shape[-1] == 0
 
 
-def _not_single_or_half(node: Any) -> bool:
-    """The normalization in float64 or bfloat16, for which stock has no kernel."""
-    return str(_value(node.args[0]).dtype) not in ("torch.float32", "torch.float16")
+def _is_float64(node: Any) -> bool:
+    """Whether the first operand is float64, for which stock's kernel is missing or in float32."""
+    return str(_value(node.args[0]).dtype) == "torch.float64"
+
+
+def _normalizes_otherwise(node: Any) -> bool:
+    """Layer normalization in float64 or over a symbolic size, which stock does not support."""
+    sizes = _given(node, "normalized_shape")
+    return _is_float64(node) or not all(isinstance(size, int) for size in sizes)
 
 
 def _celu_not_one(node: Any) -> bool:
-    """celu with an alpha of its own: stock divides behind the exponential."""
+    """celu with an alpha other than 1: stock divides after the exponential."""
     alpha = node.args[1] if len(node.args) > 1 else node.kwargs.get("alpha", 1.0)
     return bool(alpha != 1)
 
 
 def _projects(node: Any) -> bool:
-    """An lstm with proj_size, of a length that torch can unroll: a fifth tensor for each layer."""
+    """An LSTM with proj_size (a fifth tensor per layer), of a length that torch can unroll."""
     layers = _given(node, "num_layers") * (2 if _given(node, "bidirectional") else 1)
     plain = 4 if _given(node, "has_biases") else 2
     return len(_given(node, "params")) != plain * layers and not _symbolic(node)
 
 
 def _of_numbers(node: Any) -> bool:
-    """meshgrid with a tensor without dimensions, which stock leaves without."""
+    """meshgrid with a 0-d tensor, which stock keeps 0-d."""
     return any(_value(tensor).dim() == 0 for tensor in node.args[0])
 
 
 def _wraps_what_is_cut(node: Any) -> bool:
-    """Circular padding that also cuts: stock wraps around the tensor that was not cut."""
+    """Circular padding that also crops: stock wraps around the tensor before cropping."""
     return _given(node, "mode") == "circular" and any(
         hasattr(amount, "meta") or amount < 0 for amount in node.args[1]
     )
 
 
 def _sums_ellipsis(node: Any) -> bool:
-    """An einsum whose result lacks what `...` stands for: stock's does not build."""
+    """An einsum that sums over `...`, which stock cannot build."""
     operands, arrow, result = node.args[0].partition("->")
     return bool(arrow) and "..." in operands and "..." not in result
 
 
-# Converters of stock that are wrong or fail for some nodes: those are decomposed as well.
+# Stock's converters that are wrong or fail for some nodes, which are decomposed as well.
 _MISREAD: dict[str, Callable[[Any], bool]] = {
-    "batch_norm.default": lambda node: True,  # reads eps from the place of momentum
-    "layer_norm.default": _not_single_or_half,
-    "native_layer_norm.default": _not_single_or_half,
+    "batch_norm.default": lambda node: True,  # reads eps from the position of momentum
+    "layer_norm.default": _normalizes_otherwise,
+    "native_layer_norm.default": _normalizes_otherwise,
+    # instance_norm of a symbolic batch, which becomes a part of the channels
+    "_native_batch_norm_legit.no_stats": lambda node: (
+        not isinstance(_value(node.args[0]).shape[1], int)
+    ),
     "baddbmm.default": _drops_a_term,
-    "narrow.default": lambda node: True,  # takes the length for the end
+    "narrow.default": lambda node: True,  # interprets the length as the end
     "celu.default": _celu_not_one,
     "cross_entropy_loss.default": lambda node: True,  # ignores most of its arguments
     "gru.input": lambda node: True,  # without h
@@ -172,16 +179,16 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "masked_fill.Scalar": lambda node: (
         _infinite_or_symbolic(node.args[2]) or str(_value(node).dtype) == "torch.bool"
     ),
-    "linear.default": _not_float32,
     "scaled_dot_product_attention.default": _attends_otherwise,
     "roll.default": _symbolic,
     "chunk.default": _parts_symbolic,
     "split.Tensor": _parts_symbolic,
     "upsample_bicubic2d.vec": _by_factor,
-    "addmm.default": lambda node: _not_float32(node) or _drops_a_term(node),
+    "addmm.default": _drops_a_term,
     "meshgrid.default": _of_numbers,
     "meshgrid.indexing": lambda node: _of_numbers(node) or _given(node, "indexing") == "xy",
-    "linspace.default": lambda node: not _value(node).is_floating_point(),
+    # Stock computes the steps in float32.
+    "linspace.default": lambda node: str(_value(node).dtype) != "torch.float32",
     "take.default": lambda node: True,
     "linalg_vector_norm.default": lambda node: _given(node, "ord") == 0,
     "_cdist_forward.default": lambda node: (
@@ -200,17 +207,17 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "softmax.int": lambda node: len(node.args) > 2 or node.kwargs.get("dtype") is not None,
     "log_softmax.int": lambda node: len(node.args) > 2 or node.kwargs.get("dtype") is not None,
     "pixel_shuffle.default": lambda node: True,
-    "affine_grid_generator.default": lambda node: not node.args[2],  # 0.25 knows aligned corners
-    "grid_sampler_2d.default": lambda node: True,  # reads the grid in another layout
+    "affine_grid_generator.default": lambda node: not node.args[2],  # 0.25 knows only aligned
+    "grid_sampler_2d.default": lambda node: True,  # expects another layout of the grid
 }
 
 
-# Torch decomposes these into writes, which an exported program may not have.
+# Torch decomposes these into in-place writes, which an exported program must not contain.
 _NOT_FUNCTIONAL = ("diagonal_scatter.default",)
 
 
 def _decompositions(operators: set[Any]) -> dict[Any, Any]:
-    """Torch's decompositions of these operators, by operator; those without one are left out."""
+    """Torch's decompositions by operator, without operators that have none."""
     if not operators:
         return {}
     import torch
@@ -227,7 +234,7 @@ def _decompositions(operators: set[Any]) -> dict[Any, Any]:
         known = OWN.get(operator.__name__) or default.get(operator)
         known = known or decomposition_table.get(operator)
         if known is None and torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), key):
-            # The kernel itself: `operator.decompose` would find this table and call itself.
+            # Call the kernel directly; `operator.decompose` would recursively use this table.
             known = partial(operator._op_dk, key)
         if known is not None:
             table[operator] = known
@@ -236,7 +243,7 @@ def _decompositions(operators: set[Any]) -> dict[Any, Any]:
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    """Does stock refuse a program for an operator that torch decomposes?"""
+    """Whether stock rejects a program because of an operator that torch decomposes."""
     import torch
 
     def write(graph: Any, x: Any) -> list[Any]:

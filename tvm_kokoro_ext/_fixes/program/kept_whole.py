@@ -1,4 +1,4 @@
-"""Operators that are kept out of torch's decomposition: their parts are wrong here, or unknown."""
+"""Operators excluded from torch's decomposition, which would be wrong or unsupported here."""
 
 from __future__ import annotations
 
@@ -9,23 +9,30 @@ from typing import Any
 
 from tvm_kokoro_ext import _activation, _compat, _probe
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import replace as _replace
+from tvm_kokoro_ext._fixes._shared import replace
 from tvm_kokoro_ext._fixes.pooling import adaptive_maximum
 from tvm_kokoro_ext._fixes.resizing import upsample
 
-# By name: whether this node is kept.
+
+def _is_half(node: Any) -> bool:
+    return node.args[0].meta["val"].dtype.itemsize == 2
+
+
+# By name, whether a node is excluded.
 _KEPT: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(adaptive_maximum.NAMES, adaptive_maximum.is_symbolic),
-    # Torch's decomposition reads the factor where its kernel does not.
+    # Torch's decomposition reads the factor in cases where its kernel does not.
     **dict.fromkeys(("upsample_linear1d.vec", "upsample_trilinear3d.vec"), upsample.reads_factor),
     "upsample_bicubic2d.vec": lambda node: not node.args[0].meta["val"].is_floating_point(),
-    "linalg_inv.default": lambda node: True,  # becomes a check with an effect token
-    "take.default": lambda node: True,  # asks for the index's value where that has no dimension
+    # Torch rounds each step of the decomposed recurrence, its kernel only the outputs.
+    "lstm.input": _is_half,
+    "linalg_inv.default": lambda node: True,  # decomposes to a check with an effect token
+    "take.default": lambda node: True,  # reads the value of a 0-d index
 }
 
 
 def install() -> Callable[[], None]:
-    """Decompose a program with such operators ourselves, all but them."""
+    """Make programs with such operators be decomposed without them."""
     _activation.importer_class()
     translator = sys.modules[_compat.IMPORTER_MODULE]
 
@@ -45,7 +52,7 @@ def install() -> Callable[[], None]:
 
         return from_exported_program
 
-    return _replace.everywhere("tvm", translator.from_exported_program, keeping)
+    return replace.everywhere("tvm", translator.from_exported_program, keeping)
 
 
 def _operators(program: Any) -> set[Any]:
@@ -57,7 +64,7 @@ def _operators(program: Any) -> set[Any]:
     return kept
 
 
-# What stays whole is for converters that this package brings, and that stock would have to have.
+# Operators that are kept are converted by this package; stock would need converters for them.
 _STOCK_LACKS = _probe.lacks(
     "adaptive_max_pool2d.default", "linalg_inv.default", "upsample_trilinear3d.vec"
 )

@@ -1,6 +1,6 @@
-"""Antialiased resizing as products with the matrices of torch's filter weights.
+"""Antialiased resizing as products with matrices of torch's filter weights.
 
-Stock resizes as if nothing were to be filtered. Where no axis shrinks, that is right.
+Stock resizes without filtering, which is only right if no axis shrinks.
 """
 
 from __future__ import annotations
@@ -50,16 +50,20 @@ def _weights(
     kernel: Callable[[Any], Any],
     dtype: str,
 ) -> Any:
-    """[out, length]: what each input element adds to each output element; rows add up to 1."""
-    ratio = _resize.ratio(importer, length, out, scale, align)
+    """[out, length]: what each input element adds to each output element; rows add up to 1.
+
+    They are computed in float32, of float64 pixels in float64.
+    """
+    wide = "float64" if dtype == "float64" else "float32"
+    ratio = _resize.ratio(importer, length, out, scale, align, dtype=wide)
 
     def compute(step: Any, rows: Any, columns: Any) -> Any:
-        one, half = tirx.const(1.0, "float32"), tirx.const(0.5, "float32")
+        one, half = tirx.const(1.0, wide), tirx.const(0.5, wide)
 
         def raw(i: Any, j: Any) -> Any:
-            centre = step() * (tirx.Cast("float32", i) + half)
+            centre = step() * (tirx.Cast(wide, i) + half)
             stretch = tirx.max(step(), one)
-            return kernel(tirx.abs(tirx.Cast("float32", j) + half - centre) / stretch)
+            return kernel(tirx.abs(tirx.Cast(wide, j) + half - centre) / stretch)
 
         weights = te.compute((rows, columns), raw, name="weights")
         j = te.reduce_axis((0, columns), name="j")
@@ -76,19 +80,21 @@ def _weights(
 
 
 def _triangle(distance: Any) -> Any:
-    return tirx.max(tirx.const(1.0, "float32") - distance, tirx.const(0.0, "float32"))
+    dtype = _compat.prim_dtype(distance)
+    return tirx.max(tirx.const(1.0, dtype) - distance, tirx.const(0.0, dtype))
 
 
 def _cubic(distance: Any) -> Any:
-    """Keys' cubic with a = −1/2."""
-    f = [tirx.const(value, "float32") for value in (0.0, 1.0, 1.5, 2.5, 2.0, 4.0)]
+    """Keys' cubic convolution kernel with a = −1/2."""
+    dtype = _compat.prim_dtype(distance)
+    f = [tirx.const(value, dtype) for value in (0.0, 1.0, 1.5, 2.5, 2.0, 4.0)]
     near = (f[2] * distance - f[3]) * distance * distance + f[1]
     far = f[4] - distance * (f[5] - distance * (f[3] - distance / f[4]))
     return tirx.Select(distance < f[1], near, tirx.Select(distance < f[4], far, f[0]))
 
 
 def _shrinks(size: Any, out: Any) -> bool:
-    """Whether an axis may become shorter; what is symbolic may."""
+    """Whether an axis may become shorter, which is assumed for symbolic sizes."""
     return not isinstance(size, int) or not isinstance(out, int) or out < size
 
 

@@ -1,4 +1,4 @@
-"""Nearest and linear resizing kept whole, on constant and symbolic sizes, by any factor."""
+"""Nearest and linear resizing without decomposition, for any sizes and factors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_
 
 
 def reads_factor(node: Any) -> bool:
-    """Whether positions may follow a factor that the sizes alone do not tell."""
+    """Whether positions may depend on a factor that cannot be derived from the sizes."""
     factors = node.args[-1] if node.target.__name__.endswith(".vec") else None
     if not isinstance(factors, list | tuple) or None in factors:
         return False
@@ -27,12 +27,12 @@ def _is_symbolic(node: Any) -> bool:
 
 
 def _sizes_of(node: Any) -> tuple[Any, Any]:
-    """What is resized, and to what, as torch recorded them."""
+    """The input and output sizes recorded by torch."""
     return node.args[0].meta["val"].shape[2:], node.meta["val"].shape[2:]
 
 
 def _is_grown_by_a_whole_factor(node: Any) -> bool:
-    """Nearest resizing that stock gets right: elsewhere it rounds the source positions."""
+    """Whether stock is right for nearest resizing; otherwise it rounds the source positions."""
     if _is_symbolic(node):
         return False
     sizes = list(zip(*_sizes_of(node), strict=True))
@@ -42,12 +42,12 @@ def _is_grown_by_a_whole_factor(node: Any) -> bool:
 
 
 def _is_by_size(node: Any) -> bool:
-    """Linear resizing that stock gets right: it reads no factor, and wants numbers."""
+    """Whether stock is right for linear resizing; it needs constant sizes and ignores factors."""
     return not _is_symbolic(node) and not reads_factor(node)
 
 
 def _arguments(importer: Any, node: Any, vector: bool, rank: int, *names: str) -> list[Any]:
-    """The tensor, the sizes it gets, the factors, then the other arguments by name."""
+    """The tensor, its new sizes, the factors, and then the other arguments by name."""
     scales = ("scale_factors",) if vector else _SCALES[rank]
     x, size, *rest = _emit.arguments(importer, node, "input", "output_size", *names, *scales)
     others, factors = rest[: len(names)], rest[len(names) :]
@@ -74,8 +74,8 @@ def _linear(rank: int, *, vector: bool = True) -> Converter:
         dtype = _compat.dtype_of(importer.env[node.args[0]])
         if "float" not in dtype:
             raise _emit.refuse(node, f"{dtype} pixels", "Resize in float32, then round")
-        if previous is not None and _is_by_size(node):
-            return previous(node)
+        if previous is not None and _is_by_size(node) and dtype != "float64":
+            return previous(node)  # stock finds positions in float32
         x, sizes, factors, align = _arguments(importer, node, vector, rank, "align_corners")
         x = x if dtype == "float64" else _emit.astype(importer, x, "float32")
         for axis, (out, factor) in enumerate(zip(sizes, factors, strict=True), start=2):

@@ -7,7 +7,6 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import extremum as _extremum
 from tvm_kokoro_ext._fixes.sorting import nan_order
 
 
@@ -19,10 +18,9 @@ def kthvalue(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _at_rank(importer: Any, x: Any, rank: Any, dim: int, keep: bool) -> Any:
-    """The tuple (value, index) of the element that `rank` others precede along `dim`."""
+    """The tuple (value, index) of the element with `rank` smaller elements along `dim`."""
     axis = _emit.normalize_axis(dim, _compat.rank_of(x))
-    floating = _compat.dtype_of(x) in _extremum.FLOATS
-    ordered = nan_order.keys(importer, x) if floating else x
+    ordered = nan_order.orderable(importer, x)
     order = _emit.emit(importer, relax.op.argsort(ordered, axis=axis, dtype="int64"))
 
     def select(sorted_order: Any, position: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Sorting takes NaN for the largest number, as torch does.
+"""Sorting with NaN as the largest number, as in torch.
 
-TVM sorts with `<`, which is no order beside NaN: other elements come out unsorted too. It sorts
-integers here that are ordered as the numbers are.
+TVM sorts with `<`, which is not an order if there are NaNs, so that other elements are not sorted
+either. Here it sorts integers with the same order as the numbers.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import numpy as np
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx, tvm
 from tvm_kokoro_ext._fix import Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import extremum as _extremum
+from tvm_kokoro_ext._fixes._shared import extremum
 
 
 def keys(importer: Any, x: Any) -> Any:
-    """Integers in the order of the floats of `x`, zeros of both signs equal, NaN last."""
+    """Integers in the order of the floats of `x`, with equal zeros of both signs and NaN last."""
 
     def compute(data: Any) -> Any:
         zero = tirx.const(0, data.dtype)
 
         def element(*at: Any) -> Any:
             unsigned = tirx.Select(data(*at) == zero, zero, data(*at))
-            return _extremum.key(unsigned, largest=True)
+            return extremum.key(unsigned, largest=True)
 
         return te.compute(data.shape, element, name="key")
 
@@ -33,36 +33,56 @@ def keys(importer: Any, x: Any) -> Any:
 
 def _numbers(importer: Any, ordered: Any, dtype: str) -> Any:
     def compute(data: Any) -> Any:
-        return te.compute(data.shape, lambda *at: _extremum.number(data(*at), dtype), name="number")
+        return te.compute(data.shape, lambda *at: extremum.number(data(*at), dtype), name="number")
 
     return _emit.emit_te(importer, compute, ordered, hint="number")
 
 
+#: TVM's function that sorts knows none of these.
+_NARROW = ("bool", "int8", "uint8", "int16", "uint16")
+
+
+def orderable(importer: Any, x: Any) -> Any:
+    """Numbers in the same order, equal where the elements are, of a dtype that TVM sorts."""
+    dtype = _compat.dtype_of(x)
+    if dtype in extremum.FLOATS:
+        return keys(importer, x)
+    return _emit.astype(importer, x, "int32") if dtype in _NARROW else x
+
+
+def _restored(importer: Any, ordered: Any, dtype: str) -> Any:
+    """What `orderable` was made of."""
+    if dtype in extremum.FLOATS:
+        return _numbers(importer, ordered, dtype)
+    return _emit.astype(importer, ordered, dtype)
+
+
 @needs_previous
 def sort(importer: Any, node: Any, previous: Any) -> Any:
-    """What gives values, alone or in a tuple with their places."""
+    """Operators that return values, alone or in a tuple with their indices."""
     x = importer.retrieve_args(node)[0]
     dtype = _compat.dtype_of(x)
-    if dtype not in _extremum.FLOATS:
-        return previous(node)
-    with _emit.standing_in(importer, node.args[0], keys(importer, x)):
+    with _emit.standing_in(importer, node.args[0], orderable(importer, x)):
         made = previous(node)
     if not _compat.is_tuple(made):
-        return _numbers(importer, made, dtype)
+        return _restored(importer, made, dtype)
     values, places = (_emit.emit(importer, relax.TupleGetItem(made, i)) for i in range(2))
-    return _emit.emit(importer, relax.Tuple([_numbers(importer, values, dtype), places]))
+    return _emit.emit(importer, relax.Tuple([_restored(importer, values, dtype), places]))
 
 
 @needs_previous
 def median(importer: Any, node: Any, previous: Any) -> Any:
-    """One NaN makes the median NaN, and its place is that of the first."""
+    """With a NaN, the median is NaN, and its index is that of the first NaN."""
     x, dim, keep = _emit.arguments(importer, node, "self", "dim", "keepdim", keepdim=False)
     dtype = _compat.dtype_of(x)
-    if dtype not in _extremum.FLOATS:
-        return previous(node)
-    ordered = keys(importer, x)
+    ordered = orderable(importer, x)
     with _emit.standing_in(importer, node.args[0], ordered):
         made = previous(node)
+    if dtype not in extremum.FLOATS:
+        if not _compat.is_tuple(made):
+            return _restored(importer, made, dtype)
+        values, places = (_emit.emit(importer, relax.TupleGetItem(made, i)) for i in range(2))
+        return _emit.emit(importer, relax.Tuple([_restored(importer, values, dtype), places]))
     most = _emit.emit(importer, relax.op.max(ordered, dim, bool(keep)))
     kind = _compat.dtype_of(ordered)
     beyond = relax.const(_compat.as_int(tirx.max_value(kind)), kind)
@@ -80,19 +100,16 @@ def median(importer: Any, node: Any, previous: Any) -> Any:
 @needs_previous
 def argsort(importer: Any, node: Any, previous: Any) -> Any:
     x = importer.retrieve_args(node)[0]
-    if _compat.dtype_of(x) not in _extremum.FLOATS:
-        return previous(node)
-    with _emit.standing_in(importer, node.args[0], keys(importer, x)):
+    with _emit.standing_in(importer, node.args[0], orderable(importer, x)):
         return previous(node)
 
 
 def _stable_order(importer: Any, node: Any) -> tuple[Any, Any, int]:
-    """The tensor, the places of its elements in order, and the axis; TVM's sorts are stable."""
+    """The tensor, its sorting permutation, and the axis; TVM's sorts are stable."""
     names, defaults = ("self", "stable", "dim", "descending"), {"dim": -1, "descending": False}
     x, _, dim, descending = _emit.arguments(importer, node, *names, **defaults)
     axis = _emit.normalize_axis(dim, _compat.rank_of(x))
-    ordered = keys(importer, x) if _compat.dtype_of(x) in _extremum.FLOATS else x
-    places = relax.op.argsort(ordered, axis, bool(descending), dtype="int64")
+    places = relax.op.argsort(orderable(importer, x), axis, bool(descending), dtype="int64")
     return x, _emit.astype(importer, _emit.emit(importer, places), "int64"), axis
 
 
@@ -107,7 +124,7 @@ def argsort_stable(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _still_wrong() -> bool:
-    """Does the function that sorts put NaN anywhere but last?"""
+    """Whether the sorting function does not put NaN last."""
     given = tvm.runtime.tensor(np.array([2.0, np.nan, 0.0, 1.0], "float32"))
     ordered = tvm.runtime.tensor(np.zeros(4, "float32"))
     tvm.get_global_func("tvm.contrib.sort.sort")(given, ordered, 0, True)
