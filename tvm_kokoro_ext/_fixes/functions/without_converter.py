@@ -1,4 +1,4 @@
-"""Operators that stock has no converter for and torch no decomposition: one kernel each."""
+"""Operators without a converter in stock or a decomposition in torch, as one kernel each."""
 
 from __future__ import annotations
 
@@ -8,34 +8,26 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
-from tvm_kokoro_ext._fixes._shared import (
-    elementwise as _elementwise,
-)
-from tvm_kokoro_ext._fixes._shared import (
-    extremum as _extremum,
-)
-from tvm_kokoro_ext._fixes._shared import (
-    promotion as _promotion,
-)
+from tvm_kokoro_ext._fixes._shared import elementwise, extremum, promotion
 
 
 def _elementwise_of(function: Callable[..., Any], hint: str) -> Converter:
     def convert(importer: Any, node: Any, previous: Any) -> Any:
         operands = importer.retrieve_args(node)[:2]
         dtype = _emit.result_dtype(importer, node)
-        dtype = dtype or _promotion.common_dtype(importer, "div.Tensor", *operands)
+        dtype = dtype or promotion.common_dtype(importer, "div.Tensor", *operands)
         width = "int8" if dtype == "bool" else dtype
         cast = [_emit.tensor_or_scalar(importer, value, width) for value in operands]
-        made = _elementwise.emit(importer, function, *cast, hint=hint)
+        made = elementwise.emit(importer, function, *cast, hint=hint)
         return _emit.astype(importer, made, dtype)
 
     return convert
 
 
 def _hypot(x: Any, y: Any) -> Any:
-    """sqrt(x² + y²) without overflow; infinite where either is, even beside NaN."""
-    large = _extremum.maximum(tirx.abs(x), tirx.abs(y))
-    small = _extremum.minimum(tirx.abs(x), tirx.abs(y))
+    """sqrt(x² + y²) without overflow; infinite if either operand is, even if the other is NaN."""
+    large = extremum.maximum(tirx.abs(x), tirx.abs(y))
+    small = extremum.minimum(tirx.abs(x), tirx.abs(y))
     dtype = _compat.prim_dtype(large)
     zero, one = (tirx.const(v, dtype) for v in (0.0, 1.0))
     ratio = small / tirx.if_then_else(large == zero, one, large)
@@ -49,7 +41,7 @@ def _copysign(x: Any, y: Any) -> Any:
 
 
 def _number_of(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """fmax and fmin: the extremum of two values, or the one that is a number."""
+    """fmax and fmin: the extremum of two values, ignoring a NaN."""
 
     def choose(x: Any, y: Any) -> Any:
         chosen = function(x, y)
@@ -69,22 +61,31 @@ def _signbit(x: Any) -> Any:
 
 def signbit(importer: Any, node: Any, previous: Any) -> Any:
     x = importer.retrieve_args(node)[0]
-    return _elementwise.emit(importer, _signbit, x, hint="signbit")
+    return elementwise.emit(importer, _signbit, x, hint="signbit")
 
 
 def exp2(importer: Any, node: Any, previous: Any) -> Any:
     x = importer.retrieve_args(node)[0]
     x = _emit.astype(importer, x, _emit.result_dtype(importer, node) or _compat.dtype_of(x))
-    return _elementwise.emit(importer, tirx.exp2, x, hint="exp2")
+    return elementwise.emit(importer, tirx.exp2, x, hint="exp2")
 
 
 def erfc(importer: Any, node: Any, previous: Any) -> Any:
-    """1 − erf(x), in float64: the difference loses nothing that float32 can hold until 1e-10."""
+    """The C library's erfc in float64: 1 - erf(x) would lose the digits of small results."""
     x = importer.retrieve_args(node)[0]
     dtype = _emit.result_dtype(importer, node) or _compat.dtype_of(x)
-    wide = _emit.emit(importer, relax.op.erf(_emit.astype(importer, x, "float64")))
-    difference = _emit.emit(importer, relax.op.subtract(relax.const(1.0, "float64"), wide))
-    return _emit.astype(importer, difference, dtype)
+
+    def function(value: Any) -> Any:
+        return tirx.call_pure_extern("float64", "erfc", value)
+
+    made = elementwise.emit(importer, function, _emit.astype(importer, x, "float64"), hint="erfc")
+    return _emit.astype(importer, made, dtype)
+
+
+def convert_element_type(importer: Any, node: Any, previous: Any) -> Any:
+    """prims.convert_element_type, of which torch's decompositions are made."""
+    x = importer.retrieve_args(node)[0]
+    return _emit.astype(importer, x, _emit.result_dtype(importer, node) or _compat.dtype_of(x))
 
 
 def scatter_add(importer: Any, node: Any, previous: Any) -> Any:
@@ -94,7 +95,7 @@ def scatter_add(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def repeat_interleave(importer: Any, node: Any, previous: Any) -> Any:
-    """Index i as often as repeats[i] says; without output_size the data decide how many."""
+    """Index i repeated repeats[i] times; without output_size the length depends on the data."""
     repeats = _emit.astype(importer, importer.retrieve_args(node)[0], "int64")
     given = node.kwargs.get("output_size")
     if given is not None:
@@ -116,14 +117,14 @@ def repeat_interleave(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def searchsorted(importer: Any, node: Any, previous: Any) -> Any:
-    """How many boundaries lie before each value: bucketize with the arguments the other way."""
+    """The number of boundaries before each value: bucketize with exchanged arguments."""
     boundaries, values = importer.retrieve_args(node)[:2]
     side = node.kwargs.get("side")
     right = node.kwargs.get("right", False) or side == "right"
     if node.kwargs.get("sorter") is not None:
         raise _emit.refuse(node, "a sorter", "Sort the boundaries before the call")
     dtype = "int32" if node.kwargs.get("out_int32") else "int64"
-    wide = _promotion.common_dtype(importer, "add.Tensor", boundaries, values)
+    wide = promotion.common_dtype(importer, "add.Tensor", boundaries, values)
     boundaries, values = (
         _emit.tensor_or_scalar(importer, value, wide) for value in (boundaries, values)
     )
@@ -145,7 +146,7 @@ def searchsorted(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def cdist(importer: Any, node: Any, previous: Any) -> Any:
-    """Distances between the rows of two batches, by differences (never by |x|² + |y|² − 2xy)."""
+    """Distances between the rows of two batches, by differences (not by |x|² + |y|² − 2xy)."""
     x, y, p = importer.retrieve_args(node)[:3]
 
     def compute(lhs: Any, rhs: Any) -> Any:
@@ -172,18 +173,18 @@ def cdist(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def trilinear(importer: Any, node: Any, previous: Any) -> Any:
-    """What bilinear becomes: three tensors, each with new axes, multiplied and summed."""
+    """The operator that bilinear decomposes to: the sum of a product of three tensors."""
     *factors, first, second, third, summed = importer.retrieve_args(node)[:7]
     widened = [
         _emit.emit(importer, relax.op.expand_dims(tensor, list(axes))) if axes else tensor
         for tensor, axes in zip(factors, (first, second, third), strict=True)
     ]
-    product = _elementwise.emit(importer, lambda a, b, c: a * b * c, *widened, hint="trilinear")
+    product = elementwise.emit(importer, lambda a, b, c: a * b * c, *widened, hint="trilinear")
     return _emit.emit(importer, relax.op.sum(product, list(summed))) if summed else product
 
 
 def diagonal_scatter(importer: Any, node: Any, previous: Any) -> Any:
-    """x with one diagonal of the planes over two axes replaced."""
+    """x with one diagonal over two axes replaced."""
     x, source, offset, first, second = _emit.arguments(
         importer, node, "self", "src", "offset", "dim1", "dim2", offset=0, dim1=0, dim2=1
     )
@@ -215,6 +216,7 @@ FIX = Fix(
         "fmin.default": _elementwise_of(_number_of(tirx.min), "fmin"),
         "erfc.default": erfc,
         "exp2.default": exp2,
+        "convert_element_type.default": convert_element_type,
         "signbit.default": signbit,
         "scatter_add.default": scatter_add,
         "repeat_interleave.Tensor": repeat_interleave,

@@ -1,0 +1,75 @@
+"""Functions that TVM's LLVM target computes from exponentials and logarithms, and loses digits.
+
+`log1p(x)` is `log(1 + x)` and `tanh(x)` a quotient of exponentials: near zero both lose the digits
+of x, at 1e-6 already the second one. The C library has each of them to within an ulp or two, and is
+what TVM's LLVM target calls for functions that it has no rule of its own for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext._compat import te, tirx, tvm
+from tvm_kokoro_ext._fix import Fix
+
+_ATTRIBUTE = "llvm.FLowerIntrinsic"
+_STOCK_LEVEL = 10
+_NAMES = ("asinh", "atanh", "cosh", "log1p", "sinh", "tanh")
+
+
+def _rule(name: str) -> Callable[[Any], Any]:
+    def lower(call: Any) -> Any:
+        dtype = _compat.prim_dtype(call)
+        if dtype == "float64":
+            return tirx.call_pure_extern(dtype, name, *call.args)
+        wide = [tirx.Cast("float32", argument) for argument in call.args]
+        return tirx.Cast(dtype, tirx.call_pure_extern("float32", f"{name}f", *wide))
+
+    return lower
+
+
+def _set(op: Any, rule: Any) -> None:
+    """Set a rule, after a reset, since registering at an existing level is an error in TVM."""
+    op.reset_attr(_ATTRIBUTE)
+    if rule is not None:
+        op.set_attr(_ATTRIBUTE, rule, _STOCK_LEVEL)
+
+
+def install() -> Callable[[], None]:
+    before = []
+    for name in _NAMES:
+        op = tvm.ir.Op.get(f"tirx.{name}")
+        before.append((op, op.get_attr(_ATTRIBUTE)))
+        _set(op, _rule(name))
+
+    def restore() -> None:
+        for op, rule in before:
+            _set(op, rule)
+
+    return restore
+
+
+def _still_wrong() -> bool:
+    """Whether tanh or log1p of 1e-6 is off by more than one in ten thousand."""
+    x = te.placeholder((2,), name="x")
+    made = te.compute((2,), lambda i: tirx.if_then_else(i == 0, tirx.tanh(x[i]), tirx.log1p(x[i])))
+    kernel = te.create_prim_func([x, made]).with_attr("global_symbol", "kernel")
+    out = tvm.runtime.tensor(np.zeros(2, "float32"))
+    built = tvm.tirx.build(kernel, {"kind": "llvm"})
+    built["kernel"](tvm.runtime.tensor(np.full(2, 1e-6, "float32")), out)
+    return bool(np.abs(out.numpy() / 1e-6 - 1).max() > 1e-4)
+
+
+FIX = Fix(
+    id="llvm_math",
+    what="tanh, log1p, atanh, asinh and sinh lose their digits near zero",
+    op="tirx.tanh, tirx.log1p, … for the target llvm",
+    affected="",
+    install=install,
+    probe=_still_wrong,
+    needs_torch=False,
+)
