@@ -1,14 +1,14 @@
 """Kokoro-82M through Apache TVM: build an artifact with PyTorch, run it without.
 
-The running half needs numpy and the TVM runtime only::
+The running half only needs numpy and the TVM runtime::
 
     import kokoro_pipeline
     tts = kokoro_pipeline.load("kokoro")
     speech = tts.synthesize("həlˈoʊ wˈɜːld", voice="af_heart", speed=1.0, seed=0)
     speech.audio        # float32 [600 * frames], 24 kHz
 
-The building half (`build`, `validate`) imports torch, kokoro and the TVM compiler when it is
-called, never before.
+The building half (`build`, `validate`) imports torch, kokoro and the TVM compiler when it is called
+and not before.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .errors import ArtifactError, CheckFailed, EnvironmentFault, InputError, KokoroError
+from .version import __version__
 
 if TYPE_CHECKING:
     from .builder import build
     from .runtime import Speech, Synthesizer, load
     from .validation import validate
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ArtifactError",
@@ -39,7 +38,7 @@ __all__ = [
     "validate",
 ]
 
-# Public names that live behind a lazy import, so that running never pays for building.
+# Public names that are imported lazily, so that running does not import the building half.
 _LAZY = {
     "Speech": ".runtime",
     "Synthesizer": ".runtime",

@@ -1,11 +1,13 @@
-"""The peers there are, and what each needs to be installed. Imports none of it."""
+"""The names of the peers and the packages they need, which are not imported here."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ..errors import EnvironmentFault, InputError
+from ..extras import install_command
 
 _BUILD = ("torch", "kokoro")
 PEERS: Mapping[str, tuple[str, ...]] = {
@@ -15,27 +17,47 @@ PEERS: Mapping[str, tuple[str, ...]] = {
     "openvino": (*_BUILD, "onnx", "openvino"),
     "openvino-bf16": (*_BUILD, "onnx", "openvino"),
 }
-"""Modules that each peer needs; torch and kokoro give the reference and the export."""
+"""Modules that each peer needs; torch and kokoro are for the reference and the export."""
 
 EXPORTED = ("onnxruntime", "openvino", "openvino-bf16")
-"""Peers that read the model as ONNX."""
+"""Peers that load the model as ONNX."""
+
+
+def checkout() -> Path:
+    """The root of the checkout whose `benchmarks` folder has the peers, which are not installed.
+
+    It is the one that this package is imported from, else the current folder. Raises
+    EnvironmentFault if neither is a checkout.
+    """
+    installed = Path(__file__).resolve().parents[2]
+    for root in (installed, Path.cwd()):
+        if (root / "benchmarks" / "peers" / "contender.py").is_file():
+            return root
+    raise EnvironmentFault(
+        "peers are in the folder benchmarks of this project's repository, which is not installed "
+        f"(looked in {installed} and {Path.cwd()}): run this command in the root folder of a "
+        "checkout"
+    )
 
 
 def check_peers(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, each once, in the order given.
+    """Return the names in the given order without duplicates.
 
-    Raises InputError for a name that is no peer and EnvironmentFault for what is not installed.
+    Raises InputError for an unknown name, EnvironmentFault for missing packages and outside of a
+    checkout.
     """
     unknown = [name for name in names if name not in PEERS]
     if unknown:
         raise InputError(f"no peer {', '.join(unknown)}: there are {', '.join(PEERS)}")
     unique = tuple(dict.fromkeys(names))
+    if unique:
+        checkout()
     for name in unique:
         missing = [m for m in PEERS[name] if importlib.util.find_spec(m) is None]
         if missing:
-            extras = "build,bench" if set(missing) & set(_BUILD) else "bench"
+            extras = ["build", "bench"] if set(missing) & set(_BUILD) else ["bench"]
             raise EnvironmentFault(
                 f"comparing with {name} needs {' and '.join(missing)}, not installed here: "
-                f"pip install 'tvm-kokoro[{extras}]'"
+                f"{install_command(*extras)}"
             )
     return unique

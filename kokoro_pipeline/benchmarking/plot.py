@@ -1,4 +1,4 @@
-"""RTF against length, as a picture."""
+"""Plot of RTF against length."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from pathlib import Path
 
 from ..artifact.disk import writing
 from ..errors import EnvironmentFault, InputError
+from ..extras import install_command
 from .benchmark_report import BenchmarkReport
 
 _KINDS = (".png", ".svg", ".pdf")
 
 
 def check_plot(path: Path) -> None:
-    """Raise before anything is measured where `plot_rtf` could not draw: InputError for the file's
-    name, EnvironmentFault without matplotlib."""
+    """Check that `plot_rtf` can draw, to be called before anything is measured.
+
+    Raises InputError for an invalid file name, EnvironmentFault without matplotlib.
+    """
     if path.suffix.lower() not in _KINDS:
         raise InputError(f"--plot {path}: the name must end in one of {', '.join(_KINDS)}")
     if not path.parent.is_dir():
@@ -23,14 +26,14 @@ def check_plot(path: Path) -> None:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise EnvironmentFault(
-            f"drawing needs matplotlib ({error}): pip install 'tvm-kokoro[bench]'"
+            f"drawing needs matplotlib ({error}): {install_command('bench')}"
         ) from error
 
 
 def rtf_curves(report: BenchmarkReport) -> dict[str, list[tuple[float, float]]]:
     """Points (seconds of audio, RTF) in order of length, by runtime and threads.
 
-    Ourselves from the utterances spoken alone, peers from the comparison.
+    Our points are from the utterances measured alone, those of peers from the comparison.
     """
     curves: dict[str, list[tuple[float, float]]] = {}
     rows = [("ours", s.threads, s.utterance.seconds, s.rtf) for s in report.speeds]
@@ -44,7 +47,7 @@ def rtf_curves(report: BenchmarkReport) -> dict[str, list[tuple[float, float]]]:
 
 
 def plot_rtf(report: BenchmarkReport, path: Path) -> None:
-    """Draw RTF against length. Raises EnvironmentFault where the file cannot be written."""
+    """Plot RTF against length. Raises EnvironmentFault if the file cannot be written."""
     from matplotlib.figure import Figure
 
     curves: Mapping[str, list[tuple[float, float]]] = rtf_curves(report)

@@ -1,4 +1,4 @@
-"""A contender's process, as the one that asks it sees it."""
+"""The process of a contender, from the side of the caller."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from typing import Any
 
 from .. import errors
 from ..errors import EnvironmentFault
+from .peer_names import checkout
+from .worker import ROLES
 
-# `-c` puts the current folder first on the path, where a stray tvm.py would be found: the folder
-# that this package is imported from goes there in its place.
+# `-c` puts the current folder first on the path, where a stray tvm.py would be found. Replace it by
+# the folder that this package is imported from.
 _PROGRAM = f"""\
 import sys
 sys.path[0] = {str(Path(__file__).resolve().parents[2])!r}
@@ -25,16 +27,16 @@ from kokoro_pipeline.benchmarking.worker import main
 main()
 """
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS")
-# Mine: a compiler may work long, a dead lock longer.
+# Our choice: compiling is slow, but a deadlock must end at some point.
 ANSWER_SECONDS = 1800.0
 
 
 class ContenderProcess:
-    """A process that plays one role of `worker.ROLES` on `threads` threads and answers calls.
+    """A process that runs one role of `worker.ROLES` on `threads` threads and answers calls.
 
-    Use it in a `with` block, at whose end it ends. Raises, at any call, what the role raised where
-    that is a KokoroError, and EnvironmentFault where it failed otherwise, died, or took longer than
-    `patience` seconds.
+    Use it in a `with` block, which ends the process. Every call raises the error of the role if it
+    is a KokoroError, and EnvironmentFault if the role failed otherwise, the process died, or it
+    took longer than `patience` seconds.
     """
 
     def __init__(
@@ -54,20 +56,23 @@ class ContenderProcess:
             encoding="utf-8",
             env=environment,
         )
+        start: dict[str, Any] = {"role": role, "threads": threads, "options": options}
         try:
-            self.start_answer = self._ask({"role": role, "threads": threads, "options": options})
+            if ROLES[role].startswith("benchmarks."):
+                start["checkout"] = str(checkout())
+            self.start_answer = self._ask(start)
         except BaseException:
             self.close()
             raise
 
     def call(self, method: str, **arguments: Any) -> Any:
-        """What the role's `method` returns, by way of JSON."""
+        """Call a method of the role; returns its result, converted by JSON."""
         return self._ask({"call": method, "with": arguments})
 
     def close(self) -> None:
-        """End the process. Closing twice is harmless."""
+        """End the process. May be called more than once."""
         if self._process.stdin is not None and not self._process.stdin.closed:
-            with contextlib.suppress(BrokenPipeError):  # it is dead already, as is wanted
+            with contextlib.suppress(BrokenPipeError):  # it has already ended
                 self._process.stdin.close()  # the worker's loop ends with its input
         try:
             self._process.wait(timeout=10)
@@ -109,7 +114,7 @@ class ContenderProcess:
         return answer["result"]
 
     def _end(self) -> str:
-        """How the process came to its end."""
+        """Describe how the process ended."""
         status = self._process.wait()
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         if status == -9:

@@ -1,7 +1,7 @@
-"""A contender's process from inside: one role, calls in on stdin, answers out on stdout.
+"""The program of a contender's process: one role, with calls on stdin and answers on stdout.
 
-A line of JSON each way. The first names the role; the next ones are calls of its public methods
-whose arguments and results JSON can say.
+Each message is a line of JSON. The first one names the role; the next ones are calls of its public
+methods, whose arguments and results must be JSON values.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import traceback
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from ..cli.console import plain
 from ..errors import InputError, KokoroError
+from ..json_values import plain
 
 ROLES: Mapping[str, str] = {
     "ours": ".ours:OurRole",
@@ -27,7 +27,7 @@ ROLES: Mapping[str, str] = {
     "openvino": "benchmarks.peers.contender:PeerRole",
     "openvino-bf16": "benchmarks.peers.contender:PeerRole",
 }
-"""Module and class of each role. Made with `(role, threads, **options)`."""
+"""Module and class of each role, which is constructed with `(role, threads, **options)`."""
 
 
 def main() -> None:
@@ -54,6 +54,8 @@ def main() -> None:
 
 def _make(message: Mapping[str, Any]) -> Any:
     module, _, name = ROLES[message["role"]].partition(":")
+    if "checkout" in message:
+        sys.path.append(message["checkout"])
     kind = getattr(importlib.import_module(module, __package__), name)
     return kind(message["role"], message["threads"], **message["options"])
 
@@ -65,7 +67,7 @@ def _call(role: Any, method: str, arguments: Mapping[str, Any]) -> Any:
 
 
 def _take_stdout() -> TextIO:
-    """The real stdout; whatever else prints, libraries included, does so to stderr."""
+    """Return the original stdout, and redirect all other output to stderr."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers

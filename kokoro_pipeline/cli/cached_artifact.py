@@ -1,4 +1,4 @@
-"""The artifact that `say` speaks with when given none: built once, found in the cache later."""
+"""The artifact that `say` uses by default: built once, and then found in the cache."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import __version__
 from ..errors import ArtifactError
+from ..version import __version__
 from . import arguments
 from .console import Console
 
@@ -19,16 +19,16 @@ AUTO = "auto"
 SYNTHETIC = "synthetic"
 
 Builder = Callable[[str, Path, Console], object]
-"""(weights, output, console): build an artifact at output, replacing a damaged one there."""
+"""(weights, output, console): build an artifact at output, replacing a damaged one."""
 
 
 def cached_artifact(weights: str, console: Console, build: Builder | None = None) -> Path:
-    """The folder of the cached artifact for these weights, built now where there is none.
+    """The folder of the cached artifact for these weights, which is built if there is none.
 
-    Never falls back to synthetic weights: `auto` means the real ones. An artifact of the hub's
-    weights is found by what its manifest says, so that speaking a second time needs neither network
-    nor torch. Raises EnvironmentFault where the weights cannot be had or the build's tools are
-    missing.
+    There is no fallback to synthetic weights: `auto` means the real ones. An artifact of the hub's
+    weights is found by its manifest, so that later runs need neither network nor torch.
+
+    Raises EnvironmentFault if the weights are unavailable or the tools for building are missing.
     """
     wanted = arguments.HUB_WEIGHTS if weights == AUTO else weights
     known = _find(wanted)
@@ -54,7 +54,7 @@ def cached_artifact(weights: str, console: Console, build: Builder | None = None
 
     def build_here(output: Path, damage: ArtifactError | None) -> None:
         if damage is not None:
-            console.warn(f"the cached artifact is of no use and is built anew: {damage}")
+            console.warn(f"the cached artifact cannot be used and is built anew: {damage}")
         builder(wanted, output, console)
 
     artifact, built = open_or_build(
@@ -75,9 +75,9 @@ def build_into_cache(weights: str, output: Path, console: Console) -> None:
 
 
 def _find(weights: str) -> Path | None:
-    """A cached artifact of named weights that opens here; the one using most of this CPU."""
+    """A cached artifact of these weights that opens here; the one with the most CPU features."""
     if weights not in (arguments.HUB_WEIGHTS, SYNTHETIC):
-        return None  # a folder's content may have changed: only its hash names it
+        return None  # the content of a folder may have changed, so it must be hashed
     from ..artifact.cache import list_cached
     from ..artifact.reader import open_artifact
 
@@ -90,12 +90,12 @@ def _find(weights: str) -> Path | None:
         try:
             return open_artifact(path).path
         except ArtifactError:
-            continue  # damaged, or of another machine that shares this cache: built anew
+            continue  # damaged, or for another machine that shares this cache
     return None
 
 
 def _made_here(manifest: Manifest, weights: str) -> bool:
-    """Whether this package, with the TVM installed now, made the artifact from these weights."""
+    """Whether this package, with the installed TVM, built the artifact from these weights."""
     if weights == SYNTHETIC:
         same_weights = manifest.weights.synthetic and manifest.weights.seed == 0
     else:

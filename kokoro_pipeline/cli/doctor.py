@@ -1,4 +1,4 @@
-"""`kokoro-pipeline doctor`: what this machine has and lacks, on one screen, with remedies."""
+"""`kokoro-pipeline doctor`: check this machine and show what is missing, with remedies."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import argparse
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from . import arguments, exit_codes
-from . import doctor_checks as probes
-from . import doctor_cuda as gpu_probes
+from . import arguments, doctor_checks, doctor_cuda, exit_codes
 from .command import Command
 from .console import Console, table
 from .finding import Finding
@@ -16,22 +14,22 @@ from .finding import Finding
 Probe = Callable[[], list[Finding]]
 
 PROBES: tuple[Probe, ...] = (
-    probes.python,
-    probes.cpu,
-    probes.tvm_pair,
-    probes.runtime,
-    probes.compiler_and_fixes,
-    probes.build_packages,
-    probes.linker,
-    gpu_probes.cuda_compiler,
-    gpu_probes.cuda_driver,
-    probes.text,
-    probes.audio_package,
-    probes.hub,
-    probes.cached_weights,
-    probes.cached_artifacts,
+    doctor_checks.python,
+    doctor_checks.cpu,
+    doctor_checks.tvm_pair,
+    doctor_checks.runtime,
+    doctor_checks.compiler_and_fixes,
+    doctor_checks.build_packages,
+    doctor_checks.linker,
+    doctor_cuda.cuda_compiler,
+    doctor_cuda.cuda_driver,
+    doctor_checks.text,
+    doctor_checks.audio_package,
+    doctor_checks.hub,
+    doctor_checks.cached_weights,
+    doctor_checks.cached_artifacts,
 )
-"""In the order of the screen. They run side by side: some wait for a process or the network."""
+"""In the order of the output. They run concurrently, as some wait for processes or the network."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    """Show every finding; 1 where something required is broken."""
+    """Show every finding; returns 1 if something required is broken."""
     console.progress("looking at this machine …")
     findings = examine(PROBES)
     broken = [finding for finding in findings if finding.state == "broken"]
@@ -52,13 +50,13 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 
 def examine(asked: tuple[Probe, ...]) -> list[Finding]:
-    """Every probe's findings, in the probes' order."""
+    """The findings of all probes, in the order of the probes."""
     with ThreadPoolExecutor(max_workers=len(asked)) as pool:
         return [finding for found in pool.map(_examine_one, asked) for finding in found]
 
 
 def screen(findings: list[Finding]) -> str:
-    """The findings as lines, each remedy under what it mends, and a verdict."""
+    """Format the findings as lines, each followed by its remedy, and a verdict."""
     marks = {"ok": "ok", "absent": "--", "warning": "warning", "broken": "BROKEN"}
     width = max(len(finding.part) for finding in findings)
     lines = []

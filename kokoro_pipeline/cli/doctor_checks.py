@@ -1,4 +1,4 @@
-"""The questions `doctor` asks, one function a part. They change nothing and raise nothing."""
+"""The probes of `doctor`, one function per part. They change nothing and raise nothing."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from importlib.util import find_spec
 from packaging.specifiers import SpecifierSet
 
 from ..errors import KokoroError
+from ..extras import install_command
 from . import arguments
 from .console import size
 from .finding import Finding, State
 from .isolated import NoAnswerError, ask
 
 SUPPORTED_PYTHON = SpecifierSet(">=3.10,<3.13")
-BUILD_REMEDY = "pip install 'tvm-kokoro[build]'"
-TEXT_REMEDY = "pip install 'tvm-kokoro[text]'"
+BUILD_REMEDY = install_command("build")
+TEXT_REMEDY = install_command("text")
 
 IMPORT_SECONDS = 60.0
-"""How long importing tvm and torch may take on a slow disk before it counts as hung."""
+"""Timeout in seconds for importing tvm and torch, which can be slow on a slow disk."""
 HUB_SECONDS = 4.0
-"""How long the hub may take to answer."""
+"""Timeout in seconds for an answer of the hub."""
 
 
 def python() -> list[Finding]:
@@ -44,7 +45,7 @@ def python() -> list[Finding]:
 
 
 def cpu() -> list[Finding]:
-    """The vector features that an artifact's needs are compared with."""
+    """The vector features of the CPU, which determine the artifacts that it can run."""
     from ..artifact.cpu import host_features
 
     try:
@@ -88,7 +89,7 @@ def tvm_pair() -> list[Finding]:
 
 
 def runtime() -> list[Finding]:
-    """Whether the TVM runtime loads, in a process of its own."""
+    """Whether the TVM runtime loads, tested in a separate process."""
     code = (
         "from kokoro_pipeline.runtime.engine.library import load_runtime\n"
         "load_runtime()\nanswer(True)"
@@ -107,7 +108,7 @@ def runtime() -> list[Finding]:
 
 
 def compiler_and_fixes() -> list[Finding]:
-    """Whether tvm's compiler imports, and the state of every fix of tvm_kokoro_ext."""
+    """Whether the TVM compiler can be imported, and the state of every fix of tvm_kokoro_ext."""
     code = (
         "import dataclasses, tvm_kokoro_ext\n"
         "answer([dataclasses.asdict(row) for row in tvm_kokoro_ext.status()])"
@@ -132,11 +133,11 @@ _FIX_STATES: dict[str, tuple[State, str]] = {
     "disabled": ("warning", "unset TVM_KOKORO_EXT_DISABLE"),
     "failed": ("broken", "python -m tvm_kokoro_ext shows why; reinstall apache-tvm and tvm-kokoro"),
 }
-"""What each state of a fix means here, and the next command."""
+"""The state of the finding and the remedy for each state of a fix."""
 
 
 def _fixes(rows: list[dict[str, str]]) -> list[Finding]:
-    """One finding for every state that some fix is in, naming the fixes, and why if unwell."""
+    """One finding per state of fixes, with their names, and the reason if they do not work."""
     by_state: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
     for row in rows:
         by_state[row["state"]].append(row)
@@ -149,7 +150,7 @@ def _fixes(rows: list[dict[str, str]]) -> list[Finding]:
 
 
 def build_packages() -> list[Finding]:
-    """torch, kokoro and huggingface_hub: what `build` needs beyond running."""
+    """torch, kokoro and huggingface_hub, which `build` needs in addition."""
     return [
         _package("torch", "torch", SpecifierSet(">=2.9,<2.14"), BUILD_REMEDY),
         _package("kokoro", "kokoro", SpecifierSet(">=0.9.4,<0.10"), BUILD_REMEDY),
@@ -158,13 +159,13 @@ def build_packages() -> list[Finding]:
 
 
 def audio_package() -> list[Finding]:
-    """soundfile: FLAC, MP3 and OGG; WAV needs nothing."""
-    remedy = "pip install 'tvm-kokoro[audio]'"
+    """soundfile, for FLAC, MP3 and OGG; WAV needs nothing."""
+    remedy = install_command("audio")
     return [_package("soundfile", "soundfile", SpecifierSet(">=0.13"), remedy)]
 
 
 def linker() -> list[Finding]:
-    """What makes a library of the compiled objects; `build` needs one, running does not."""
+    """The linker, which `build` needs and running does not."""
     from ..compiler.codegen.linking import find_linker
 
     try:
@@ -177,7 +178,7 @@ def linker() -> list[Finding]:
 
 
 def text() -> list[Finding]:
-    """Text to phonemes, tried in a process of its own: espeak's library exits where it is ill."""
+    """Text to phonemes, tried in a separate process, since eSpeak may terminate the process."""
     missing = [name for name in ("misaki", "num2words", "spacy") if find_spec(name) is None]
     missing += [name for name in ("phonemizer", "espeakng_loader") if find_spec(name) is None]
     if missing:
@@ -203,7 +204,7 @@ def text() -> list[Finding]:
 
 
 def hub() -> list[Finding]:
-    """Whether the hub answers, asked by its own client, which honours proxies and HF_*."""
+    """Whether the hub answers, using its own client, which honours proxies and HF_* variables."""
     if find_spec("huggingface_hub") is None:
         return [
             Finding("hub", "absent", "not asked: huggingface_hub is not installed", BUILD_REMEDY)
@@ -224,7 +225,7 @@ def hub() -> list[Finding]:
 
 
 def cached_weights() -> list[Finding]:
-    """Whether the real checkpoint lies in the hub's cache."""
+    """Whether the real checkpoint is in the hub's cache."""
     if find_spec("huggingface_hub") is None:
         return [Finding("weights", "absent", "huggingface_hub is not installed", BUILD_REMEDY)]
     from huggingface_hub import try_to_load_from_cache
@@ -253,7 +254,7 @@ def cached_artifacts() -> list[Finding]:
 
 
 def _package(part: str, distribution: str, wanted: SpecifierSet, remedy: str) -> Finding:
-    """An optional distribution against the versions it is known to work in; nothing is imported."""
+    """Compare an optional distribution with its supported versions, without importing it."""
     try:
         version = metadata.version(distribution)
     except metadata.PackageNotFoundError:

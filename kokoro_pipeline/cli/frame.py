@@ -1,4 +1,4 @@
-"""The frame around every command: parsing, exit codes, and what a failure looks like."""
+"""The frame around all commands: parsing, exit codes, and reporting of failures."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..errors import KokoroError
+from ..extras import install_command
+from ..version import __version__
 from . import (
     arguments,
     benchmark,
@@ -66,19 +67,19 @@ _EXTRA_OF = {
     "openvino": "bench",
     "matplotlib": "bench",
 }
-"""The extra that brings a module which a command may find missing."""
+"""The extra that contains a module which a command may be missing."""
 
 _BASE_DISTRIBUTION_OF = {"tvm": "apache-tvm", "tvm_ffi": "apache-tvm-ffi", "numpy": "numpy"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line (default: the process's) and return its exit code; no SystemExit."""
+    """Run a command line (default: that of the process) and return its exit code."""
     parser = make_parser()
     _speak_utf8()
     try:
         args = parser.parse_args(argv)
     except SystemExit as end:
-        # argparse has printed help, the version or the usage.
+        # argparse has already printed help, the version or the usage.
         return end.code if isinstance(end.code, int) else exit_codes.USAGE
     console = Console(debug=args.debug)
     with warnings.catch_warnings():
@@ -89,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of everything: `args.command` is the Command, `args.parser` its own parser."""
+    """The main parser; it sets `args.command` to the Command and `args.parser` to its parser."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Kokoro-82M through Apache TVM: build with PyTorch, speak without it.",
@@ -117,16 +118,16 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _wide_help(prog: str) -> argparse.HelpFormatter:
-    """Help whose first column holds the longest command's name."""
+    """A help formatter whose first column is wide enough for the longest command."""
     return argparse.RawDescriptionHelpFormatter(prog, max_help_position=30)
 
 
 def _run(args: argparse.Namespace, console: Console) -> int:
-    """Run the chosen command and turn what it raises into one line and an exit code."""
+    """Run the command, and convert exceptions to one line of output and an exit code."""
     command: Command = args.command
     try:
         code = command.run(args, console)
-        console.stdout.flush()  # a full disk or a closed pipe shows here at the latest
+        console.stdout.flush()  # raises here at the latest for a full disk or a closed pipe
         return code
     except BrokenPipeError:
         return exit_codes.PIPE_CLOSED
@@ -145,7 +146,7 @@ def _run(args: argparse.Namespace, console: Console) -> int:
             return _fail(console, remedy, exit_codes.BAD_INPUT)
         return _internal(console, error)
     except ImportError as error:
-        # There and not loadable: a broken installation, unless the broken thing is this package.
+        # The module exists but does not load: the installation is broken, or this package is.
         if (error.name or "").startswith("kokoro_pipeline"):
             return _internal(console, error)
         return _fail(
@@ -174,12 +175,12 @@ def _internal(console: Console, error: Exception) -> int:
 
 
 def _missing_module(error: ModuleNotFoundError) -> str | None:
-    """How to install the missing module; None where no installation could lack it."""
+    """How to install the missing module, or None if it is part of this package."""
     root = (error.name or "").partition(".")[0]
     if root in _EXTRA_OF:
         return (
             f"this needs the Python package {root!r}, which is not installed: "
-            f"pip install 'tvm-kokoro[{_EXTRA_OF[root]}]'"
+            f"{install_command(_EXTRA_OF[root])}"
         )
     if root in _BASE_DISTRIBUTION_OF:
         return (
@@ -196,7 +197,7 @@ def _os_error(error: OSError) -> str:
 
 
 def _show_our_warnings(console: Console) -> None:
-    """Say this project's warnings on stderr, a line each, and others' only with --debug."""
+    """Print warnings of this project as one line each, and other warnings only with --debug."""
     root = Path(__file__).resolve().parent.parent
     ours = (str(root) + os.sep, str(root.with_name("tvm_kokoro_ext")) + os.sep)
 
@@ -222,7 +223,7 @@ def _show_our_warnings(console: Console) -> None:
 
 
 def _speak_utf8() -> None:
-    """Data is UTF-8 whatever the locale: phonemes have no form in most other encodings."""
+    """Use UTF-8 regardless of the locale, since most other encodings cannot encode phonemes."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -230,7 +231,7 @@ def _speak_utf8() -> None:
 
 
 def _leave_stdout_quietly() -> None:
-    """Drop what stdout does not take: else the interpreter's last flush would raise once more."""
+    """Discard output that stdout does not accept, so that the final flush does not raise again."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,5 +1,4 @@
-"""Validation from end to end: an artifact, or any six functions, against PyTorch over a list of
-cases."""
+"""End-to-end validation of an artifact, or of any six functions, against PyTorch."""
 
 from __future__ import annotations
 
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import EnvironmentFault, InputError
+from ..extras import install_command
 from .cases import Case, Selection, resolve_voices, select_cases
 from .validation_report import CaseResult, ValidationReport
 
@@ -32,16 +32,19 @@ def validate(
 ) -> ValidationReport:
     """Compare an artifact with PyTorch in float32 and float64, step by step and as a whole.
 
-    `weights` is a specification as `build` takes it; by default those recorded in the manifest, and
-    always the same by their hash. `cases` is "full" (20 cases, under 120 s of audio), "short" (4
-    cases), or your own list; by default "full". With `--opt 0` artifacts the built-in cases are cut
-    to 16 frames. `device` is where the artifact runs, as `load` takes it. `save_dir` receives audio
-    and intermediates of every case. `progress` is called with a line of text now and then.
+    `weights` is a specification as for `build`, by default the weights recorded in the manifest;
+    their hash must be that of the artifact's weights. `cases` is "full" (20 cases, less than 120 s
+    of audio), "short" (4 cases), or a list of cases; by default "full". For artifacts built with
+    `--opt 0`, the built-in cases are truncated to 16 frames. `device` is the device to run on, as
+    for `load`. `save_dir` is a folder for the audio and the intermediate results of every case.
+    `progress` is called with lines of text.
 
-    The first full run takes minutes, most of it PyTorch's float64; its answers are cached by the
-    weights' hash. Raises InputError where the weights are others than the artifact's,
-    EnvironmentFault where torch or kokoro is missing, ArtifactError where the artifact cannot be
-    loaded. A missed tolerance raises nothing: see `ValidationReport.passed`.
+    The first full run takes minutes, mostly for PyTorch in float64, whose results are cached by the
+    hash of the weights.
+
+    Raises InputError if the weights are not those of the artifact, EnvironmentFault if torch or
+    kokoro is missing, and ArtifactError if the artifact cannot be loaded. A missed tolerance does
+    not raise an exception: see `ValidationReport.passed`.
     """
     from ..artifact.reader import open_artifact
     from ..runtime import load
@@ -76,12 +79,12 @@ def validate_functions(
     save_dir: Path | None = None,
     progress: Progress | None = None,
 ) -> ValidationReport:
-    """`validate` for functions that are no artifact yet: a mapping of (some of) the six names to
-    callables.
+    """Like `validate`, for functions that are not part of an artifact yet.
 
-    A callable takes the function's numpy arrays and returns an array, or a tuple of arrays.
-    `artifact` names them in the report. `precision` is that of the decoder's products: a reduced
-    one is held to a signal-to-noise ratio (`gates.DECODER_SNR`).
+    `functions` maps some or all of the six names to callables, which take numpy arrays and return
+    an array or a tuple of arrays. `artifact` names them in the report. `precision` is that of the
+    decoder's products: with reduced precision, the audio is judged by its signal-to-noise ratio
+    (`gates.DECODER_SNR`).
     """
     require_torch()
     import torch
@@ -126,7 +129,7 @@ def compare_functions(
     save_dir: Path | None = None,
     progress: Progress | None = None,
 ) -> ValidationReport:
-    """Run the cases and gather the report; `store` None computes every reference anew."""
+    """Run the cases and create the report; without a `store`, every reference is computed."""
     from .compare import FUNCTION_NAMES, case_result, compare_case, whole_audio
     from .gates import reduced_note
     from .references import References
@@ -161,7 +164,7 @@ def compare_functions(
             save_case(
                 save_dir / f"{number:02d}-{case.name}", obtained.reference, comparison.outputs
             )
-        # The arrays of a long case are large, its figures are not.
+        # Keep only the figures, since the arrays of a long case are large.
         comparisons.append(comparison.without_outputs())
     whole = None
     if precision == "float32":
@@ -182,9 +185,9 @@ def compare_functions(
 
 
 def weights_of(recorded: WeightsInfo, spec: str | Path | None) -> WeightsFolder:
-    """The weights that an artifact was built from, by its manifest's record or by `spec`.
+    """Find the weights that an artifact was built from, by its manifest or by `spec`.
 
-    Raises InputError naming both hashes where what is found are other weights.
+    Raises InputError, with both hashes, if the weights found are different ones.
     """
     require_torch()
     from ..compiler.weights import resolve
@@ -202,19 +205,19 @@ def weights_of(recorded: WeightsInfo, spec: str | Path | None) -> WeightsFolder:
 
 
 def require_torch() -> None:
-    """Raise EnvironmentFault, naming the remedy, where the reference's packages are missing."""
+    """Raise EnvironmentFault, with a remedy, if packages for the reference are missing."""
     import importlib.util
 
     missing = [name for name in ("torch", "kokoro") if importlib.util.find_spec(name) is None]
     if missing:
         raise EnvironmentFault(
             f"validation compares with PyTorch and needs {' and '.join(missing)}: "
-            "pip install 'tvm-kokoro[build]'"
+            f"{install_command('build')}"
         )
 
 
 def prepare_save_dir(save_dir: Path | None) -> None:
-    """Make the folder before the work of minutes; raises EnvironmentFault where that fails."""
+    """Create the folder before the computation starts. Raises EnvironmentFault if that fails."""
     from ..artifact.disk import writing
 
     if save_dir is not None:

@@ -1,6 +1,4 @@
-"""Import what only the building half needs, when it is needed, with an error that says what to
-install.
-"""
+"""Lazy imports of the packages of the building half, with errors that say what to install."""
 
 from __future__ import annotations
 
@@ -8,17 +6,18 @@ import importlib
 from typing import Any
 
 from kokoro_pipeline.errors import EnvironmentFault
+from kokoro_pipeline.extras import install_command
 
 
 def building_module(name: str) -> Any:
-    """The module `name` (torch, kokoro, huggingface_hub).
+    """Import the module `name` (torch, kokoro, huggingface_hub).
 
-    Raises EnvironmentFault naming the extra to install where it is missing or does not import.
+    Raises EnvironmentFault, which names the extra to install, if it cannot be imported.
     """
     try:
         return importlib.import_module(name)
     except ImportError as error:
         raise EnvironmentFault(
             f"weights are read with {name}, which this Python cannot import ({error}). "
-            "Install the building half: pip install 'tvm-kokoro[build]'"
+            f"Install the building half: {install_command('build')}"
         ) from error

@@ -1,4 +1,4 @@
-"""Formats by a file's ending, and whether a path can be written before anything is computed."""
+"""Audio formats by file suffix, and checking in advance whether a path can be written."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 
 from kokoro_pipeline.errors import EnvironmentFault, InputError
+from kokoro_pipeline.extras import install_command
 
 from .samples import check_samples
 from .wav import write_file, write_wav
@@ -22,15 +23,17 @@ SOUNDFILE_FORMATS = {
     ".ogg": ("OGG", "VORBIS"),
     ".opus": ("OGG", "OPUS"),
 }
-"""Ending to libsndfile's format and subtype."""
+"""File suffix to libsndfile's format and subtype."""
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a path that audio cannot be written to, before it is synthesized.
+    """Check that audio can be written to a path, to be called before synthesis.
 
-    An existing file keeps its content. Raises InputError: a folder, a missing or read-only folder
-    above it, no permission, an ending of an unknown format; EnvironmentFault where the format needs
-    the `audio` extra and it is not installed.
+    The content of an existing file is preserved.
+
+    Raises InputError if the path is a folder, its parent is missing or read-only, permission is
+    denied, or its suffix is unknown, and EnvironmentFault if the format needs the `audio` extra,
+    which is not installed.
     """
     _check_format(path)
     try:
@@ -46,7 +49,7 @@ def check_writable(path: Path) -> None:
         if stat.S_ISREG(mode):
             with path.open("ab"):
                 pass
-        elif not os.access(path, os.W_OK):  # opening a pipe would wait for its reader
+        elif not os.access(path, os.W_OK):  # opening a pipe would block until it has a reader
             raise InputError(f"cannot write {path}: permission denied")
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
@@ -55,10 +58,10 @@ def check_writable(path: Path) -> None:
 def write_audio(
     path: Path, samples: np.ndarray, sample_rate: int, *, floating: bool = False
 ) -> int:
-    """Write mono `samples` (float32 [n]) in the format of the path's ending; WAV without one.
+    """Write mono `samples` (float32 [n]) in the format given by the path's suffix, by default WAV.
 
-    Returns the number of clipped samples. `floating` is for WAV. Raises InputError and
-    EnvironmentFault as `check_writable` and `write_wav` do.
+    `floating` writes float samples and is only supported for WAV. Returns the number of clipped
+    samples. Raises InputError and EnvironmentFault like `check_writable` and `write_wav`.
     """
     _check_format(path)
     if path.suffix.lower() not in SOUNDFILE_FORMATS:
@@ -96,16 +99,19 @@ def _check_format(path: Path) -> None:
 def _soundfile(path: Path) -> ModuleType:
     try:
         return importlib.import_module("soundfile")
-    except (ImportError, OSError) as error:  # OSError: the package is there, its library is not
+    except (
+        ImportError,
+        OSError,
+    ) as error:  # OSError: the package is installed, but its library is missing
         raise EnvironmentFault(
-            f"{path.suffix} needs soundfile ({error}): pip install 'tvm-kokoro[audio]', "
+            f"{path.suffix} needs soundfile ({error}): {install_command('audio')}, "
             "or write a .wav file"
         ) from error
 
 
 def _probe_new(path: Path) -> None:
     try:
-        real = path.resolve()  # a link stays, even one to nothing yet
+        real = path.resolve()  # so that a symbolic link is kept, even if its target does not exist
         with real.open("xb"):
             pass
         real.unlink()

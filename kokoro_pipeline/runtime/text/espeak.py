@@ -1,9 +1,10 @@
-"""eSpeak NG for the words that no lexicon knows, made safe.
+"""A safe interface to eSpeak NG, for words that are not in the lexicon.
 
-The C library ends the whole process when its data folder is missing or its path is too long, and
-mixes up the words of threads that call it together. So the folder is checked first, a path that is
-too long is replaced by a copy, and every call holds one lock. phonemizer and eSpeak NG are GPL:
-both come with the extra `text` only and are imported when a word first needs them.
+The C library terminates the process if its data folder is missing or its path is too long, and
+mixes up words if several threads call it at once. Therefore the folder is checked first, a folder
+whose path is too long is copied, and a lock is held during every call. phonemizer and eSpeak NG are
+licensed under the GPL: they are only installed with the `text` extra, and only imported when a word
+needs them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kokoro_pipeline.errors import EnvironmentFault
+from kokoro_pipeline.extras import install_command
 
 MAX_DATA_PATH = 159
-"""Bytes of the longest path to its data that the C library survives."""
+"""The longest path to its data, in bytes, that the C library handles."""
 
 _REINSTALL = "pip install --force-reinstall espeakng-loader"
 _ENGLISH_DATA = ("phontab", "phonindex", "phondata", "intonations", "en_dict", "lang/gmw")
@@ -31,13 +33,13 @@ _lock = threading.Lock()
 
 
 class WordReader(Protocol):
-    """Gives the phonemes of one word, in misaki's alphabet."""
+    """Returns the phonemes of a word in misaki's alphabet."""
 
     def __call__(self, word: str) -> str: ...
 
 
 def check_data(folder: Path) -> None:
-    """Raises EnvironmentFault where a part of the data that English needs is not there."""
+    """Raise EnvironmentFault if a part of the data that English needs is missing."""
     missing = [name for name in _ENGLISH_DATA if not (folder / name).exists()]
     if missing:
         raise EnvironmentFault(
@@ -47,10 +49,11 @@ def check_data(folder: Path) -> None:
 
 
 def short_data_folder(folder: Path) -> Path:
-    """`folder`, or a temporary copy of its English part where its path is too long for the library.
+    """Return `folder`, or a temporary copy of its English part if its path is too long.
 
-    A copy, because phonemizer resolves links. It is removed when the process ends. Raises
-    EnvironmentFault where the temporary directory's path is too long as well.
+    A symbolic link would not do, since phonemizer resolves links. The copy is removed when the
+    process ends. Raises EnvironmentFault if the path of the temporary directory is too long as
+    well.
     """
     if _fits(folder.resolve()):
         return folder
@@ -77,14 +80,14 @@ def _fits(path: Path) -> bool:
 
 
 class _Backend:
-    """phonemizer's backend; mends what misaki's table of replacements gets wrong."""
+    """phonemizer's backend, with corrections for misaki's table of replacements."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
 
     def phonemize(self, words: list[str]) -> list[str]:
-        # The table turns every other e into the diphthong of "day", this one of "hair" too; and it
-        # writes an r of its own behind the vowel of "butter".
+        # The table would turn the e of "hair" into the diphthong of "day", and it adds an r after
+        # the vowel of "butter" by itself.
         return [
             phonemes.replace("e^ə", "ɛː").replace("ɚɹ", "ɚ")
             for phonemes in self._backend.phonemize(words)
@@ -93,17 +96,17 @@ class _Backend:
 
 @functools.cache
 def _fallback(british: bool) -> Any:
-    """misaki's converter from eSpeak's phonemes, over a library that opened its checked data."""
+    """misaki's converter of eSpeak's phonemes, for a library whose data was checked."""
     loader = importlib.import_module("espeakng_loader")
     folder = Path(loader.get_library_path()).parent / "espeak-ng-data"
     check_data(folder)
-    misaki_espeak = importlib.import_module("misaki.espeak")  # names loader's library and data
+    misaki_espeak = importlib.import_module("misaki.espeak")  # sets library and data paths
     backend = importlib.import_module("phonemizer.backend")
     wrapper = importlib.import_module("phonemizer.backend.espeak.wrapper").EspeakWrapper
     wrapper.set_data_path(str(short_data_folder(folder)))
     try:
         fallback = misaki_espeak.EspeakFallback(british)
-        # misaki keeps the "(fr)…(en)" flags of words that eSpeak takes for foreign ones.
+        # misaki would keep the "(fr)…(en)" flags of words that eSpeak considers foreign.
         fallback.backend = _Backend(
             backend.EspeakBackend(
                 language="en-gb" if british else "en-us",
@@ -119,9 +122,9 @@ def _fallback(british: bool) -> Any:
 
 
 def espeak_reader(british: bool) -> WordReader:
-    """A reader of words by the English voice; the library is loaded with the first word.
+    """A reader of words with an English voice; the library is loaded for the first word.
 
-    The reader raises EnvironmentFault where eSpeak is not installed, damaged or cannot be started.
+    The reader raises EnvironmentFault if eSpeak is not installed, damaged or fails to start.
     """
 
     def read(word: str) -> str:
@@ -132,7 +135,7 @@ def espeak_reader(british: bool) -> WordReader:
             except ImportError as error:
                 raise EnvironmentFault(
                     f"{word!r} is in no lexicon and eSpeak, which would spell it, is not "
-                    f"installed ({error}): pip install 'tvm-kokoro[text]'"
+                    f"installed ({error}): {install_command('text')}"
                 ) from error
         return phonemes or ""
 

@@ -1,4 +1,4 @@
-"""A contender's process: answers, faults that keep their kind, and its end."""
+"""The process of a contender: answers, errors that keep their type, and its end."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import kokoro_pipeline
+from kokoro_pipeline.benchmarking import peer_names
 from kokoro_pipeline.benchmarking.process import ContenderProcess
 from kokoro_pipeline.errors import ArtifactError, EnvironmentFault, InputError
 
@@ -95,3 +96,17 @@ worker.main()
     )
     assert len(done.stdout.splitlines()) == 2
     assert "chatter" in done.stderr
+
+
+def test_peers_are_found_in_a_checkout_and_refused_elsewhere(monkeypatch, tmp_path):
+    installed = tmp_path / "site-packages" / "kokoro_pipeline" / "benchmarking" / "peer_names.py"
+    monkeypatch.setattr(peer_names, "__file__", str(installed))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(EnvironmentFault, match="root folder of a checkout"):
+        peer_names.check_peers(["pytorch"])
+    assert peer_names.check_peers([]) == ()
+    root = tmp_path / "elsewhere"
+    (root / "benchmarks" / "peers").mkdir(parents=True)
+    (root / "benchmarks" / "peers" / "contender.py").touch()
+    assert peer_names.checkout() == root

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from importlib import metadata
 from types import SimpleNamespace
 
@@ -13,12 +12,11 @@ from packaging.specifiers import SpecifierSet
 
 import kokoro_pipeline
 from kokoro_pipeline.artifact import cpu
-from kokoro_pipeline.cli import doctor
-from kokoro_pipeline.cli import doctor_checks as probes
+from kokoro_pipeline.cli import doctor, doctor_checks
 from kokoro_pipeline.cli.finding import Finding
 from kokoro_pipeline.cli.isolated import NoAnswerError, ask
 from kokoro_pipeline.errors import EnvironmentFault
-from kokoro_pipeline.runtime.engine import ffi_compatibility as pair
+from kokoro_pipeline.runtime.engine import ffi_compatibility
 
 FINE = Finding("tvm", "ok", "0.27")
 ABSENT = Finding("torch", "absent", "not installed", "pip install torch")
@@ -67,8 +65,8 @@ def test_a_probe_that_fails_is_a_finding_and_the_rest_still_show(run_cli, monkey
     [("3.9.1", "broken"), ("3.10.0", "ok"), ("3.12.9", "ok"), ("3.13.0", "broken")],
 )
 def test_python(monkeypatch, version, state):
-    monkeypatch.setattr(probes.platform, "python_version", lambda: version)
-    (finding,) = probes.python()
+    monkeypatch.setattr(doctor_checks.platform, "python_version", lambda: version)
+    (finding,) = doctor_checks.python()
     assert finding.state == state
 
 
@@ -83,8 +81,10 @@ def test_python(monkeypatch, version, state):
     ],
 )
 def test_the_pair(monkeypatch, tvm, ffi, state, remedy):
-    monkeypatch.setattr(pair, "installed_pair", lambda: pair.judge_pair(tvm, ffi))
-    (finding,) = probes.tvm_pair()
+    monkeypatch.setattr(
+        ffi_compatibility, "installed_pair", lambda: ffi_compatibility.judge_pair(tvm, ffi)
+    )
+    (finding,) = doctor_checks.tvm_pair()
     assert finding.state == state
     assert remedy in finding.remedy
     assert str(tvm or "absent") in finding.detail
@@ -94,8 +94,8 @@ def test_a_runtime_that_does_not_load_says_why(monkeypatch):
     def fails(_code: str, *, timeout: float):
         raise NoAnswerError("undefined symbol: Stringify")
 
-    monkeypatch.setattr(probes, "ask", fails)
-    for probe in (probes.runtime, probes.compiler_and_fixes):
+    monkeypatch.setattr(doctor_checks, "ask", fails)
+    for probe in (doctor_checks.runtime, doctor_checks.compiler_and_fixes):
         (finding,) = probe()
         assert finding.state == "broken"
         assert "undefined symbol: Stringify" in finding.detail
@@ -103,7 +103,7 @@ def test_a_runtime_that_does_not_load_says_why(monkeypatch):
 
 
 def test_the_runtime_of_this_environment_loads():
-    (finding,) = probes.runtime()
+    (finding,) = doctor_checks.runtime()
     assert finding.state == "ok", finding.detail
 
 
@@ -115,8 +115,8 @@ def test_fixes_are_shown_by_state_and_the_unwell_with_their_reason(monkeypatch):
         {"id": "lstm", "state": "failed", "why": "AttributeError: gone"},
         {"id": "cat", "state": "disabled", "why": "the environment names it"},
     ]
-    monkeypatch.setattr(probes, "ask", lambda *_, **__: rows)
-    found = {finding.part: finding for finding in probes.compiler_and_fixes()}
+    monkeypatch.setattr(doctor_checks, "ask", lambda *_, **__: rows)
+    found = {finding.part: finding for finding in doctor_checks.compiler_and_fixes()}
     assert found["fixes applied"].detail == "2: clamp, expand"
     assert found["fixes failed"].state == "broken"
     assert "lstm (AttributeError: gone)" in found["fixes failed"].detail
@@ -135,11 +135,13 @@ def test_a_package_is_compared_with_the_versions_known_to_work(monkeypatch, vers
         return version
 
     monkeypatch.setattr(
-        probes,
+        doctor_checks,
         "metadata",
         SimpleNamespace(version=installed, PackageNotFoundError=metadata.PackageNotFoundError),
     )
-    finding = probes._package("torch", "torch", SpecifierSet(">=2.9,<2.14"), "pip install it")
+    finding = doctor_checks._package(
+        "torch", "torch", SpecifierSet(">=2.9,<2.14"), "pip install it"
+    )
     assert finding.state == state
     assert finding.remedy == ("" if state == "ok" else "pip install it")
 
@@ -149,14 +151,16 @@ def test_no_linker_is_absent_because_running_needs_none(stand_in):
         raise EnvironmentFault("no linker found")
 
     stand_in("kokoro_pipeline.compiler.codegen.linking", find_linker=find_linker)
-    (finding,) = probes.linker()
+    (finding,) = doctor_checks.linker()
     assert (finding.state, finding.detail) == ("absent", "no linker found")
     assert "ziglang" in finding.remedy
 
 
 def test_text_names_what_is_missing(monkeypatch):
-    monkeypatch.setattr(probes, "find_spec", lambda name: None if name == "misaki" else object())
-    (finding,) = probes.text()
+    monkeypatch.setattr(
+        doctor_checks, "find_spec", lambda name: None if name == "misaki" else object()
+    )
+    (finding,) = doctor_checks.text()
     assert finding.state == "absent"
     assert "not installed: misaki;" in finding.detail
     assert "tvm-kokoro[text]" in finding.remedy
@@ -169,13 +173,13 @@ def test_the_hub_is_not_asked_offline_and_its_silence_is_no_fault(monkeypatch):
         asked.append(code)
         raise NoAnswerError("Name or service not known")
 
-    monkeypatch.setattr(probes, "find_spec", lambda _name: object())
-    monkeypatch.setattr(probes, "ask", unreachable)
+    monkeypatch.setattr(doctor_checks, "find_spec", lambda _name: object())
+    monkeypatch.setattr(doctor_checks, "ask", unreachable)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    (finding,) = probes.hub()
+    (finding,) = doctor_checks.hub()
     assert (finding.state, asked) == ("absent", [])
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    (finding,) = probes.hub()
+    (finding,) = doctor_checks.hub()
     assert finding.state == "absent"
     assert "Name or service not known" in finding.detail
     assert len(asked) == 1
@@ -183,14 +187,14 @@ def test_the_hub_is_not_asked_offline_and_its_silence_is_no_fault(monkeypatch):
 
 def test_cached_artifacts_are_counted_and_damaged_ones_named(make_artifact, monkeypatch, tmp_path):
     monkeypatch.setenv("KOKORO_PIPELINE_CACHE", str(tmp_path))
-    (finding,) = probes.cached_artifacts()
+    (finding,) = doctor_checks.cached_artifacts()
     assert finding.state == "absent"
     make_artifact(tmp_path / "artifacts" / "one")
-    (finding,) = probes.cached_artifacts()
+    (finding,) = doctor_checks.cached_artifacts()
     assert finding.state == "ok"
     assert finding.detail.startswith("1 cached")
     (make_artifact(tmp_path / "artifacts" / "two") / "model.so").unlink()
-    (finding,) = probes.cached_artifacts()
+    (finding,) = doctor_checks.cached_artifacts()
     assert finding.state == "warning"
     assert "two" in finding.detail
 
@@ -200,7 +204,7 @@ def test_a_cpu_that_cannot_be_read_is_broken(monkeypatch):
         raise EnvironmentFault("/proc is not mounted")
 
     monkeypatch.setattr(cpu, "host_features", unknown)
-    (finding,) = probes.cpu()
+    (finding,) = doctor_checks.cpu()
     assert (finding.state, finding.detail) == ("broken", "/proc is not mounted")
 
 
@@ -231,8 +235,7 @@ def test_ask_finds_this_package_and_nothing_of_the_current_folder(tmp_path, monk
     assert found == kokoro_pipeline.__file__
 
 
+@pytest.mark.timeout(60)
 def test_ask_does_not_wait_for_ever():
-    started = time.monotonic()
     with pytest.raises(NoAnswerError, match=r"no answer within 0\.5 s"):
-        ask("import time; time.sleep(60)", timeout=0.5)
-    assert time.monotonic() - started < 20
+        ask("import time; time.sleep(3600)", timeout=0.5)

@@ -1,4 +1,4 @@
-"""What `doctor` says of CUDA: never required, each gap with its remedy."""
+"""The findings of `doctor` about CUDA: never required, with a remedy for each problem."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kokoro_pipeline.cli import doctor_cuda as gpu_probes
+from kokoro_pipeline.cli import doctor_cuda
 from kokoro_pipeline.cli.isolated import NoAnswerError
 from kokoro_pipeline.errors import EnvironmentFault
 
@@ -32,8 +32,8 @@ def test_the_driver(monkeypatch, told, state, detail, remedy):
             raise told
         return told
 
-    monkeypatch.setattr(gpu_probes, "ask", ask)
-    (finding,) = gpu_probes.cuda_driver()
+    monkeypatch.setattr(doctor_cuda, "ask", ask)
+    (finding,) = doctor_cuda.cuda_driver()
     assert finding.state == state
     assert detail in finding.detail
     assert remedy in finding.remedy
@@ -41,7 +41,7 @@ def test_the_driver(monkeypatch, told, state, detail, remedy):
 
 def test_this_machines_driver_is_asked_in_another_process():
     """Whatever the machine has, there is an answer, and no driver is loaded here."""
-    (finding,) = gpu_probes.cuda_driver()
+    (finding,) = doctor_cuda.cuda_driver()
     assert finding.state in ("ok", "absent")
     assert finding.detail
 
@@ -54,7 +54,7 @@ def test_the_compiler(stand_in, there):
         return SimpleNamespace(name="nvcc 13.0")
 
     stand_in("kokoro_pipeline.compiler.codegen.cuda_compiler", find_cuda_compiler=find)
-    (finding,) = gpu_probes.cuda_compiler()
+    (finding,) = doctor_cuda.cuda_compiler()
     assert finding.state == ("ok" if there else "absent")
     assert ("nvcc 13.0" in finding.detail) == there
     assert ("nvidia-cuda-nvrtc" in finding.remedy) != there
