@@ -1,9 +1,9 @@
-"""Errors of the kernels against float64 on the model's shapes, and PyTorch float32's beside them.
+"""Errors of the kernels and of PyTorch float32 against float64, for the shapes of the model.
 
-    python benchmarks/kernel_errors.py [--mcpu MCPU] [--rows 601]
+    python -m benchmarks.kernel_errors [--mcpu MCPU] [--rows 601]
 
-Largest and root mean square error over the standard deviation of the result. Nothing is timed: a
-busy machine gives the same table.
+Prints the largest and the root mean square error relative to the standard deviation of the result.
+Nothing is timed, so the table does not depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from torch.nn import functional
 from tvm.target import codegen
 
 from kokoro_pipeline.benchmarking.tables import markdown_table
+from kokoro_pipeline.compiler.kernels.common.convolutions import Conv1d, ConvTranspose1d
+from kokoro_pipeline.compiler.kernels.common.producer import Activation, Producer
 from kokoro_pipeline.compiler.kernels.cpu.adain import adain
 from kokoro_pipeline.compiler.kernels.cpu.attention import attention
-from kokoro_pipeline.compiler.kernels.cpu.conv1d import Conv1d, conv1d, pack_conv1d
+from kokoro_pipeline.compiler.kernels.cpu.conv1d import conv1d, pack_conv1d
 from kokoro_pipeline.compiler.kernels.cpu.conv_transpose1d import (
-    ConvTranspose1d,
     conv_transpose1d,
     pack_conv_transpose1d,
 )
@@ -32,7 +33,6 @@ from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import fft_conv1d, fft_of, 
 from kokoro_pipeline.compiler.kernels.cpu.layer_norm import layer_norm
 from kokoro_pipeline.compiler.kernels.cpu.linear import linear, pack_linear
 from kokoro_pipeline.compiler.kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
-from kokoro_pipeline.compiler.kernels.cpu.producer import Activation, Producer
 from kokoro_pipeline.compiler.kernels.cpu.statistics import channel_statistics
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
@@ -43,12 +43,12 @@ from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import (
 )
 
 Truth = Callable[[Callable[[np.ndarray], torch.Tensor]], torch.Tensor]
-"""The result, from a function that makes tensors of the precision it is wanted in."""
+"""Computes the result, given a function that makes tensors of the required precision."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel, its arguments but the last, and what it should write there."""
+    """A kernel, its arguments except the output, and the expected output."""
 
     name: str
     kernel: Any
@@ -134,7 +134,7 @@ def product(target: VectorTarget, features: int, outputs: int, rows: int) -> Cas
 
 
 def recurrence(target: VectorTarget, hidden: int, steps: int) -> Case:
-    """The gates' input parts are given: both directions add recurrent products alone."""
+    """The recurrence only: the contributions of the input to the gates are given."""
     gates = draw(1, steps, 8 * hidden)
     recurrent = draw(2, 4 * hidden, hidden, scale=hidden**-0.5)
 
@@ -189,7 +189,7 @@ def elementwise(target: VectorTarget, rows: int) -> Iterator[Case]:
 
 
 def statistics_rows(target: VectorTarget, library: Any, symbol: str, rows: int) -> list[list[str]]:
-    """Of means (over the deviation) and of reciprocal deviations (relative), which are two."""
+    """Errors of the two results: means (relative to the deviation) and reciprocal deviations."""
     found = []
     for mean in (0, 1000):
         x = mean + draw(1, rows, 128)

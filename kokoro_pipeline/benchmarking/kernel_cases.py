@@ -1,4 +1,4 @@
-"""The kernels on the model's shapes, and how much work each is."""
+"""The kernels with the shapes of the model, and the amount of work of each."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
+from ..compiler.kernels.common.builder import Parameter, T, build_kernel, i64
+from ..compiler.kernels.common.convolutions import Conv1d, ConvTranspose1d
+from ..compiler.kernels.common.producer import NOTHING, Producer
 from ..compiler.kernels.cpu.adain import Activation, adain
 from ..compiler.kernels.cpu.attention import attention
-from ..compiler.kernels.cpu.conv1d import Conv1d, conv1d, pack_conv1d
-from ..compiler.kernels.cpu.conv_transpose1d import (
-    ConvTranspose1d,
-    conv_transpose1d,
-    pack_conv_transpose1d,
-)
+from ..compiler.kernels.cpu.conv1d import conv1d, pack_conv1d
+from ..compiler.kernels.cpu.conv_transpose1d import conv_transpose1d, pack_conv_transpose1d
 from ..compiler.kernels.cpu.fft_conv1d import fft_conv1d, fft_of, pack_fft_conv1d
 from ..compiler.kernels.cpu.layer_norm import layer_norm
 from ..compiler.kernels.cpu.linear import linear, pack_linear
 from ..compiler.kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
-from ..compiler.kernels.cpu.producer import NOTHING, Producer
 from ..compiler.kernels.cpu.statistics import channel_statistics
 from ..compiler.kernels.cpu.transform_conv1d import SameConv1d, Transform
-from ..compiler.kernels.cpu.vector import Parameter, T, VectorTarget, build_kernel, i64
+from ..compiler.kernels.cpu.vector import VectorTarget
 from ..compiler.kernels.cpu.winograd_conv1d import (
     pack_winograd_conv1d,
     winograd_conv1d,
@@ -38,16 +36,16 @@ Shape = tuple[int, ...]
 
 
 Arguments = tuple[Shape | np.ndarray | int, ...]
-"""Shapes of float32 tensors of any content, tensors, or numbers."""
+"""Shapes of float32 tensors with arbitrary content, tensors, or numbers."""
 
 
 @dataclass(frozen=True)
 class KernelCase:
-    """A kernel (a PrimFunc), its arguments and its work; the first two are made when called for.
+    """A kernel (a PrimFunc), its arguments and its work; the first two are created on demand.
 
-    `flop` is what the mathematics asks for, a multiply-add being two; `own_flop` what the
-    algorithm's matrix products take, where that is less; `bytes` what must be read and written at
-    least, where memory bounds it.
+    `flop` is the number of operations of the mathematical definition, where a multiply-add counts
+    as two; `own_flop` is that of the algorithm's matrix products, if it is less; `bytes` is the
+    minimum amount of memory traffic, for kernels that are limited by memory.
     """
 
     name: str
@@ -59,7 +57,7 @@ class KernelCase:
 
 
 def peak_case(target: VectorTarget, threads: int) -> KernelCase:
-    """Multiply-adds in registers and nothing else: what this machine can do."""
+    """A loop of multiply-adds in registers only, to measure the peak of this machine."""
     count = _peak_sums(target)
 
     def arguments() -> Arguments:
@@ -71,7 +69,7 @@ def peak_case(target: VectorTarget, threads: int) -> KernelCase:
 
 
 def kernel_cases(target: VectorTarget, frames: int) -> Iterator[KernelCase]:
-    """Every kernel at the sizes it has for `frames` frames (25 ms each) and 60 tokens."""
+    """All kernels with their sizes for `frames` frames (25 ms each) and 60 tokens."""
     low, high, pre = 20 * frames, 120 * frames + 1, 2 * frames
     fused = Producer(adain=True, activation=Activation.SNAKE)
     for channels, length in ((256, low), (128, high)):
@@ -212,7 +210,7 @@ def _attention(target: VectorTarget, tokens: int) -> KernelCase:
 
 
 def _elementwise(target: VectorTarget, rows: int) -> Iterator[KernelCase]:
-    """What memory bounds."""
+    """The kernels that are limited by memory."""
     values, channels = (1, rows, 128), (1, 128)
     size = 4.0 * rows * 128
     yield KernelCase(
@@ -236,7 +234,7 @@ def _elementwise(target: VectorTarget, rows: int) -> Iterator[KernelCase]:
 
 
 def _same(ci: int, co: int, taps: int, dilation: int = 1) -> Conv1d:
-    """As many rows out as in."""
+    """A convolution with as many output as input rows."""
     return Conv1d(ci, co, taps, 1, dilation, taps // 2 * dilation, taps // 2 * dilation)
 
 
@@ -245,13 +243,12 @@ def _draw(*shape: int) -> np.ndarray:
 
 
 def _peak_sums(target: VectorTarget) -> int:
-    """Independent sums, enough to hide the latency of a multiply-add and few enough for the
-    registers."""
+    """Number of independent sums: enough to hide latency, and few enough for the registers."""
     return 24 if target.registers >= 32 else 12
 
 
 def _peak_kernel(target: VectorTarget) -> Any:
-    """`tasks` times `_peak_sums` sums of `steps` multiply-adds; shapes carry both numbers."""
+    """`tasks` times `_peak_sums` sums of `steps` multiply-adds; shapes encode both numbers."""
     steps, tasks = tirx.Var("steps", "int64"), tirx.Var("tasks", "int64")
     count = _peak_sums(target)
 

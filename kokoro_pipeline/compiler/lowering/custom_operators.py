@@ -1,7 +1,7 @@
-"""Converters for the two custom operators of the model, given to the importer by its scoped hook.
+"""Converters for the model's two custom operators, passed to the importer as an argument.
 
-Each becomes a call to a packed function of the operator's own name. No such function exists: the
-call is a named hole that the pass `bind_operators` fills with a kernel, plain or fast.
+Each operator becomes a call to a packed function of the same name. No such function exists: the
+call is a placeholder that the pass `bind_operators` replaces with a kernel, plain or fast.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import tvm
 from tvm import relax
 
 LSTM_RECURRENCE = "kokoro_pipeline.lstm_recurrence"
@@ -27,7 +28,7 @@ def _convert_lstm_recurrence(node: Any, importer: Any) -> relax.Var:
 
 def _convert_masked_attention(node: Any, importer: Any) -> relax.Var:
     query, key, value, lengths, heads = importer.retrieve_args(node)
-    # The head count is static; a shape carries it, for a packed call takes no attributes.
+    # The head count is static. It is passed as a shape, since a packed call takes no attributes.
     return importer.block_builder.emit(
         relax.call_dps_packed(
             MASKED_ATTENTION,
@@ -38,8 +39,17 @@ def _convert_masked_attention(node: Any, importer: Any) -> relax.Var:
 
 
 def convert_map() -> dict[str, Callable[[Any, Any], relax.Var]]:
-    """For `from_exported_program(custom_convert_map=…)`."""
+    """The converters, for `from_exported_program(custom_convert_map=…)`."""
     return {
         "lstm_recurrence.default": _convert_lstm_recurrence,
         "masked_attention.default": _convert_masked_attention,
     }
+
+
+def custom_operator(call: relax.Call) -> str | None:
+    """The name of the custom operator that a call stands for, or None."""
+    if call.op == tvm.ir.Op.get("relax.call_dps_packed") and isinstance(
+        call.args[0], relax.ExternFunc
+    ):
+        return str(call.args[0].global_symbol)
+    return None

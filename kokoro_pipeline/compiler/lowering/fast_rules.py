@@ -1,4 +1,4 @@
-"""Which operator becomes which fast algorithm; what none fits is left to `kernel_rules`."""
+"""Rules that map operators to fast algorithms; `kernel_rules` handles everything else."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tvm import relax, tirx
 
+from ..kernels.common.convolutions import Conv1d
+from ..kernels.common.producer import Activation, Producer
 from ..kernels.cpu.bin_products import padded_channels, padded_outputs
-from ..kernels.cpu.conv1d import Conv1d, conv1d, pack_conv1d
+from ..kernels.cpu.conv1d import conv1d, pack_conv1d
 from ..kernels.cpu.fft_conv1d import fft_conv1d, pack_fft_conv1d
 from ..kernels.cpu.polar import polar_to_complex
-from ..kernels.cpu.producer import Activation, Producer
 from ..kernels.cpu.transform_conv1d import SameConv1d
 from ..kernels.cpu.vector import VectorTarget
 from ..kernels.cpu.winograd_conv1d import pack_winograd_conv1d, winograd_conv1d
@@ -23,12 +24,12 @@ from .match_adain import AdaIN, match_adain
 from .shared_rules import original
 
 if TYPE_CHECKING:
-    from .lower_to_kernels import FunctionLowering
+    from .cpu_lowering import FunctionLowering
 
 
 @dataclass(frozen=True)
 class _Algorithm:
-    """A convolution's kernel and how it wants its weight."""
+    """A convolution kernel and the function that packs its weight."""
 
     recipe: str
     kernel: Callable[[VectorTarget, SameConv1d], tirx.PrimFunc]
@@ -38,17 +39,18 @@ class _Algorithm:
 _WINOGRAD = _Algorithm("winograd_conv1d", winograd_conv1d, pack_winograd_conv1d)
 _FFT = _Algorithm("fft_conv1d", fft_conv1d, pack_fft_conv1d)
 
-# By taps. Fewer than these multiply too little to pay for a transform, more do not occur.
+# By the number of taps. With fewer taps a transform does not pay off; more do not occur.
 _ALGORITHMS: Mapping[int, _Algorithm] = {3: _WINOGRAD, 7: _FFT, 11: _FFT}
 
 
-# Channels are padded with zeros to whole vectors; more than these would eat what is saved.
+# Channels are padded with zeros to whole vectors. Padding by more than these factors would cost
+# more than the fast algorithm saves.
 MOST_INPUT_PADDING, MOST_OUTPUT_PADDING = 1.1, 1.5
 
 
 @dataclass(frozen=True)
 class _Input:
-    """What a convolution reads: rows in channels-last, and how they are made while read."""
+    """The input of a convolution: channels-last rows, and how they are transformed on reading."""
 
     rows: relax.Expr
     producer: Producer
@@ -56,7 +58,7 @@ class _Input:
 
 
 def _input(lowering: FunctionLowering, data: relax.Expr) -> _Input:
-    """The adaptive instance norm behind a convolution's input, or the input as it is."""
+    """Look through the adaptive instance norm before a convolution, if there is one."""
     adain = match_adain(data, lowering.bindings)
     if adain is None or not _in_whole_vectors(lowering.target, adain):
         return _Input(lowering.value(data).in_last(lowering.builder), Producer())
@@ -76,7 +78,7 @@ def _input(lowering: FunctionLowering, data: relax.Expr) -> _Input:
 
 
 def _in_whole_vectors(target: VectorTarget, adain: AdaIN) -> bool:
-    """Whether a kernel can read through the norm: Snake has no form for the rest of a vector."""
+    """Whether a kernel can fuse the norm: Snake does not support partial vectors."""
     return adain.alpha is None or int(adain.x.ty.shape[1]) % target.lanes == 0
 
 
@@ -137,7 +139,7 @@ def _conv1d(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) -
 
 
 def _norm_epsilon(lowering: FunctionLowering, variable: relax.Var) -> float | None:
-    """The epsilon of an instance norm over time that reads a variable; None if there is none."""
+    """The epsilon of an instance norm over time that reads the variable, or None."""
     for user in lowering.users(variable):
         norm = lowering.definition(user, "relax.nn.instance_norm")
         if norm is not None and [int(axis) for axis in norm.attrs.axes] == [2]:
@@ -146,7 +148,7 @@ def _norm_epsilon(lowering: FunctionLowering, variable: relax.Var) -> float | No
 
 
 def _algorithm(target: VectorTarget, conv: Conv1d) -> _Algorithm | None:
-    """The transform that multiplies least for a convolution, if one fits."""
+    """The fast algorithm for a convolution, or None where none applies."""
     reach = conv.dilation * (conv.taps // 2)
     same = conv.stride == 1 and (conv.pad_left, conv.pad_right) == (reach, reach)
     inputs = padded_channels(target.lanes, conv.in_channels)
@@ -167,7 +169,7 @@ def _fused_direct(
 def _halves(
     lowering: FunctionLowering, low: relax.Expr, high: relax.Expr
 ) -> tuple[relax.Expr, int] | None:
-    """The tensor [B, 2K, L] whose channels 0 ... K - 1 and K ... 2K - 1 two slices are, and K."""
+    """The tensor [B, 2K, L] whose lower and upper K channels two slices are, and K; else None."""
     first = lowering.definition(low, "relax.strided_slice")
     second = lowering.definition(high, "relax.strided_slice")
     if first is None or second is None or not first.args[0].same_as(second.args[0]):
@@ -191,7 +193,7 @@ def _halves(
 
 
 def _polar(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
-    """concat([exp(a) * cos(sin(b)), exp(a) * sin(sin(b))]), a and b the halves of one tensor."""
+    """Match concat([exp(a) * cos(sin(b)), exp(a) * sin(sin(b))]) with a, b halves of a tensor."""
     parts = call.args[0]
     if not isinstance(parts, relax.Tuple) or len(parts.fields) != 2 or int(call.attrs.axis) != 1:
         return None

@@ -1,4 +1,4 @@
-"""Which operator becomes which GPU kernel, and how its weights are packed."""
+"""Rules that map operators to GPU kernels and pack their weights."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from .shared_rules import (
 )
 
 if TYPE_CHECKING:
-    from .lower_to_gpu_kernels import GpuLowering
+    from .gpu_lowering import GpuLowering
 
 
 def _vectors(lowering: GpuLowering, *names: str | None) -> list[relax.Expr]:
-    """The arguments of the parameters that there are."""
+    """The arguments for those of the named parameters that are not None."""
     return [lowering.argument(name) for name in names if name is not None]
 
 
 def _suffix(precision: Precision) -> str:
-    """What tells a packing recipe of reduced precision from float32's."""
+    """The suffix of a packing recipe for reduced precision; empty for float32."""
     return "" if precision is Precision.FLOAT32 else f"_{precision.value}"
 
 
@@ -58,7 +58,7 @@ def _producer(found: AdaIN) -> Producer:
 
 
 def _coefficients(lowering: GpuLowering, found: AdaIN) -> list[relax.Expr]:
-    """x and the arguments that a producer of AdaIN takes after it."""
+    """x, followed by the arguments that an AdaIN producer takes after it."""
     x = lowering.value(found.x)
     expressions = [
         x.in_first(lowering.builder),
@@ -74,7 +74,7 @@ def _coefficients(lowering: GpuLowering, found: AdaIN) -> list[relax.Expr]:
 def _statistics(
     lowering: GpuLowering, value: Value, epsilon: float
 ) -> tuple[relax.Expr, relax.Expr]:
-    """Mean and reciprocal deviation [B, C] of a sequence over time; computed once for its users."""
+    """Mean and reciprocal standard deviation [B, C] over time, computed once for all users."""
     if epsilon not in value.statistics:
         x = value.in_first(lowering.builder)
         batch, channels, _ = dimensions(x)
@@ -86,7 +86,10 @@ def _statistics(
 
 
 def _input(lowering: GpuLowering, data: relax.Expr) -> tuple[Producer, list[relax.Expr]]:
-    """What a convolution reads, and how: through the norm or activation before it, if fused."""
+    """The producer and arguments of a convolution's input.
+
+    When lowering with fusion, the producer includes the norm or activation before the convolution.
+    """
     if lowering.fused:
         found = match_adain(data, lowering.bindings)
         if found is not None:
@@ -209,14 +212,14 @@ def _instance_norm(lowering: GpuLowering, _variable: relax.Var, call: relax.Call
     channels = int(dimensions(x)[1])
 
     def column(vector: relax.Expr) -> relax.Var:
-        """[C] or [B, C] for each row of [B, C, L]."""
+        """Reshape [C] or [B, C] to [-1, C, 1], so that it broadcasts over [B, C, L]."""
         return lowering.emit(relax.op.reshape(vector, [-1, channels, 1]))
 
     mean, rstd = (
         column(moment) for moment in _statistics(lowering, value, float(call.attrs.epsilon))
     )
     scale, shift = (column(original(lowering, vector)) for vector in (weight, bias))
-    # The mean is taken off first: folded into the shift, a large one would cost accuracy.
+    # The mean is subtracted first: folding a large mean into the shift would lose accuracy.
     centred = lowering.emit(relax.op.subtract(x, mean))
     factor = lowering.emit(relax.op.multiply(rstd, scale))
     scaled = lowering.emit(relax.op.multiply(centred, factor))

@@ -1,4 +1,4 @@
-"""Which operator becomes which kernel, and how its weights are packed."""
+"""Rules that map operators to CPU kernels and pack their weights."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tvm import relax, tirx
 
+from ..kernels.common.convolutions import Conv1d, ConvTranspose1d
 from ..kernels.cpu.attention import attention
-from ..kernels.cpu.conv1d import Conv1d, conv1d, pack_conv1d
+from ..kernels.cpu.conv1d import conv1d, pack_conv1d
 from ..kernels.cpu.conv_transpose1d import (
-    ConvTranspose1d,
     conv_transpose1d,
     depthwise_upsample,
     pack_conv_transpose1d,
@@ -33,7 +33,7 @@ from .shared_rules import (
 )
 
 if TYPE_CHECKING:
-    from .lower_to_kernels import FunctionLowering
+    from .cpu_lowering import FunctionLowering
 
 
 def _symmetric(padding: list[int]) -> tuple[int, int]:
@@ -42,7 +42,7 @@ def _symmetric(padding: list[int]) -> tuple[int, int]:
 
 
 def read_conv1d(lowering: FunctionLowering, call: relax.Call) -> tuple[str, Conv1d] | None:
-    """The weight's name and the geometry of a convolution that a kernel can compute."""
+    """The weight's name and the geometry of a convolution; None if no kernel supports it."""
     data, weight = call.args
     name = lowering.weight(weight)
     if name is None or str(data.ty.dtype) != "float32" or int(call.attrs.groups) != 1:
@@ -142,12 +142,12 @@ def _instance_norm(
     moments = instance_statistics(lowering, value, float(call.attrs.epsilon))
 
     def column(vector: relax.Expr) -> relax.Var:
-        """[C] or [B, C] for each row of [B, L, C]."""
+        """Reshape [C] or [B, C] to [-1, 1, C], so that it broadcasts over [B, L, C]."""
         return lowering.emit(relax.op.reshape(vector, [-1, 1, int(channels)]))
 
     mean, rstd = (column(moment) for moment in moments)
     scale, shift = (column(original(lowering, vector)) for vector in (weight, bias))
-    # The mean is taken off first: folded into the shift, a large one would cost accuracy.
+    # The mean is subtracted first: folding a large mean into the shift would lose accuracy.
     centred = lowering.emit(relax.op.subtract(x, mean))
     scaled = lowering.emit(
         relax.op.multiply(centred, lowering.emit(relax.op.multiply(rstd, scale)))
@@ -158,7 +158,7 @@ def _instance_norm(
 def instance_statistics(
     lowering: FunctionLowering, value: Value, epsilon: float
 ) -> tuple[relax.Expr, relax.Expr]:
-    """Mean and reciprocal deviation [B, C] of a sequence over time; computed once for its users."""
+    """Mean and reciprocal standard deviation [B, C] over time, computed once for all users."""
     if epsilon not in value.statistics:
         x = value.in_last(lowering.builder)
         batch, _, channels = dimensions(x)

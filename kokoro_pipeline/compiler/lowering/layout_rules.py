@@ -1,4 +1,4 @@
-"""How elementwise and shape operators follow the channels-last layout of their operands."""
+"""Rules that let elementwise and shape operators keep the channels-last layout of operands."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tvm import relax
 from .channels_last import Value, dimensions
 
 if TYPE_CHECKING:
-    from .lower_to_kernels import FunctionLowering
+    from .cpu_lowering import FunctionLowering
 
 # The axis of a [B, C, L] tensor in its [B, L, C] form.
 _AXIS_IN_LAST = {0: 0, 1: 2, 2: 1, -1: 1, -2: 2, -3: 0}
 
-# Operators that act on each element alone; their operands broadcast.
+# Operators that act on each element independently; their operands broadcast.
 _ELEMENTWISE = (
     "abs",
     "add",
@@ -41,7 +41,7 @@ _ELEMENTWISE = (
 
 
 def _sequence(value: Value) -> bool:
-    """Whether a value is known channels-last, so that its users should be too."""
+    """Whether a value exists in channels-last layout, so that its users should use it too."""
     return value.rank == 3 and value.last is not None
 
 
@@ -109,7 +109,7 @@ def _take(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) ->
     index = call.args[1]
     if not _sequence(value) or call.attrs.axis is None or len(dimensions(index)) != 0:
         return None
-    # The two axes that remain are in the same order in either layout only where one is the batch.
+    # Only when the batch axis remains do both layouts keep the same order of the other two axes.
     axis = int(call.attrs.axis) % 3
     if axis == 0:
         return None

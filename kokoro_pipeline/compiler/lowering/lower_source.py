@@ -1,9 +1,9 @@
-"""The harmonic source as kernels, in place of a float64 program.
+"""Lower the harmonic source, a float64 program, to kernels.
 
-On a GPU they are four, in fixed point: Metal has no float64, and GPUs for everybody have it at a
-sixty-fourth of the speed. On a CPU they are two, in float64. The program is known by its
-parameters; its constants are read from it, and every constant of it must be one that the kernels
-know the meaning of.
+On a GPU there are four kernels, in fixed point: Metal has no float64, and consumer GPUs compute it
+at a sixty-fourth of the float32 speed. On a CPU there are two, in float64. The program is
+recognized by the names of its parameters. Its constants are read from it, and each of them must be
+one whose meaning the kernels know.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tvm import relax, tirx
 
 from kokoro_pipeline.errors import InputError
 
+from ..kernels.common.harmonic_source import HarmonicSource
 from ..kernels.cpu import harmonic_source
-from ..kernels.cpu.harmonic_source import HarmonicSource
 from ..kernels.cpu.vector import VectorTarget
 from ..kernels.gpu.harmonic_source import (
     excitation,
@@ -32,13 +32,13 @@ from .parameter_table import PARAMETER_NAMES, ParameterTable
 from .program_lowering import KernelLibrary
 
 PARAMETERS = ("harmonics", "weight", "bias", "stft.basis")
-"""Names of the source's parameters, in their order, without the function's."""
+"""Names of the source's parameters in order, without the prefix of the function's name."""
 
 BASIS_TAPS, HOP = 20, 5
 
 
 def is_source(function: relax.Function) -> bool:
-    """Whether a function is the harmonic source, by its parameters."""
+    """Whether a function is the harmonic source, judged by its parameter names."""
     names = [str(name) for name in function.attrs.get(PARAMETER_NAMES, [])]
     return tuple(name.partition("/")[2] for name in names) == PARAMETERS
 
@@ -57,7 +57,7 @@ def _constants(function: relax.Function) -> list[float]:
 
 
 def match_source(function: relax.Function, parameters: ParameterTable) -> HarmonicSource | None:
-    """The constants of the source; None where it is not the one that is known."""
+    """The constants of the harmonic source; None if the function is not the expected program."""
     if not is_source(function):
         return None
     name = str(function.attrs["global_symbol"])
@@ -84,7 +84,10 @@ def match_source(function: relax.Function, parameters: ParameterTable) -> Harmon
 
 
 def read_source(function: relax.Function, parameters: ParameterTable) -> HarmonicSource:
-    """The constants of the source. Raises InputError where it is not the one that is known."""
+    """The constants of the harmonic source.
+
+    Raises InputError if the function is not the expected program.
+    """
     source = match_source(function, parameters)
     if source is None:
         name = str(function.attrs["global_symbol"])
@@ -97,7 +100,7 @@ def read_source(function: relax.Function, parameters: ParameterTable) -> Harmoni
 
 
 Run = Callable[..., relax.Var]
-"""(kernel, arguments, shape, dtype) -> its result, bound."""
+"""(kernel, arguments, shape, dtype) -> the variable bound to the kernel's result."""
 
 
 def _say_again(
@@ -107,8 +110,10 @@ def _say_again(
     names: list[str],
     body: Callable[[Run, list[relax.Expr]], relax.Var],
 ) -> None:
-    """The function again, of the same inputs, over the parameters `names`; `body` gets the inputs
-    and then the parameters."""
+    """Emit a function with the same name and inputs over the parameters `names`.
+
+    `body` receives the inputs, followed by the parameters.
+    """
     name = str(function.attrs["global_symbol"])
     inputs = list(function.params[: int(function.attrs["num_input"])])
     arguments = [
@@ -139,7 +144,10 @@ def lower_source(
     function: relax.Function,
     parameters: ParameterTable,
 ) -> None:
-    """Say the source again in `builder`, by its name, in fixed point over its packed parameters."""
+    """Emit the fixed-point harmonic source into `builder`, over packed parameters.
+
+    The function keeps its name. Raises InputError if it is not the expected program.
+    """
     source = read_source(function, parameters)
     name = str(function.attrs["global_symbol"])
     H, bins = source.harmonics, parameters[f"{name}/stft.basis"].shape[0] // 2
@@ -178,7 +186,7 @@ def lower_source_in_float64(
     source: HarmonicSource,
     target: VectorTarget,
 ) -> None:
-    """As `lower_source`, in float64 on a CPU's vectors."""
+    """Like `lower_source`, but in float64 with the vectors of a CPU."""
     name = str(function.attrs["global_symbol"])
     basis_name = f"{name}/stft.basis"
     bins = parameters[basis_name].shape[0] // 2
@@ -205,7 +213,7 @@ def _spectrum_shape(source: HarmonicSource, blocks: tirx.Expr, bins: int) -> lis
 
 
 def lower_sources(module: tvm.IRModule, parameters: ParameterTable) -> tvm.IRModule:
-    """Lower the harmonic source of a module, if it is there, and leave the rest as it is."""
+    """Lower the harmonic source of a module, if present, and leave other functions unchanged."""
     functions = dict(module.functions)
     sources = {
         global_var: function

@@ -1,7 +1,7 @@
-"""Say a program again in the GPU kernels, as torch lays it out.
+"""Rewrite a program to call the GPU kernels, in PyTorch's layout.
 
-The walk is `program_lowering`'s. Sequences stay [B, C, L], which is what the GPU kernels want. What
-no rule knows is legalized and bound to threads later.
+The traversal is that of `program_lowering`. Sequences stay [B, C, L], as the GPU kernels expect.
+Operators without a rule are legalized and bound to threads by later passes.
 """
 
 from __future__ import annotations
@@ -13,21 +13,10 @@ from tvm import relax
 
 from ..kernels.common.operand_precision import Precision
 from .gpu_kernel_rules import GPU_KERNEL_RULES
+from .gpu_lowering import GpuLowering
 from .lower_source import is_source, lower_source
 from .parameter_table import ParameterTable
-from .program_lowering import KernelLibrary, ProgramLowering
-
-
-class GpuLowering(ProgramLowering):
-    """One function on its way to GPU kernels.
-
-    `fused`: norms and activations go into the kernels that read them. `max_threads`: of a block.
-    `precision`: of the operands of convolutions large enough.
-    """
-
-    fused: bool = False
-    max_threads: int = 256
-    precision: Precision = Precision.FLOAT32
+from .program_lowering import KernelLibrary
 
 
 def lower_to_gpu_kernels(
@@ -37,13 +26,13 @@ def lower_to_gpu_kernels(
     fused: bool = False,
     precisions: Mapping[str, Precision] | None = None,
 ) -> tvm.IRModule:
-    """Lower every Relax function of a module; `parameters` gains the packed weights.
+    """Lower every Relax function of a module and add the packed weights to `parameters`.
 
-    `fused` lets a convolution compute the norm and activation before it and add the residual after
-    it; else each is a kernel of its own. `precisions`: of the functions by name that are not
-    computed in float32 throughout.
+    With `fused`, a convolution also computes the norm and activation before it and adds the
+    residual after it; otherwise each of these is a separate kernel. `precisions` gives, by function
+    name, the precision of functions that do not compute in float32 throughout.
 
-    Raises NotImplementedError on control flow inside a function.
+    Raises NotImplementedError for control flow inside a function.
     """
     others = {
         global_var: function

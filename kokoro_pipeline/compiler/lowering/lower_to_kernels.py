@@ -1,67 +1,38 @@
-"""Say a program again in the direct kernels, channels last.
+"""Rewrite a program to call the direct kernels, in channels-last layout.
 
-Where a kernel exists its operands are taken in the layout that the kernel wants (`kernel_rules`).
-Elementwise and shape operators follow the layout of their operands, so that the transposes which
-torch's layout would need cancel (`layout_rules`). The walk itself is `program_lowering`'s. The
-harmonic source is known as a whole (`lower_source`).
+Where a kernel exists, its operands are converted to the layout that it expects (`kernel_rules`).
+Elementwise and shape operators keep the layout of their operands, so that the transposes between
+the two layouts cancel out (`layout_rules`). The traversal itself is that of `program_lowering`. The
+harmonic source is matched and replaced as a whole (`lower_source`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
 import tvm
-from tvm import relax, tirx
+from tvm import relax
 
 from ..kernels.cpu.vector import VectorTarget
+from .cpu_lowering import FunctionLowering
 from .fast_rules import FAST_RULES
 from .kernel_rules import KERNEL_RULES
 from .layout_rules import LAYOUT_RULES
 from .lower_source import lower_source_in_float64, match_source
 from .parameter_table import ParameterTable
-from .program_lowering import KernelLibrary, ProgramLowering, Rule
+from .program_lowering import KernelLibrary, Rule
 
 RULES: Mapping[str, Rule] = {**LAYOUT_RULES, **KERNEL_RULES}
-
-
-class FunctionLowering(ProgramLowering):
-    """One function on its way to the vector kernels of a CPU."""
-
-    def __init__(
-        self,
-        builder: relax.BlockBuilder,
-        library: KernelLibrary,
-        function: relax.Function,
-        parameters: ParameterTable,
-        target: VectorTarget,
-        rules: Sequence[Mapping[str, Rule]],
-    ) -> None:
-        super().__init__(builder, library, function, parameters, rules)
-        self.target = target
-
-    def packed(
-        self, names: list[str | None], recipe: str, pack: Callable[..., np.ndarray]
-    ) -> relax.Var:
-        """As `ProgramLowering` has it; the recipe gains this target's vectors, for another target
-        packs differently.
-        """
-        full_recipe = f"{recipe}.v{self.target.lanes}r{self.target.registers}"
-        return super().packed(names, full_recipe, pack)
-
-    def kernel(self, make: Callable[..., tirx.PrimFunc], *static: Hashable) -> tvm.ir.GlobalVar:
-        """The kernel `make(target, *static)`; made once for all functions of the module."""
-        return super().kernel(make, self.target, *static)
 
 
 def lower_to_kernels(
     module: tvm.IRModule, parameters: ParameterTable, target: VectorTarget, fast: bool = False
 ) -> tvm.IRModule:
-    """Lower every Relax function of a module; `parameters` gains the packed weights.
+    """Lower every Relax function of a module and add the packed weights to `parameters`.
 
-    `fast` takes the fast algorithms where one fits, and the direct kernels elsewhere.
+    With `fast`, the fast algorithms are used where they apply, and the direct kernels elsewhere.
 
-    Raises NotImplementedError on control flow inside a function.
+    Raises NotImplementedError for control flow inside a function.
     """
     others = {
         global_var: function

@@ -1,4 +1,4 @@
-"""What the rules of the CPU and of GPUs share: operators whose kernels take equal arguments."""
+"""Rules shared by the CPU and GPUs, for operators whose kernels take the same arguments."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tvm import relax, tirx
 
-from ..passes.bind_operators import custom_operator
 from .channels_last import Value, dimensions, is_transpose
+from .custom_operators import custom_operator
 
 if TYPE_CHECKING:
     from .program_lowering import ProgramLowering
@@ -18,7 +18,7 @@ OperatorRule = Callable[..., "Value | None"]
 
 
 def original(lowering: ProgramLowering, expression: relax.Expr) -> relax.Expr:
-    """An operand as torch lays it out."""
+    """The lowered value of an operand in PyTorch's layout."""
     return lowering.value(expression).in_first(lowering.builder)
 
 
@@ -39,8 +39,10 @@ def over_rows(
 
 
 def linear_weight(lowering: ProgramLowering, call: relax.Call) -> str | None:
-    """The parameter [outputs, features] of `matmul(x, permute_dims(parameter))`, which is what
-    torch's linear layer is imported as; None for any other product."""
+    """The name of the parameter [outputs, features] in `matmul(x, permute_dims(parameter))`.
+
+    This is the form in which PyTorch's linear layer is imported. None for any other product.
+    """
     data, transposed = call.args
     permute = lowering.definition(transposed, "relax.permute_dims")
     if permute is None or str(data.ty.dtype) != "float32" or int(data.ty.ndim) < 2:
@@ -52,7 +54,10 @@ def linear_weight(lowering: ProgramLowering, call: relax.Call) -> str | None:
 
 
 def layer_norm_rule(layer_norm: Callable[..., tirx.PrimFunc]) -> Rule:
-    """For a kernel (x [M, F], weight [F], bias [F]) -> y made from F and epsilon."""
+    """The rule for a layer norm, given the function that makes its kernel.
+
+    `layer_norm` takes F and epsilon; the kernel maps x [M, F], weight [F] and bias [F] to y [M, F].
+    """
 
     def rule(lowering: ProgramLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
         data, weight, bias = call.args
@@ -74,7 +79,10 @@ def layer_norm_rule(layer_norm: Callable[..., tirx.PrimFunc]) -> Rule:
 
 
 def custom_operator_rule(rules: Mapping[str, OperatorRule]) -> Rule:
-    """By the custom operator's name one of `rules`, which get the operator's own arguments."""
+    """The rule that dispatches by the name of the custom operator.
+
+    `rules` receive the arguments of the operator itself.
+    """
 
     def rule(lowering: ProgramLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
         found = rules.get(custom_operator(call) or "")
@@ -84,7 +92,11 @@ def custom_operator_rule(rules: Mapping[str, OperatorRule]) -> Rule:
 
 
 def attention_rule(attention: Callable[..., tirx.PrimFunc]) -> OperatorRule:
-    """For a kernel (query, key, value [B, n, heads * size], lengths [B]) made from both numbers."""
+    """The rule for masked attention, given the function that makes its kernel.
+
+    `attention` takes the number and the size of the heads; the kernel reads query, key and value
+    [B, n, heads * size] and lengths [B].
+    """
 
     def rule(
         lowering: ProgramLowering,

@@ -1,4 +1,4 @@
-"""Fill the importer's named holes, the model's custom operators, with plain code."""
+"""Replace the calls that stand for the model's custom operators with plain code."""
 
 from __future__ import annotations
 
@@ -9,22 +9,12 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from ..kernels.common.plain_lstm import plain_lstm_recurrence
-from ..lowering.custom_operators import LSTM_RECURRENCE, MASKED_ATTENTION
-
-
-def custom_operator(call: relax.Call) -> str | None:
-    """The name of the custom operator that a call stands for, or None."""
-    if call.op == tvm.ir.Op.get("relax.call_dps_packed") and isinstance(
-        call.args[0], relax.ExternFunc
-    ):
-        return str(call.args[0].global_symbol)
-    return None
-
+from ..lowering.custom_operators import LSTM_RECURRENCE, MASKED_ATTENTION, custom_operator
 
 BindLSTM = Callable[
     [relax.BlockBuilder, relax.Expr, relax.Expr, relax.Expr, relax.TensorType], relax.Expr
 ]
-"""(builder, gates, recurrent, lengths, output's type) -> the recurrence's result."""
+"""(builder, gates, recurrent, lengths, output type) -> the result of the recurrence."""
 
 
 def _plain_lstm_recurrence(
@@ -75,7 +65,8 @@ class _OperatorBinder(PyExprMutator):
         scores = emit(op.multiply(scores, relax.const(depth**-0.5, "float32")))
         positions = emit(op.arange(0, steps, 1, "int64"))
         exists = emit(op.less(positions, emit(op.reshape(lengths, [batch, 1, 1, 1]))))
-        # A finite score far below every other: exp underflows to exactly 0, and no NaN can arise.
+        # A finite score far below all others: its exp underflows to exactly 0, and unlike -inf it
+        # cannot produce NaN.
         scores = emit(op.where(exists, scores, relax.const(-1e30, "float32")))
         mixed = emit(op.matmul(emit(op.nn.softmax(scores)), split(value, [0, 2, 1, 3])))
         return op.reshape(emit(op.permute_dims(mixed, [0, 2, 1, 3])), [batch, steps, width])
@@ -86,8 +77,8 @@ def bind_operators(
 ) -> tvm.IRModule:
     """Replace calls to the model's custom operators in every Relax function of a module.
 
-    The recurrence becomes what `bind_lstm` makes of it, by default a TIR loop; attention becomes
-    Relax operators.
+    The LSTM recurrence becomes the expression that `bind_lstm` returns, by default a call of a TIR
+    loop. Masked attention becomes Relax operators.
     """
     binder = _OperatorBinder(module, bind_lstm)
     for global_var, function in module.functions.items():

@@ -1,9 +1,10 @@
-"""Elementary functions as polynomials that vectorize, in place of one library call an element.
+"""Elementary functions as polynomials that vectorize, instead of one library call per element.
 
-The legalizations here are given to `LegalizeOps` by its scoped hook; nothing global changes. They
-are scalar expressions, so that they fuse with their neighbours and the loop's own vectorization
-widens them; the mathematics and its error bounds are those of `kernels.math`. In float64 there is
-the sine, which the harmonic source takes by the million; the rest keeps TVM's own legalization.
+The legalizations are passed to `LegalizeOps` as an argument, so nothing global changes. They are
+scalar expressions, which fuse with their neighbours and are vectorized together with the
+surrounding loop. Formulas and error bounds are those of `kernels.cpu.math`. In float64 only the
+sine is covered, which the harmonic source evaluates millions of times; the other functions keep
+TVM's own legalization.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from tvm import relax, te, tirx, topi
 
-from ..kernels.cpu.math import (
+from ..kernels.common.polynomials import (
     EXP_POLYNOMIAL,
     LN2_PARTS,
     LOG2_E,
@@ -31,12 +32,15 @@ Function = Callable[[Expr], Expr]
 
 @dataclass(frozen=True)
 class Format:
-    """A floating-point type, and sin x = (-1)^n (r + r z P(z)) in it: r = x - n pi, z = r^2."""
+    """A floating-point type and its constants for sin x = (-1)^n (r + r z P(z)).
+
+    Here r = x - n pi and z = r^2.
+    """
 
     dtype: str
     bits: int
     pi_parts: tuple[float, ...]
-    """Of few bits, so that n times the first parts is exact."""
+    """Summands of pi; the first ones have few significant bits, so that n times them is exact."""
     sin_polynomial: tuple[float, ...]
 
     def const(self, value: float) -> Expr:
@@ -44,7 +48,7 @@ class Format:
 
     @property
     def integer(self) -> str:
-        """The type of its bits."""
+        """The integer type of the same width."""
         return f"int{self.bits}"
 
 
@@ -58,12 +62,12 @@ DOUBLE = Format(
 
 
 def single(value: float) -> Expr:
-    """A number as float32."""
+    """A float32 constant."""
     return SINGLE.const(value)
 
 
 def let(value: Expr, body: Function, dtype: str = "float32") -> Expr:
-    """`body` over a name for `value`, so that the value is computed once."""
+    """Bind `value` to a variable in `body(variable)`, so that it is computed only once."""
     variable = tirx.Var("v", dtype)
     return tirx.Let(variable, value, body(variable))
 
@@ -82,7 +86,10 @@ def _reduced(
     body: Callable[..., Expr],
     form: Format = SINGLE,
 ) -> Expr:
-    """`body(n, r)`: n the integer nearest to x * inverse, r = x - n * sum(parts), part by part."""
+    """Range reduction: `body(n, r)` with n = round(x * inverse) and r = x - n * sum(parts).
+
+    The parts are subtracted one by one, which keeps r accurate.
+    """
 
     def with_n(n: Expr) -> Expr:
         r = x
@@ -94,8 +101,11 @@ def _reduced(
 
 
 def sin_expression(x: Expr, form: Format = SINGLE) -> Expr:
-    """sin x. float32: |x| <= 1e4, absolute error 1.5e-7 (see `kernels.math.sin`). float64: |x| <=
-    1e6, absolute error 3e-16."""
+    """sin x.
+
+    In float32 the absolute error is 1.5e-7 for |x| <= 1e4 (see `kernels.cpu.math.sin`); in float64
+    it is 3e-16 for |x| <= 1e6.
+    """
 
     def body(n: Expr, r: Expr) -> Expr:
         def signed(z: Expr) -> Expr:
@@ -111,7 +121,7 @@ def sin_expression(x: Expr, form: Format = SINGLE) -> Expr:
 
 
 def exp_expression(x: Expr) -> Expr:
-    """e^x, the argument clamped to [-87, 88], relative error 1.2e-7 (see `kernels.math.exp`)."""
+    """e^x, its argument clamped to [-87, 88], relative error 1.2e-7 (`kernels.cpu.math.exp`)."""
 
     def body(n: Expr, r: Expr) -> Expr:
         mantissa = _horner(r, EXP_POLYNOMIAL) * (r * r) + r + single(1.0)
@@ -119,7 +129,7 @@ def exp_expression(x: Expr) -> Expr:
         bits = tirx.shift_left(exponent, tirx.const(23, "int32"))
         return mantissa * tirx.reinterpret("float32", bits)
 
-    # A comparison with NaN is false, so NaN passes both selects.
+    # Comparisons with NaN are false, so NaN passes through both selects.
     low, high = single(-87.0), single(88.0)
     return let(
         x,
@@ -157,7 +167,7 @@ def legalization(
     expressions: Mapping[str, Function],
     otherwise: Callable[[te.Tensor], te.Tensor],
 ) -> Legalization:
-    """By dtype one of `expressions`, else TVM's own."""
+    """Make a legalization that uses the expression of the operand's dtype, else `otherwise`."""
 
     def legalize(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
         (x,) = call.args
@@ -174,7 +184,7 @@ def legalization(
 
 
 def gelu_tanh_by_tvm(x: te.Tensor) -> te.Tensor:
-    """What `gelu_tanh_expression` says, in TVM's own operators."""
+    """The function of `gelu_tanh_expression`, written with TVM's operators."""
     slope = math.sqrt(2.0 / math.pi)
     return 0.5 * x * (1.0 + topi.tanh(slope * (x + 0.044715 * x * x * x)))
 

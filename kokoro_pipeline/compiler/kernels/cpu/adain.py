@@ -1,21 +1,18 @@
-"""Adaptive instance norm with its activation, in one pass; its statistics come from `statistics`.
+"""Adaptive instance norm with its activation in one pass, given the statistics of its input.
 
-The mathematics is `producer`'s: this kernel writes to memory what a convolution that has the
-producer itself keeps in its cache.
+It computes the function of `producer`. A convolution with that producer keeps the result in the
+cache; this kernel writes it to memory.
 """
 
 from __future__ import annotations
 
 from tvm import tirx
 
-from .lanes import Lanes, over_channels
-from .producer import Activation, Producer
-from .vector import (
+from ..common.builder import (
     Buffer,
     Expr,
     Parameter,
     T,
-    VectorTarget,
     bind,
     build_kernel,
     ceil_div,
@@ -24,10 +21,14 @@ from .vector import (
     minimum,
     mod,
 )
+from ..common.producer import Activation, Producer
+from .lanes import Lanes, over_channels
+from .producer import Prepared, check_vectors
+from .vector import VectorTarget
 
 __all__ = ["Activation", "adain"]
 
-ROWS = 32  # of one task
+ROWS = 32  # rows per task
 
 
 def adain(
@@ -36,15 +37,18 @@ def adain(
     activation: Activation = Activation.NONE,
     slope: float = 0.0,
 ) -> tirx.PrimFunc:
-    """(x, mean, rstd, weight, bias, style[, alpha]) -> y; see `producer`.
+    """The kernel (x, mean, rstd, weight, bias, style[, alpha]) -> y; see `producer`.
 
-    All float32: x, y [B, L, C]; mean, rstd [B, C] as `channel_statistics` gives them; weight, bias
-    [C]; style [B, 2C], gamma before beta; alpha [C], not 0, with Snake only. `slope` in [0, 1] is
-    LeakyReLU's. Snake needs C to be a multiple of the lanes, and |alpha z| <= 1e4 for its accuracy.
+    All arguments are float32: x, y [B, L, C]; mean, rstd [B, C] as computed by
+    `channel_statistics`; weight, bias [C]; style [B, 2C], gamma before beta; alpha [C], nonzero,
+    only with Snake. `slope` in [0, 1] is that of LeakyReLU. The result of Snake is accurate for
+    |alpha z| <= 1e4.
+
+    Raises InputError for Snake if C is not a multiple of the lanes.
     """
     C = channels
     producer = Producer(adain=True, activation=activation, slope=slope)
-    producer.check(target, C)
+    check_vectors(producer, target, C)
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
 
     def body(x: Buffer, *rest: Buffer) -> None:
@@ -54,7 +58,7 @@ def adain(
             b = bind(div(task, blocks))
             first = bind(mod(task, blocks) * ROWS)
             start = bind((b * length + first) * C)
-            prepared = producer.prepare(target, C, coefficients, b)
+            prepared = Prepared(producer, target, C, coefficients, b)
             with T.serial(i64(0), bind(minimum(length - first, ROWS))) as t:
                 row = bind(start + t * C)
 

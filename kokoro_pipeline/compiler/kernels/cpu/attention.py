@@ -1,13 +1,14 @@
-"""Multi-head self-attention, exact on rows of different lengths, without a mask.
+"""Multi-head self-attention that handles rows of different lengths exactly, without a mask.
 
-For each batch row, head and block of queries, over the row's own keys j < length only:
+For each batch row, head and block of queries, over the valid keys j < length of the row only:
 
     S[j, q] = scale * sum_d K[j, d] Q[q, d]
     P[j, q] = exp(S[j, q] - max_j S[j, q])
     O[q] = sum_j P[j, q] V[j] / sum_j P[j, q]
 
-Scores lie with the queries in the lanes: maxima and sums over keys are plain vector operations,
-only the block of queries is transposed, and the second product reads V and writes O as they lie.
+Scores are stored with the queries in the lanes. Thus maxima and sums over keys are plain vector
+operations, only the block of queries is transposed, and the second product reads V and writes O in
+their own layout.
 """
 
 from __future__ import annotations
@@ -19,15 +20,11 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
-from .math import exp
-from .sums import Sums
-from .vector import (
+from ..common.builder import (
     Buffer,
     Expr,
     Parameter,
     T,
-    Tile,
-    VectorTarget,
     bind,
     build_kernel,
     ceil_div,
@@ -38,14 +35,19 @@ from .vector import (
     minimum,
     mod,
     registers,
-    zero_range,
 )
+from .math import exp
+from .sums import Sums
+from .vector import Tile, VectorTarget, zero_range
 
 QUERY_VECTORS = 2
 
 
 def _over_rows(rows: Expr, height: int, body: Callable[[int, Expr], None]) -> None:
-    """body(height, first row) over tiles of rows; the last is moved back, few rows go singly."""
+    """Call body(height, first row) for tiles of rows.
+
+    The last tile is moved back to end at the last row. Fewer rows than a tile go one by one.
+    """
     with T.If(rows >= height):
         with T.Then(), T.serial(i64(0), ceil_div(rows, height)) as i:
             body(height, bind(minimum(i * height, rows - height)))
@@ -56,8 +58,11 @@ def _over_rows(rows: Expr, height: int, body: Callable[[int, Expr], None]) -> No
 def attention(target: VectorTarget, heads: int, head_size: int) -> tirx.PrimFunc:
     """softmax(Q K^T / sqrt(head_size)) V for each head, over the first `lengths[b]` keys of row b.
 
-    Q, K, V, output float32 [B, n, heads * head_size]; lengths int64 [B], 0 <= length <= n. Rows
-    from a length on are never read; the output there is 0. head_size is a multiple of the lanes.
+    The kernel takes (q, k, v, lengths) and writes the output: q, k, v and output are float32
+    [B, n, heads * head_size]; lengths is int64 [B] with 0 <= length <= n. Positions from a row's
+    length on are never read; the output there is 0.
+
+    Raises InputError if head_size is not a multiple of the lanes.
     """
     V, D, width = target.lanes, head_size, heads * head_size
     if D % V:
@@ -78,7 +83,7 @@ def attention(target: VectorTarget, heads: int, head_size: int) -> tirx.PrimFunc
             rows = bind(maximum(minimum(keys - first, queries), 0))
             start = bind(b * steps * width + head * D)
             own = bind(start + first * width)
-            asked = T.alloc_buffer((D * queries,), "float32")  # [d, query], scaled
+            asked = T.alloc_buffer((D * queries,), "float32")  # scaled queries [d, query]
             scores = T.alloc_buffer((steps * queries,), "float32")  # [key, query]
             inverse = T.alloc_buffer((queries,), "float32")
 
@@ -141,7 +146,7 @@ def attention(target: VectorTarget, heads: int, head_size: int) -> tirx.PrimFunc
 def _softmax(
     target: VectorTarget, scores: Buffer, inverse: Buffer, keys: Expr, stride: int, offset: int
 ) -> None:
-    """One vector of queries: scores become exp(score - largest), inverse 1 / their sum."""
+    """For one vector of queries: scores = exp(scores - maximum), inverse = 1 / sum(scores)."""
     zero = i64(0)
     largest = registers(target.lanes)
     total = registers(target.lanes)

@@ -1,14 +1,16 @@
 """The products of a transformed convolution: for each bin, numbers [tiles, CI] times a matrix.
 
-A bin is real, one product with a matrix [CI, CO], or complex. A complex bin multiplies numbers
-a + ib with a matrix c + id in three real products that share what they load,
+A bin is either real, with one product with a matrix [CI, CO], or complex. A complex bin multiplies
+numbers a + ib with a matrix c + id in three real products that share their loads,
 
     p = (a + b) c,  q = a (d - c),  r = b (c + d)      ->      real p - r,  imaginary p + q.
 
-The sums of c and d are made in registers: memory has two matrices for the three products.
+The sums of c and d are computed in registers, so that only two matrices are stored for the three
+products.
 
-Numbers and products are rows of a scratch buffer, in slots of their tile. Bin i's products go to
-the slots of numbers that earlier bins have used up: the numbers lie `ahead` slots further on.
+Numbers and products are rows of a scratch buffer, in slots of their tile. The products of a bin
+overwrite the slots of numbers that earlier bins no longer need: the numbers are stored `ahead`
+slots further on.
 """
 
 from __future__ import annotations
@@ -21,33 +23,34 @@ import numpy as np
 
 from kokoro_pipeline.errors import InputError
 
+from ..common.builder import Buffer, Expr, T, bind, div, i64
 from .direct import CHUNK
 from .sums import Sums
-from .vector import Buffer, Expr, T, Tile, VectorTarget, bind, div, i64
+from .vector import Tile, VectorTarget
 
-PAIR = 2  # the fewest tiles of a register tile
+PAIR = 2  # the minimum number of transform tiles in a register tile
 
 
 class Kind(Enum):
-    """What a bin consists of."""
+    """Whether a bin is real or complex."""
 
     REAL = "real"
     COMPLEX = "complex"
 
     @property
     def numbers(self) -> int:
-        """Slots that go in: a + b, a, b of a complex bin."""
+        """Input slots: for a complex bin these hold a + b, a and b."""
         return 3 if self is Kind.COMPLEX else 1
 
     @property
     def parts(self) -> int:
-        """Matrices, and slots that come out: real and imaginary part of a complex bin."""
+        """Matrices, and output slots: for a complex bin the real and the imaginary part."""
         return 2 if self is Kind.COMPLEX else 1
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins of one kind, one after the other."""
+    """Consecutive bins of one kind."""
 
     kind: Kind
     count: int
@@ -62,14 +65,16 @@ class Bins:
 
 
 def _chunk(lanes: int, in_channels: int) -> int:
-    """Terms that are summed before they are added up, for the reason given in `direct`."""
+    """Terms that are summed before they are added to the total (see the docstring of `direct`)."""
     most = min(in_channels, CHUNK)
     return max(n for n in range(lanes, most + 1, lanes) if in_channels % n == 0)
 
 
 def padded_channels(lanes: int, channels: int) -> int:
-    """The fewest input channels from `channels` that divide into chunks of whole vectors, none of
-    them so short that adding it up costs as much as the chunk."""
+    """The smallest number of input channels >= `channels` that divides into suitable chunks.
+
+    Chunks are whole vectors, and long enough that adding them to the total is cheap in comparison.
+    """
     padded = -(-channels // lanes) * lanes
     while _chunk(lanes, padded) < min(padded, CHUNK // 2):
         padded += lanes
@@ -77,7 +82,7 @@ def padded_channels(lanes: int, channels: int) -> int:
 
 
 def padded_outputs(target: VectorTarget, out_channels: int) -> int:
-    """The fewest output channels from `out_channels` that divide into panels."""
+    """The smallest number of output channels >= `out_channels` that divides into panels."""
     width = _panel_width(target, out_channels)
     return -(-out_channels // width) * width
 
@@ -88,7 +93,10 @@ def _panel_width(target: VectorTarget, out_channels: int) -> int:
 
 @dataclass(frozen=True)
 class BinProducts:
-    """The products of all `bins` for CI input and CO output channels."""
+    """The products of all `bins` for CI input and CO output channels.
+
+    Raises InputError if the output channels do not divide into panels.
+    """
 
     target: VectorTarget
     in_channels: int
@@ -99,12 +107,12 @@ class BinProducts:
         width = _panel_width(self.target, self.out_channels)
         if self.out_channels % width:
             raise InputError(
-                f"{self.out_channels} output channels divide into no panels of {width}"
+                f"{self.out_channels} output channels do not divide into panels of {width}"
             )
 
     @property
     def ahead(self) -> int:
-        """Slots between a bin's products and its numbers, that none be overwritten too early."""
+        """Slots between the products and the numbers of a bin, so that no number is lost early."""
         return max(bins.kind.parts for bins in self.bins)
 
     @property
@@ -113,28 +121,31 @@ class BinProducts:
 
     @property
     def floats(self) -> int:
-        """Of all matrices."""
+        """Size of all matrices, in floats."""
         parts = sum(bins.parts for bins in self.bins)
         return parts * self.in_channels * self.out_channels
 
     @property
     def height(self) -> int:
-        """Tiles that the most frequent kind multiplies together."""
+        """Tiles that one register tile of the most frequent kind holds."""
         most = max(self.bins, key=lambda bins: bins.numbers)
         return self.tile(most.kind).rows
 
     def tile(self, kind: Kind) -> Tile:
-        """The register tile. A complex bin's three sums share each load of c and d, and the
-        registers hold these and the two sums of them."""
+        """The register tile of a kind of bin.
+
+        For a complex bin, the three sums share each load of c and d, and registers also hold c, d,
+        d - c and c + d.
+        """
         if kind is Kind.REAL:
             return self.target.tile(self.out_channels)
         return Tile(rows=min(8, (self.target.registers - 5) // 3), vectors=1)
 
     def pack(self, matrices: np.ndarray) -> np.ndarray:
-        """float [CO, parts, CI], c before d of a complex bin -> float32 [floats].
+        """Pack matrices [CO, parts, CI], c before d for a complex bin, into float32 [floats].
 
-        Bin by bin, in panels of as many output channels as a register tile has, a row of each
-        input channel; the two parts of a complex bin lie side by side.
+        The order is bin, panel of as many output channels as a register tile has, input channel;
+        the two parts of a complex bin are interleaved in each row.
         """
         packed = []
         first = 0
@@ -149,10 +160,11 @@ class BinProducts:
     def emit(
         self, scratch: Buffer, of_tile: int, slot: int, weights: Buffer, base: int, tiles: Expr
     ) -> None:
-        """scratch[tile, product slot] = numbers * matrices for all tiles, with the matrices from
-        weights[base] on. Slots are `slot` floats long, tiles' slots `of_tile` apart.
+        """scratch[tile, product slot] = numbers * matrices for all tiles.
 
-        Rows after the last tile, up to a pair of them, may be read and written.
+        The matrices start at weights[base]. A slot is `slot` floats long, and the slots of
+        neighbouring tiles are `of_tile` floats apart. The rows after the last tile, up to a full
+        pair, may be read and written.
         """
         numbers, products = self.ahead, 0
         for bins in self.bins:
@@ -184,7 +196,7 @@ class BinProducts:
         base: Expr,
         tiles: Expr,
     ) -> None:
-        """One bin, its numbers, products and matrices from those places on."""
+        """Multiply one bin, whose numbers, products and matrices start at the given offsets."""
         target, CI = self.target, self.in_channels
         shape, multiply = self.tile(kind), _MULTIPLY[kind]
         width = shape.vectors * target.lanes
@@ -230,7 +242,7 @@ class BinProducts:
 
             first: Expr = i64(0)
             for rows in _heights(shape.rows):
-                # An odd row at the end has whatever lies there for company; nobody reads it.
+                # An odd last tile is paired with the row after it, whose result is never read.
                 left = tiles - first + (1 if rows == PAIR else 0)
                 count = bind(div(left, rows))
                 with T.serial(i64(0), count) as i:
@@ -239,7 +251,7 @@ class BinProducts:
 
 
 def _heights(rows: int) -> list[int]:
-    """Register tiles from the highest down to a pair: few are left over for the least."""
+    """Heights of register tiles, halved from the highest down to a pair for the remaining rows."""
     heights = [rows]
     while heights[-1] > PAIR:
         heights.append(max(PAIR, heights[-1] // 2))

@@ -1,85 +1,31 @@
 """Conv1d on rows of channels (NWC), with stride, dilation and zero padding on either side.
 
-A producer is applied to the input's rows while a block's window is copied to scratch, zeros around
-the sequence after it; a residual is added to the output. Neither costs a pass through memory.
+A producer is applied to the input rows while the window of a block is copied to scratch; the zero
+padding comes after it. A residual is added to the output. Neither costs an additional pass through
+memory.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from tvm import tirx
 
-from kokoro_pipeline.errors import InputError
-
-from .direct import (
-    Panels,
-    Window,
-    block_rows,
-    emit_panel,
-    emit_store,
-    emit_tasks,
-    emit_window_copy,
-)
+from ..common.builder import Buffer, Expr, Parameter, T, bind, build_kernel, i64, maximum, minimum
+from ..common.convolutions import Conv1d
+from ..common.producer import NOTHING, Producer
+from .direct import Panels, Window, block_rows, emit_panel, emit_store, emit_tasks, emit_window_copy
 from .lanes import Lanes, over_channels
-from .producer import NOTHING, Prepared, Producer
-from .vector import (
-    Buffer,
-    Expr,
-    Parameter,
-    T,
-    VectorTarget,
-    bind,
-    build_kernel,
-    i64,
-    maximum,
-    minimum,
-    zero_range,
-)
-
-
-@dataclass(frozen=True)
-class Conv1d:
-    """The static parameters of a convolution with a weight [out_channels, in_channels, taps]."""
-
-    in_channels: int
-    out_channels: int
-    taps: int
-    stride: int = 1
-    dilation: int = 1
-    pad_left: int = 0
-    pad_right: int = 0
-
-    def __post_init__(self) -> None:
-        least = min(self.in_channels, self.out_channels, self.taps, self.stride, self.dilation)
-        if least < 1 or min(self.pad_left, self.pad_right) < 0:
-            raise InputError(f"{self}: sizes must be at least 1 and padding at least 0")
-
-    @property
-    def reach(self) -> int:
-        """Input rows between the first and the last tap."""
-        return (self.taps - 1) * self.dilation
-
-    def out_length(self, length: Expr) -> Expr:
-        """Output rows of `length` input rows: an int, or an expression in int64."""
-        free = self.pad_left + self.pad_right - self.reach
-        if self.stride == 1:
-            return length + free
-        return (length + (free - 1)) // self.stride + 1
-
-    @property
-    def window(self) -> Window:
-        return Window.of_taps(self.in_channels, self.taps, self.dilation, self.stride)
+from .producer import Prepared, check_vectors
+from .vector import VectorTarget, zero_range
 
 
 def pack_conv1d(
     target: VectorTarget, weight: np.ndarray, bias: np.ndarray | None = None
 ) -> np.ndarray:
-    """PyTorch's weight [CO, CI, K] and bias [CO] -> float32 [panels, (1 + K*CI) * width].
+    """Pack PyTorch's weight [CO, CI, K] and bias [CO] into float32 [panels, (1 + K*CI) * width].
 
     A panel is `width` output channels: first their biases (0 without one), then for each (k, ci)
-    the weights of the panel's channels. Channels that do not exist are 0.
+    their weights. Channels beyond CO are filled with 0.
     """
     out_channels, in_channels, taps = weight.shape
     by_tap = np.asarray(weight, np.float32).transpose(0, 2, 1)
@@ -98,7 +44,7 @@ def _emit_produced_window(
     start: Expr,
     count: Expr,
 ) -> None:
-    """scratch[0:count] = produced rows start, start + 1, ... of x[base ...], zeros beyond it."""
+    """scratch[0:count] = producer(rows start, start + 1, ... of x[base:]), or 0 outside of x."""
     head = bind(minimum(maximum(i64(0) - start, 0), count))
     tail = bind(maximum(minimum(length - start, count), head))
     zero_range(target, scratch, i64(0), bind(head * channels))
@@ -119,13 +65,14 @@ def conv1d(
 ) -> tirx.PrimFunc:
     """Y[B, LO, CO] = bias + sum_{k, ci} X[B, t*stride + k*dilation - pad_left, ci] * W[co, ci, k].
 
-    (x, *producer's arguments, w[, residual]) -> y, all float32: x [B, L, CI]; what
-    `Producer.parameters` lists; w as `pack_conv1d` gives it; residual, y [B, LO, CO] with
-    LO = conv.out_length(L) (which must be at least 1), B and L any from 1. X is what the producer
-    makes of x.
+    The kernel is (x, *producer arguments, w[, residual]) -> y, all float32: x [B, L, CI]; the
+    arguments that `Producer.parameters` lists; w as packed by `pack_conv1d`; residual and y
+    [B, LO, CO] with LO = conv.out_length(L), which must be at least 1. B and L are at least 1. X is
+    the result of applying the producer to x.
     """
-    producer.check(target, conv.in_channels)
-    panels, window = Panels.of(target, conv.out_channels), conv.window
+    check_vectors(producer, target, conv.in_channels)
+    panels = Panels.of(target, conv.out_channels)
+    window = Window.of_taps(conv.in_channels, conv.taps, conv.dilation, conv.stride)
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
     out = conv.out_length(length)
     block = block_rows(panels, 4 * window.row_stride)
@@ -145,7 +92,7 @@ def conv1d(
             if producer != NOTHING:
                 start = bind(first * conv.stride - conv.pad_left)
                 count = bind((rows - 1) * conv.stride + (conv.reach + 1))
-                prepared = producer.prepare(target, CI, coefficients, b)
+                prepared = Prepared(producer, target, CI, coefficients, b)
                 _emit_produced_window(
                     target, CI, prepared, scratch, x, bind(b * length * CI), length, start, count
                 )

@@ -1,32 +1,27 @@
-"""Transposed convolutions on rows of channels (NWC): the exact direct form, and the depthwise one.
+"""Transposed convolutions on rows of channels (NWC): the direct form, and the depthwise one.
 
-With K = r * stride taps, row i of the input reaches the r * stride output rows from i * stride on.
-Seen from the output, the `stride` rows of a group q read the same r input rows q, q-1, ..., q-r+1:
+With K = r * stride taps, row i of the input contributes to the r * stride output rows from
+i * stride on. Conversely, the `stride` output rows of group q read the same r input rows q, q-1,
+..., q-r+1:
 
     full[q * stride + j, co] = bias[co] + sum_{m < r, ci} X[q - m, ci] * W[ci, co, m * stride + j]
 
-so a group is one row of an r-tap direct convolution with stride * CO channels, and its channels
-(j, co) lie as the output rows do. Nothing is multiplied by a zero. The output is the full result
-with `crop_left` and `crop_right` rows left out; it is written in place, never sliced.
+so a group is one row of an r-tap direct convolution with stride * CO channels, whose channels
+(j, co) have the memory layout of the output rows. There are no multiplications by zero. The output
+is the full result without its first `crop_left` and last `crop_right` rows; only the remaining rows
+are written, so no slicing is needed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from tvm import tirx
 
-from kokoro_pipeline.errors import InputError
-
-from .direct import Panels, Window, block_rows, emit_panel, emit_tasks, emit_window_copy
-from .lanes import Lanes, over_channels
-from .vector import (
+from ..common.builder import (
     Buffer,
     Expr,
     Parameter,
     T,
-    VectorTarget,
     bind,
     build_kernel,
     ceil_div,
@@ -35,51 +30,19 @@ from .vector import (
     minimum,
     mod,
 )
-
-
-@dataclass(frozen=True)
-class ConvTranspose1d:
-    """A transposed convolution with a weight [in_channels, out_channels, taps].
-
-    PyTorch's arguments give crop_left = padding and crop_right = padding - output_padding.
-    """
-
-    in_channels: int
-    out_channels: int
-    taps: int
-    stride: int
-    crop_left: int = 0
-    crop_right: int = 0
-
-    def __post_init__(self) -> None:
-        if min(self.in_channels, self.out_channels, self.taps, self.stride) < 1:
-            raise InputError(f"{self}: sizes must be at least 1")
-        if self.taps % self.stride:
-            raise InputError(f"{self}: the direct form needs taps to be a multiple of the stride")
-        if min(self.crop_left, self.crop_right) < 0:
-            raise InputError(f"{self}: rows can be left out, not added")
-
-    @property
-    def reach(self) -> int:
-        """Input rows before a group's own that it reads too."""
-        return self.taps // self.stride - 1
-
-    @property
-    def window(self) -> Window:
-        return Window.of_taps(self.in_channels, self.reach + 1, 1, 1)
-
-    def out_length(self, length: Expr) -> Expr:
-        """Output rows of `length` input rows: an int, or an expression in int64."""
-        return length * self.stride + (self.reach * self.stride - self.crop_left - self.crop_right)
+from ..common.convolutions import ConvTranspose1d
+from .direct import Panels, Window, block_rows, emit_panel, emit_tasks, emit_window_copy
+from .lanes import Lanes, over_channels
+from .vector import VectorTarget
 
 
 def pack_conv_transpose1d(
     target: VectorTarget, weight: np.ndarray, stride: int, bias: np.ndarray | None = None
 ) -> np.ndarray:
-    """PyTorch's weight [CI, CO, K] and bias [CO] -> float32 [panels, (1 + r*CI) * width]."""
+    """Pack PyTorch's weight [CI, CO, K] and bias [CO] into float32 [panels, (1 + r*CI) * width]."""
     in_channels, out_channels, taps = weight.shape
     r = taps // stride
-    # Oldest input row first: tap m of the window is X[q - (r - 1 - m)].
+    # The oldest input row comes first: tap m of the window is X[q - (r - 1 - m)].
     split = np.asarray(weight, np.float32).reshape(in_channels, out_channels, r, stride)[:, :, ::-1]
     rows = split.transpose(3, 1, 2, 0).reshape(stride * out_channels, r * in_channels)
     biases = None if bias is None else np.tile(np.asarray(bias, np.float32), stride)
@@ -87,13 +50,14 @@ def pack_conv_transpose1d(
 
 
 def conv_transpose1d(target: VectorTarget, conv: ConvTranspose1d) -> tirx.PrimFunc:
-    """See the module's docstring.
+    """The direct form of the transposed convolution; see the module's docstring.
 
-    Arguments, all float32: X [B, L, CI]; W as `pack_conv_transpose1d` gives it; Y [B, LO, CO] with
-    LO = conv.out_length(L) (at least 1), B and L any from 1.
+    Arguments of the kernel, all float32: X [B, L, CI]; W as packed by `pack_conv_transpose1d`;
+    Y [B, LO, CO] with LO = conv.out_length(L), which must be at least 1. B and L are at least 1.
     """
     group = conv.stride * conv.out_channels
-    panels, window = Panels.of(target, group), conv.window
+    panels = Panels.of(target, group)
+    window = Window.of_taps(conv.in_channels, conv.reach + 1, 1, 1)
     lanes, width = target.lanes, panels.width
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
     out = conv.out_length(length)
@@ -104,7 +68,7 @@ def conv_transpose1d(target: VectorTarget, conv: ConvTranspose1d) -> tirx.PrimFu
         size = bind(out * CO)
 
         def store(b: Expr, first: Expr, rows: Expr, panel: Expr, total: Buffer) -> None:
-            """Whole vectors where all are part of the output, else the floats that are."""
+            """Store whole vectors where possible, else only the floats that are in the output."""
             y_base = bind(b * size)
             valid = bind(minimum(group - panel * width, width))
             with T.serial(i64(0), rows) as t:
@@ -134,7 +98,7 @@ def conv_transpose1d(target: VectorTarget, conv: ConvTranspose1d) -> tirx.PrimFu
                 emit_panel(target, panels, window, scratch, i64(0), w, panel, total, rows)
                 store(b, first, rows, panel, total)
 
-        # Groups wholly cropped are computed too; there are fewer than taps / stride of them.
+        # Groups that are cropped entirely are computed as well; there are few of them.
         emit_tasks(panels, window, batch, bind(length + conv.reach), block, task)
 
     return build_kernel(
@@ -150,7 +114,7 @@ def conv_transpose1d(target: VectorTarget, conv: ConvTranspose1d) -> tirx.PrimFu
 
 
 def pack_depthwise_upsample(weight: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
-    """A depthwise ConvTranspose1d's weight [C, 1, 3], bias [C] -> float32 [4, C]: bias, taps."""
+    """Pack a depthwise weight [C, 1, 3] and bias [C] into float32 [4, C]: bias first, then taps."""
     channels = weight.shape[0]
     packed = np.zeros((4, channels), np.float32)
     if bias is not None:
@@ -162,8 +126,8 @@ def pack_depthwise_upsample(weight: np.ndarray, bias: np.ndarray | None = None) 
 def depthwise_upsample(target: VectorTarget, channels: int) -> tirx.PrimFunc:
     """ConvTranspose1d(C, C, 3, stride=2, padding=1, output_padding=1, groups=C): L rows become 2L.
 
-    Y[2t] = b + X[t] W1 and Y[2t+1] = b + X[t] W2 + X[t+1] W0, with X[L] = 0. Arguments, all
-    float32: X [B, L, C]; W [4, C] as `pack_depthwise_upsample` gives it; Y [B, 2L, C].
+    Y[2t] = b + X[t] W1 and Y[2t+1] = b + X[t] W2 + X[t+1] W0, with X[L] = 0. Arguments of the
+    kernel, all float32: X [B, L, C]; W [4, C] as packed by `pack_depthwise_upsample`; Y [B, 2L, C].
     """
     C = channels
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")

@@ -1,17 +1,21 @@
-"""Direct convolution at a matrix product's speed: the loops of conv1d, linear, transposed conv.
+"""Direct convolution at the speed of a matrix product.
+
+These are the loops of conv1d, linear and the transposed convolution.
 
 Activations are rows of channels (NWC). An output row reads a window of the input that consists of
-`segments` runs of `length` consecutive floats, `segment_stride` apart: one run of K*CI when the
-taps are adjacent, K runs of CI under a dilation. Then
+`segments` runs of `length` consecutive floats, `segment_stride` apart: one run of K*CI floats if
+the taps are adjacent, K runs of CI floats with a dilation. Then
 
     total[t, c] = bias[c] + sum_{s, j} X[t * row_stride + s * segment_stride + j] * W[s, j, c]
 
-is computed in a register tile of rows x vectors (lanes are output channels c), with the reduction
-cut in chunks of at most `CHUNK` terms. A chunk is summed in registers from zero and then added to
-the total: its weights stay in the cache for all rows of the block, and the rounding error grows
-with the square root of the chunk and of the number of chunks, not of the whole reduction.
+is computed in a register tile of rows x vectors (the lanes are output channels c), with the
+reduction split into chunks of at most `CHUNK` terms. A chunk is summed in registers, starting from
+zero, and then added to the total. Its weights stay in the cache for all rows of the block, and the
+rounding error grows with the square root of the chunk size and of the number of chunks instead of
+the whole reduction.
 
-The order of an output's additions depends neither on the number of threads nor on its row's place.
+The order in which an output is summed depends neither on the number of threads nor on the position
+of its row.
 """
 
 from __future__ import annotations
@@ -21,23 +25,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..common.builder import Buffer, Expr, T, bind, ceil_div, div, i64, maximum, minimum, mod
 from .sums import Sums
-from .vector import (
-    Buffer,
-    Expr,
-    T,
-    Tile,
-    VectorTarget,
-    bind,
-    ceil_div,
-    copy_range,
-    div,
-    i64,
-    maximum,
-    minimum,
-    mod,
-    zero_range,
-)
+from .vector import Tile, VectorTarget, copy_range, zero_range
 
 CHUNK = 256
 SCRATCH_BYTES = 256 * 1024
@@ -47,7 +37,7 @@ TASK_TERMS = 1 << 16  # a few microseconds of work
 
 @dataclass(frozen=True)
 class Window:
-    """What one output row reads: see the module's docstring. All in floats."""
+    """The input that one output row reads, in floats; see the module's docstring."""
 
     segments: int
     length: int
@@ -67,7 +57,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Panels:
-    """Output channels in panels of `width`: weights [1 + terms, width] each, the bias first."""
+    """Output channels in panels of `width`, each with weights [1 + terms, width], bias first."""
 
     channels: int
     tile: Tile
@@ -89,7 +79,10 @@ class Panels:
         return self.count, (1 + terms) * self.width
 
     def pack(self, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
-        """weight [channels, terms], bias [channels] -> float32 [count, (1 + terms) * width]."""
+        """Pack weight [channels, terms], bias [channels] into float32 [count, (1 + terms) * width].
+
+        Channels beyond `channels` are filled with 0.
+        """
         channels, terms = weight.shape
         padded = np.zeros((self.count * self.width, 1 + terms), np.float32)
         padded[:channels, 1:] = weight
@@ -100,7 +93,7 @@ class Panels:
 
 
 def block_rows(panels: Panels, row_bytes: int) -> int:
-    """Rows of a task: enough to reuse each chunk of weights, few enough to stay in the L2 cache."""
+    """Rows per task: enough to reuse each chunk of weights, few enough for the L2 cache."""
     rows = min(96, max(48, SCRATCH_BYTES // max(row_bytes, 1)))
     return -(-rows // panels.tile.rows) * panels.tile.rows
 
@@ -113,10 +106,11 @@ def emit_tasks(
     block: int,
     body: Callable[[Expr, Expr, Expr, Expr, Expr], None],
 ) -> None:
-    """Parallel loop over (panel group, batch, row block).
+    """Emit a parallel loop over (panel group, batch, row block).
 
-    Panels are taken apart as far as `TASKS` asks, but not below `TASK_TERMS` multiply-adds each.
-    The body gets: batch index, first row, number of rows, first panel, panel after the last.
+    Panels are split into groups to reach `TASKS` tasks, but a task has at least about `TASK_TERMS`
+    multiply-adds. The arguments of the body are: batch index, first row, number of rows, first
+    panel, and the panel after the last one.
     """
     blocks = bind(ceil_div(rows, block))
     per_group = batch * blocks
@@ -149,7 +143,7 @@ def emit_window_copy(
     start: Expr,
     count: Expr,
 ) -> None:
-    """scratch[0:count] = source[base + start ...], with zeros outside of [0, size)."""
+    """scratch[i] = source[base + start + i] for i < count; 0 if start + i is not in [0, size)."""
     head = bind(minimum(maximum(i64(0) - start, 0), count))
     tail = bind(maximum(minimum(size - start, count), head))
     zero_range(target, scratch, i64(0), head)
@@ -168,7 +162,7 @@ def emit_panel(
     total: Buffer,
     rows: Expr,
 ) -> None:
-    """total[0:rows, 0:width] = bias + X windows * W, for one panel."""
+    """total[0:rows, 0:width] = bias + windows of X * W, for one panel."""
     width, lanes, vectors = panels.width, panels.lanes, panels.tile.vectors
     w_base = bind(panel * ((1 + window.terms) * width))
     with T.serial(i64(0), rows) as t:
@@ -211,7 +205,7 @@ def emit_panel(
                         with T.If(skip <= r), T.Then():
                             flush(r)
 
-            # The last tile is moved back to end at the last row; the rows it shares with the tile
+            # The last tile is moved back to end at the last row. The rows it shares with the tile
             # before it are computed again, but not added again.
             height = panels.tile.rows
             with T.If(rows >= height):
@@ -232,9 +226,9 @@ def emit_store(
     y_base: Expr,
     residual: Buffer | None = None,
 ) -> None:
-    """y[y_base + t * channels + c] = total[t, c] for the channels of one panel that exist.
+    """y[y_base + t * channels + c] = total[t, c] for the existing channels of one panel.
 
-    With a residual, which lies as y does, it is added.
+    A residual, which has the layout of y, is added if given.
     """
     width, lanes, channels = panels.width, panels.lanes, panels.channels
 

@@ -1,17 +1,18 @@
-"""Conv1d of stride 1 by overlap-save: real FFTs of N rows along time, for many taps.
+"""Conv1d of stride 1 by overlap-save with real FFTs of N rows along time, for many taps.
 
-With X, W the discrete Fourier transforms of N input rows and of the taps (zeros after them),
+With X, W the discrete Fourier transforms of N input rows and of the zero-padded taps,
 
     y[n] = sum_k x[n + k] w[k] = IDFT(X * conj(W))[n]        for n = 0 ... N - K,
 
-the outputs whose rows do not wrap around. All is real, so the bins 0 ... N/2 suffice; the first and
-the last are real. Each of the others takes three real products of X and conj(W) / N and stores two
-matrices (`bin_products`): 2 + 3 (N/2 - 1) products in place of K (N - K + 1), and N matrices. For
-N = 32 these are 47 in place of 242 (K = 11, 5.1 times fewer) or 182 (K = 7, 3.9 times fewer);
-for N = 64 and K = 11, 95 in place of 594 (6.3 times fewer), but twice the weights to read.
+which are the outputs whose rows do not wrap around. Inputs and taps are real, so the bins 0 ... N/2
+suffice; the first and the last are real. Each of the others takes three real products of X and
+conj(W) / N and stores two matrices (`bin_products`). In total there are N matrices, and
+2 + 3 (N/2 - 1) products instead of K (N - K + 1): for N = 32 these are 47 instead of 242 (K = 11,
+5.1 times fewer) or 182 (K = 7, 3.9 times fewer); for N = 64 and K = 11, 95 instead of 594 (6.3
+times fewer), but with twice the weights to read.
 
-The FFT splits even and odd rows down to pairs. Largest error against float64: 2.5e-6 of the
-result's standard deviation (rms 4e-7), about the direct sum's.
+The FFT is radix 2, down to pairs of rows. The largest error against float64 is 2.5e-6 of the
+standard deviation of the result (rms 4e-7), about that of the direct sum.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
+from ..common.builder import Expr
 from .bin_products import Bins, Kind
 from .transform_conv1d import (
     Load,
@@ -33,18 +35,18 @@ from .transform_conv1d import (
     pack_transformed,
     transformed_conv1d,
 )
-from .vector import Expr, VectorTarget
+from .vector import VectorTarget
 
-# Twice the window pays where there are many taps, and while its weights stay in the L3 cache.
+# A window of 64 pays off for many taps, as long as its weights fit into the L3 cache.
 LONG_WINDOW_TAPS = 11
 LONG_WINDOW_CHANNELS = 128
 
-# A number's real and imaginary part; None is a 0 that needs no operation.
+# The real and imaginary part of a number; None is a zero, which needs no operation.
 Complex = tuple[Expr, Expr | None]
 
 
 class _Arithmetic:
-    """Butterflies on held vectors."""
+    """FFT butterflies on vectors that are held in registers."""
 
     def __init__(self, target: VectorTarget) -> None:
         self.target = target
@@ -70,7 +72,7 @@ class _Arithmetic:
         return self.target.hold(a * c - b * s), self.target.hold(a * s + b * c)
 
     def forward(self, row: Load, size: int, start: int = 0, stride: int = 1) -> list[Complex]:
-        """Bins 0 ... size/2 of the rows start, start + stride, ..."""
+        """The bins 0 ... size/2 of the `size` rows start, start + stride, ..."""
         if size == 2:
             a, b = row(start), row(start + stride)
             return [(self.add(a, b), None), (self.subtract(a, b), None)]
@@ -83,7 +85,7 @@ class _Arithmetic:
         for k in range(1, quarter):
             turned = self.turn(odd[k], -2.0 * math.pi * k / size)
             bins[k] = self.add(even[k][0], turned[0]), self.add(even[k][1], turned[1])
-            # Of real rows, bin size/2 - k is the conjugate of bin size/2 + k = even - turned.
+            # For real rows, bin size/2 - k is the conjugate of bin size/2 + k = even - turned.
             bins[half - k] = (
                 self.subtract(even[k][0], turned[0]),
                 self.subtract(turned[1], even[k][1]),
@@ -92,7 +94,7 @@ class _Arithmetic:
         return bins
 
     def inverse(self, bins: list[Complex], size: int) -> list[Expr]:
-        """`size` times the rows of bins 0 ... size/2."""
+        """The inverse of `forward`, times `size`: the rows that have the bins 0 ... size/2."""
         half, quarter = size // 2, size // 4
         if size == 2:
             return [self.add(bins[0][0], bins[1][0]), self.subtract(bins[0][0], bins[1][0])]
@@ -114,7 +116,10 @@ class _Arithmetic:
 
 @dataclass(frozen=True)
 class RealFFT(Transform):
-    """Numbers in the order: bin 0, bin N/2, then a + b, a, b for each bin between."""
+    """The FFT of N rows; the order of the numbers is bin 0, bin N/2, then a + b, a, b of the rest.
+
+    Raises InputError if the window is not a power of two from 4, or shorter than the taps.
+    """
 
     def __post_init__(self) -> None:
         if self.window < 4 or self.window & (self.window - 1) or self.outputs < 1:
@@ -157,7 +162,7 @@ class RealFFT(Transform):
 
 
 def fft_of(in_channels: int, out_channels: int, taps: int) -> RealFFT:
-    """The transform that serves a convolution best, for its kernel and its packed weights."""
+    """The transform to use for a convolution, both in its kernel and to pack its weights."""
     few = max(in_channels, out_channels) <= LONG_WINDOW_CHANNELS
     return RealFFT(taps, 64 if few and taps >= LONG_WINDOW_TAPS else 32)
 
@@ -165,21 +170,22 @@ def fft_of(in_channels: int, out_channels: int, taps: int) -> RealFFT:
 def pack_fft_conv1d(
     target: VectorTarget, weight: np.ndarray, bias: np.ndarray | None = None
 ) -> np.ndarray:
-    """PyTorch's weight [CO, CI, K], bias [CO] -> float32 [CO + N * CI * CO], CI and CO padded
-    (see `pack_transformed`).
+    """Pack PyTorch's weight [CO, CI, K] and bias [CO] into float32 [CO + N * CI * CO].
 
-    N is 32, or 64 for at most 128 channels and 11 taps or more.
+    CI and CO are padded (see `pack_transformed`). N is 32, or 64 for at most 128 channels and 11
+    taps or more.
     """
     out_channels, in_channels, taps = weight.shape
     return pack_transformed(target, fft_of(in_channels, out_channels, taps), weight, bias)
 
 
 def fft_conv1d(target: VectorTarget, conv: SameConv1d) -> tirx.PrimFunc:
-    """(x, *producer's arguments, u[, residual], dilation) -> y[, mean, rstd].
+    """The kernel (x, *producer arguments, u[, residual], dilation) -> y[, mean, rstd].
 
-    As `transformed_conv1d` says, u as `pack_fft_conv1d` gives it.
-    Raises InputError where taps are even or more than the transform's window or Snake's channels do
-    not divide into vectors.
+    The arguments are those of `transformed_conv1d`, with u as packed by `pack_fft_conv1d`.
+
+    Raises InputError if the number of taps is even or exceeds the window of the transform, or if
+    the channels of Snake do not divide into vectors.
     """
     transform = fft_of(conv.in_channels, conv.out_channels, conv.taps)
     return transformed_conv1d(target, conv, transform)

@@ -1,18 +1,22 @@
-"""The harmonic source and its spectrum in float64: vectors of samples, then vectors of frames.
+"""The harmonic source and its spectrum in float64.
 
-kokoro's SineGen (see `model.source`): harmonic h of a block of samples turns by
-d = frac(F0 h / sample_rate) a sample; the phase at block b's centre is `block` * (d_0 + ... + d_b)
-turns, linear between centres and constant beyond the outer ones; then
+The first kernel is vectorized over samples, the second over frames.
+
+This is kokoro's SineGen (see `model.source`). Within a block of samples, the phase of harmonic h
+advances by d = frac(F0 h / sample_rate) turns per sample. The phase at the centre of block b is
+`block` * (d_0 + ... + d_b) turns; it is linear between centres and constant beyond the outer ones.
+Then
 
     wave = tanh(bias + sum_h weight_h (amplitude sin + voiced_noise noise_h))     where voiced
     wave = tanh(bias + sum_h weight_h unvoiced_noise noise_h)                     elsewhere
 
-Half a block lies between two centres and has one F0: it is a task. The phase's whole turns come off
-before its sine, so that the argument is exact however long the sound.
+A task is half a block, which lies between two centres and has a single F0. Whole turns are
+subtracted from the phase before taking its sine, so that the argument is exact for audio of any
+length.
 
-The spectrum is a short-time Fourier transform with reflected ends, as magnitudes and angles. A
-task's samples are put apart by their place in the hop: those of one tap of neighbouring frames are
-neighbours then.
+The spectrum is a short-time Fourier transform with reflected ends, as magnitudes and angles. The
+samples of a task are rearranged by their position within the hop, so that the samples which
+neighbouring frames multiply with the same tap are adjacent.
 """
 
 from __future__ import annotations
@@ -24,13 +28,11 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import tirx
 
-from .math import SIN_POLYNOMIAL_64
-from .vector import (
+from ..common.builder import (
     Buffer,
     Expr,
     Parameter,
     T,
-    VectorTarget,
     bind,
     build_kernel,
     ceil_div,
@@ -41,10 +43,13 @@ from .vector import (
     mod,
     registers,
 )
+from ..common.harmonic_source import HarmonicSource
+from ..common.polynomials import SIN_POLYNOMIAL_64
+from .vector import VectorTarget
 
-FRAMES = 64  # of a task of the spectrum
+FRAMES = 64  # frames per task of the spectrum
 
-# atan(q) = q + q s P(s) with s = q^2, for q up to tan(pi / 8); error 6e-17.
+# Coefficients of P in atan(q) = q + q s P(s) with s = q^2, for q up to tan(pi / 8); error 6e-17.
 ATAN_POLYNOMIAL = (
     0.022787466099543578,
     -0.04487326076375408,
@@ -57,22 +62,9 @@ ATAN_POLYNOMIAL = (
     0.19999999999929366,
     -0.3333333333333329,
 )
-EXP_TERMS = 13  # of the exponential's series, for |r| <= ln 2 / 2: error 5e-18
+EXP_TERMS = 13  # degree of the exponential's series, for |r| <= ln 2 / 2: error 5e-18
 LN2_PARTS_64 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
-SATURATED = 20.0  # tanh of more is 1
-
-
-@dataclass(frozen=True)
-class HarmonicSource:
-    """The constants of the source; `block` samples share one F0."""
-
-    harmonics: int
-    sample_rate: int
-    block: int
-    amplitude: float
-    voiced_noise: float
-    unvoiced_noise: float
-    voiced_threshold: float
+SATURATED = 20.0  # beyond this, tanh is 1
 
 
 def f64(value: float) -> Expr:
@@ -99,7 +91,7 @@ class _Doubles:
         T.buffer_store(buffer, value, [tirx.Ramp(index, i64(1), self.width)])
 
     def hold(self, value: Expr) -> Expr:
-        """Name a vector and hide what it is made of: see `VectorTarget.hold`."""
+        """Bind a vector and hide its definition from the simplifier; see `VectorTarget.hold`."""
         register = registers(self.width, "float64")
         self.store(register, i64(0), value)
         return T.bind(self.load(register, i64(0)))
@@ -111,10 +103,10 @@ class _Doubles:
         return value
 
     def sine_of_turns(self, turns: Expr) -> Expr:
-        """sin(2 pi turns); absolute error 4e-16 of the turns as they are."""
+        """sin(2 pi turns); absolute error 4e-16, not counting the rounding of `turns` itself."""
         turns = self.hold(turns)
         centred = self.hold(turns - tirx.floor(turns) - self.splat(0.5))
-        # The sine of half a turn more; by symmetry that of at most a quarter.
+        # The phase shifted by half a turn, then reduced by symmetry to at most a quarter turn.
         size = self.hold(tirx.max(centred, self.splat(0.0) - centred))
         distance = self.hold(size - self.splat(0.25))
         quarter = self.splat(0.25) - tirx.max(distance, self.splat(0.0) - distance)
@@ -124,7 +116,7 @@ class _Doubles:
         return self.hold(tirx.Select(centred < self.splat(0.0), sine, self.splat(0.0) - sine))
 
     def tanh(self, x: Expr) -> Expr:
-        """Absolute error 3e-16."""
+        """Hyperbolic tangent; absolute error 3e-16."""
         low, high = self.splat(-SATURATED), self.splat(SATURATED)
         x = self.hold(tirx.min(high, tirx.max(low, x)))
         n = self.hold(tirx.nearbyint(x * self.splat(2.0 / math.log(2.0))))
@@ -133,7 +125,7 @@ class _Doubles:
             r = self.hold(r - n * self.splat(part))
         series = [1.0 / math.factorial(k) for k in range(EXP_TERMS, -1, -1)]
         mantissa = self.polynomial(r, series)
-        # 2^n: added to this number, n is in its last bits.
+        # 2^n: adding n to this constant puts n into the lowest bits of the sum.
         integers = f"int64x{self.width}"
         bits = tirx.reinterpret(integers, self.hold(n + self.splat(1.5 * 2.0**52)))
         places = tirx.Broadcast(i64(52), self.width)
@@ -143,12 +135,12 @@ class _Doubles:
         return self.hold(one - self.splat(2.0) / (one + power))
 
     def angle(self, y: Expr, x: Expr) -> Expr:
-        """atan2(y, x), absolute error 5e-16; (0, 0) gives 0, and no zero counts as negative."""
+        """atan2(y, x); absolute error 5e-16. The result for (0, 0) is 0; -0.0 counts as 0.0."""
         zero = self.splat(0.0)
         y, x = self.hold(y), self.hold(x)
         high, wide = self.hold(tirx.max(y, zero - y)), self.hold(tirx.max(x, zero - x))
         most, least = self.hold(tirx.max(high, wide)), self.hold(tirx.min(high, wide))
-        # Above tan(pi / 8) as pi / 4 + atan((q - 1) / (q + 1)).
+        # Above tan(pi / 8), atan(q) is computed as pi / 4 + atan((q - 1) / (q + 1)).
         far = least > most * self.splat(math.tan(math.pi / 8))
         top = self.hold(tirx.Select(far, least - most, least))
         bottom = self.hold(tirx.Select(far, least + most, most))
@@ -162,14 +154,14 @@ class _Doubles:
 
 
 def pack_mix(weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """The weights of the harmonics and the bias, float64 [H + 1]."""
+    """Concatenate the weights of the harmonics and the bias into float64 [H + 1]."""
     return np.concatenate([np.ravel(weight), np.ravel(bias)]).astype(np.float64)
 
 
 def excitation(target: VectorTarget, source: HarmonicSource) -> tirx.PrimFunc:
-    """(F0, noise, mix) -> wave float64 [1, block * m].
+    """The kernel (F0, noise, mix) -> wave float64 [1, block * m].
 
-    F0 float32 [1, m] in Hz; noise float32 [1, block * m, H]; mix as `pack_mix` gives it.
+    F0 float32 [1, m] in Hz; noise float32 [1, block * m, H]; mix as returned by `pack_mix`.
     """
     H, N = source.harmonics, source.block
     doubles = _Doubles(target)
@@ -178,7 +170,7 @@ def excitation(target: VectorTarget, source: HarmonicSource) -> tirx.PrimFunc:
     blocks = tirx.Var("m", "int64")
 
     def body(f0: Buffer, noise: Buffer, mix: Buffer, wave: Buffer) -> None:
-        centres = T.alloc_buffer((blocks * H,), "float64")  # turns at the blocks' centres
+        centres = T.alloc_buffer((blocks * H,), "float64")  # phase at block centres, in turns
         with T.serial(i64(0), i64(H)) as h:
             total = registers(1, "float64")
             T.buffer_store(total, f64(0), [i64(0)])
@@ -240,11 +232,11 @@ def excitation(target: VectorTarget, source: HarmonicSource) -> tirx.PrimFunc:
 
 
 def spectrum(target: VectorTarget, bins: int, taps: int, hop: int) -> tirx.PrimFunc:
-    """(wave, basis) -> float32 [1, 2 bins, frames]: magnitudes, then phases in radians.
+    """The kernel (wave, basis) -> float32 [1, 2 bins, frames]: magnitudes, then phases in radians.
 
     wave float64 [1, L]; basis float64 [2 bins, 1, taps], the real parts first. Frame j is centred
-    on sample j * hop; beyond its ends the wave is reflected, which takes L >= taps.
-    frames = L / hop + 1. `taps` is a multiple of `hop`.
+    on sample j * hop, and frames = L // hop + 1. Beyond its ends the wave is reflected, which
+    requires L >= taps. `taps` must be a multiple of `hop`.
     """
     doubles = _Doubles(target)
     V = doubles.width
@@ -260,7 +252,7 @@ def spectrum(target: VectorTarget, bins: int, taps: int, hop: int) -> tirx.PrimF
             with T.serial(i64(0), i64(steps * hop)) as i:
                 sample = bind(first * hop + i - taps // 2)
                 inside = bind(last - maximum(sample, i64(0) - sample))
-                # What lies beyond the reflection is of frames that do not exist.
+                # Samples beyond the reflection belong to frames that do not exist.
                 at = bind(maximum(last - maximum(inside, i64(0) - inside), 0))
                 T.buffer_store(apart, wave[at], [mod(i, hop) * steps + div(i, hop)])
 
@@ -306,7 +298,7 @@ def spectrum(target: VectorTarget, bins: int, taps: int, hop: int) -> tirx.PrimF
 
 
 def _store_first(doubles: _Doubles, to: Buffer, index: Expr, value: Expr, count: Expr) -> None:
-    """The first `count` numbers of a vector, all if it has no more."""
+    """Store the first `count` elements of a vector, or all if it has fewer."""
     V = doubles.width
     with T.If(count >= V):
         with T.Then():

@@ -1,16 +1,20 @@
-"""Channels that no vector width divides: one code for whole vectors and for the numbers left."""
+"""Channel counts that are not a multiple of the vector width: shared code for vectors and rest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .vector import Buffer, Expr, T, VectorTarget, bind, f32, i64
+from ..common.builder import Buffer, Expr, T, bind, f32, i64
+from .vector import VectorTarget
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """Neighbouring channels held together: a vector of the target; one number without a target."""
+    """Neighbouring channels handled together: a vector of the target, or a single channel.
+
+    Without a target it is a single channel.
+    """
 
     target: VectorTarget | None
 
@@ -36,9 +40,10 @@ class Lanes:
 def over_channels(
     target: VectorTarget, channels: int, together: int, body: Callable[[Lanes, int, Expr], None]
 ) -> None:
-    """body(lanes, count, first channel) over all channels: `together` vectors, one vector, numbers.
+    """Call body(lanes, count, first channel) to cover all channels.
 
-    A call of the body covers count * lanes.width channels.
+    First in groups of `together` vectors, then in single vectors, then in single channels. A call
+    of the body covers count * lanes.width channels.
     """
     done = 0
     steps = ((Lanes(target), together), (Lanes(target), 1), (Lanes(None), 1))

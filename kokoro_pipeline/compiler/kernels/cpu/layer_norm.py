@@ -1,7 +1,8 @@
 """Layer norm of rows: Y = (X - mean) / sqrt(variance + epsilon) * W + B.
 
-The mean m of the first pass carries the rounding of its own sum: the second takes r = mean(X - m),
-and deviations are (X - m) - r, so that neither a large mean nor narrow vectors cost accuracy.
+The mean m of the first pass is affected by the rounding of its sum. The second pass computes
+r = mean(X - m), and the deviations are (X - m) - r, so that neither a large mean nor narrow vectors
+cost accuracy.
 """
 
 from __future__ import annotations
@@ -10,13 +11,11 @@ from collections.abc import Callable
 
 from tvm import tirx
 
-from .lanes import Lanes, over_channels
-from .vector import (
+from ..common.builder import (
     Buffer,
     Expr,
     Parameter,
     T,
-    VectorTarget,
     bind,
     build_kernel,
     ceil_div,
@@ -25,13 +24,15 @@ from .vector import (
     minimum,
     registers,
 )
+from .lanes import Lanes, over_channels
+from .vector import VectorTarget
 
-VECTORS = 4  # independent sums, to hide an addition's latency
-ROWS = 8  # of one task
+VECTORS = 4  # independent sums, to hide the latency of an addition
+ROWS = 8  # rows per task
 
 
 def _row_sum(target: VectorTarget, features: int, term: Callable[[Lanes, Expr], Expr]) -> Expr:
-    """sum of term(lanes, c) over the channels of a row: lanes apart, then pairwise."""
+    """The sum of term(lanes, c) over the channels of a row: per lane first, then pairwise."""
     sums = registers(VECTORS * target.lanes)
     rest = registers(1)
     slots = [i64(i * target.lanes) for i in range(VECTORS)]
@@ -55,7 +56,7 @@ def _row_sum(target: VectorTarget, features: int, term: Callable[[Lanes, Expr], 
 
 
 def layer_norm(target: VectorTarget, features: int, epsilon: float) -> tirx.PrimFunc:
-    """X float32 [M, N], W and B float32 [N] -> Y float32 [M, N]; M any number from 1."""
+    """The kernel (x, weight, bias) -> y, all float32: x, y [M, N]; weight, bias [N]; M >= 1."""
     N = features
     rows = tirx.Var("M", "int64")
 

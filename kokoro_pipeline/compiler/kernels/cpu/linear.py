@@ -1,26 +1,30 @@
-"""Linear layers: Y[M, N] = X[M, K] W[N, K]^T + bias, on the tile of the direct convolution."""
+"""Linear layers, Y[M, N] = X[M, K] W[N, K]^T + bias, with the tile of the direct convolution."""
 
 from __future__ import annotations
 
 import numpy as np
 from tvm import tirx
 
+from ..common.builder import Buffer, Expr, Parameter, T, bind, build_kernel, i64
 from .direct import Panels, Window, block_rows, emit_panel, emit_store, emit_tasks
-from .vector import Buffer, Expr, Parameter, T, VectorTarget, bind, build_kernel, i64
+from .vector import VectorTarget
 
 
 def pack_linear(
     target: VectorTarget, weight: np.ndarray, bias: np.ndarray | None = None
 ) -> np.ndarray:
-    """PyTorch's weight [N, K], bias [N] -> float32 [panels, (1 + K) * width], as `pack_conv1d`."""
+    """Pack PyTorch's weight [N, K] and bias [N] into float32 [panels, (1 + K) * width].
+
+    The layout is that of `pack_conv1d`.
+    """
     return Panels.of(target, weight.shape[0]).pack(np.asarray(weight, np.float32), bias)
 
 
 def linear(target: VectorTarget, in_features: int, out_features: int) -> tirx.PrimFunc:
     """Y[M, N] = X[M, K] W[N, K]^T + bias.
 
-    Arguments, all float32: X [M, K]; W as `pack_linear` gives it; Y [M, N].
-    M is any number from 1; a single row is a matrix-vector product that reads each weight once.
+    Arguments of the kernel, all float32: X [M, K]; W as packed by `pack_linear`; Y [M, N]. M is at
+    least 1; a single row is a matrix-vector product, which reads each weight once.
     """
     panels = Panels.of(target, out_features)
     window = Window(1, in_features, in_features, in_features)

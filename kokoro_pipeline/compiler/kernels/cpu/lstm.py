@@ -1,14 +1,15 @@
 """The bidirectional LSTM recurrence: one time loop, directions and batch rows in parallel.
 
-For each direction, from h = c = 0, over the steps t of a row's length (backwards in the second):
+For each direction, starting from h = c = 0, over the steps t below a row's length (in reverse order
+for the second direction):
 
     i, f, g, o = gates[t] + W_hh h          (PyTorch's order; gates = W_ih x + b_ih + b_hh)
     c = sigmoid(f) c + sigmoid(i) tanh(g),  h = sigmoid(o) tanh(c)
 
-A step is a matrix-vector product with W_hh (1 MB a direction for H = 256), bound by the L2 cache.
-The four gates of a block of hidden units are kept together: a block needs one pass, and its state
-update follows while the sums are at hand. Odd steps walk the blocks backwards: what a step read
-last is what the next one reads first.
+A step is a matrix-vector product with W_hh (1 MB per direction for H = 256), limited by the
+bandwidth of the L2 cache. The four gates of a block of hidden units are stored together, so that a
+block needs one pass and its state is updated while the sums are in registers. Odd steps go through
+the blocks in reverse order, so that a step first reads the weights that the previous one read last.
 """
 
 from __future__ import annotations
@@ -18,12 +19,10 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
-from .math import sigmoid, tanh
-from .vector import (
+from ..common.builder import (
     Buffer,
     Parameter,
     T,
-    VectorTarget,
     bind,
     build_kernel,
     div,
@@ -32,14 +31,18 @@ from .vector import (
     minimum,
     mod,
     registers,
-    zero_range,
 )
+from .math import sigmoid, tanh
+from .vector import VectorTarget, zero_range
 
 GATES = 4
 
 
 def _block_vectors(target: VectorTarget, hidden: int) -> int:
-    """Vectors of one gate in a block: all four gates' sums take at most half of the registers."""
+    """Vectors per gate in a block: the sums of all four gates use at most half of the registers.
+
+    Raises InputError if the hidden units do not divide into vectors.
+    """
     for vectors in (4, 2, 1):
         if GATES * vectors <= target.registers // 2 and hidden % (vectors * target.lanes) == 0:
             return vectors
@@ -50,9 +53,10 @@ def _block_vectors(target: VectorTarget, hidden: int) -> int:
 
 
 def pack_lstm_recurrent(target: VectorTarget, recurrent: np.ndarray) -> np.ndarray:
-    """PyTorch's W_hh of both directions, [2, 4H, H] -> float32 [2 * H/block, H * 4 * block].
+    """Pack PyTorch's W_hh of both directions [2, 4H, H] into float32 [2 * H/block, H * 4 * block].
 
-    For each direction and block of hidden units: for each input k, the four gates' weights.
+    For each direction and block of hidden units, a row has the weights of the four gates for each
+    input k.
     """
     hidden = recurrent.shape[2]
     block = _block_vectors(target, hidden) * target.lanes
@@ -62,12 +66,14 @@ def pack_lstm_recurrent(target: VectorTarget, recurrent: np.ndarray) -> np.ndarr
 
 
 def lstm_recurrence(target: VectorTarget, hidden: int) -> tirx.PrimFunc:
-    """(gates, recurrent, lengths) -> output; see the module's docstring for the equations.
+    """The kernel (gates, recurrent, lengths) -> output; see the module's docstring.
 
-    gates float32 [B, n, 8H]: forward i, f, g, o, then backward i, f, g, o, biases included.
-    recurrent float32: as `pack_lstm_recurrent` gives it. lengths int64 [B], each 0 <= length <= n.
-    output float32 [B, n, 2H]: forward, then backward. Steps from a row's length on are never read,
-    and the output there is 0.
+    gates float32 [B, n, 8H]: forward i, f, g, o, then backward i, f, g, o, with the biases added.
+    recurrent float32: as packed by `pack_lstm_recurrent`. lengths int64 [B], 0 <= length <= n.
+    output float32 [B, n, 2H]: forward, then backward. Steps from a row's length on are never read;
+    the output there is 0.
+
+    Raises InputError if the hidden units do not divide into vectors.
     """
     H, V = hidden, target.lanes
     vectors = _block_vectors(target, H)

@@ -1,7 +1,8 @@
-"""Elementary functions on vectors, with their largest errors against float64 (held by the tests).
+"""Elementary functions on vectors, with their largest errors against float64.
 
-Each takes the target and a float32 vector expression and emits straight-line code. Arguments that
-are used more than once are bound first, results are held (see `VectorTarget.hold`). NaN stays NaN.
+The tests check these bounds. Each function takes the target and a float32 vector expression and
+emits straight-line code. Arguments that are used more than once are bound first, and results are
+held (see `VectorTarget.hold`). NaN stays NaN.
 """
 
 from __future__ import annotations
@@ -10,41 +11,13 @@ import math
 
 from tvm import tirx
 
-from .vector import Expr, VectorTarget, bind
-
-LOG2_E = 1.44269504088896341
-# ln 2 and pi in parts of few bits: n times the first parts is exact, the difference loses nothing.
-LN2_PARTS = (0.693359375, -2.12194440e-4)
-PI_PARTS = (3.140625, 9.67502593994140625e-4, 1.509957990978376432e-7)
-EXP_POLYNOMIAL = (
-    1.9875691500e-4,
-    1.3981999507e-3,
-    8.3334519073e-3,
-    4.1665795894e-2,
-    1.6666665459e-1,
-    5.0000001201e-1,
-)
-SIN_POLYNOMIAL = (
-    2.6083159809786593e-06,
-    -1.981069071916863e-4,
-    8.33307858556509e-3,
-    -1.66666597127914e-1,
-)
-# In float64; interpolates at Chebyshev's nodes up to pi/2.
-SIN_POLYNOMIAL_64 = (
-    2.7314368769379893e-15,
-    -7.643969663988074e-13,
-    1.6058977292642743e-10,
-    -2.505210761669045e-08,
-    2.7557319219160833e-06,
-    -0.00019841269841254966,
-    0.008333333333333316,
-    -0.16666666666666666,
-)
+from ..common.builder import Expr, bind
+from ..common.polynomials import EXP_POLYNOMIAL, LN2_PARTS, LOG2_E, PI_PARTS, SIN_POLYNOMIAL
+from .vector import VectorTarget
 
 
 def clamp(target: VectorTarget, x: Expr, low: float, high: float) -> Expr:
-    """x within [low, high]. NaN passes, for max(a, b) is `a > b ? a : b` and x is in b's place."""
+    """Clamp x to [low, high]. NaN is kept, since max(a, b) is `a > b ? a : b` and x is b."""
     return bind(tirx.min(target.splat(high), bind(tirx.max(target.splat(low), x))))
 
 
@@ -58,7 +31,7 @@ def _horner(target: VectorTarget, x: Expr, coefficients: tuple[float, ...]) -> E
 def _reduce(
     target: VectorTarget, x: Expr, inverse: float, parts: tuple[float, ...]
 ) -> tuple[Expr, Expr]:
-    """(n, x - n * sum(parts)) with n the integer nearest to x * inverse, as float32."""
+    """(n, x - n * sum(parts)), where n is x * inverse rounded to an integer, as float32."""
     n = bind(tirx.nearbyint(x * target.splat(inverse)))
     for part in parts:
         x = bind(x - n * target.splat(part))
@@ -66,7 +39,7 @@ def _reduce(
 
 
 def exp(target: VectorTarget, x: Expr) -> Expr:
-    """e^x, relative error 1.2e-7. The argument is clamped to [-87, 88], so the result is finite."""
+    """e^x, relative error 1.2e-7. x is clamped to [-87, 88], so that the result is finite."""
     n, r = _reduce(target, target.hold(clamp(target, x, -87.0, 88.0)), LOG2_E, LN2_PARTS)
     p = _horner(target, r, EXP_POLYNOMIAL)
     mantissa = bind(p * bind(r * r) + r + target.splat(1.0))
@@ -115,6 +88,6 @@ def sin(target: VectorTarget, x: Expr) -> Expr:
 
 
 def sin_squared(target: VectorTarget, x: Expr) -> Expr:
-    """sin^2 x for |x| <= 1e4: absolute error 2.5e-7. Its period is pi, so no sign is needed."""
+    """sin^2 x for |x| <= 1e4: absolute error 2.5e-7. The sign of sin x is not needed."""
     _, s = _sine_to_sign(target, x)
     return target.hold(s * s)

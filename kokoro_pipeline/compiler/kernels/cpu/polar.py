@@ -1,8 +1,8 @@
-"""A spectrum from its logarithmic magnitudes and its phases' arcsines, as the vocoder gives them.
+"""The complex spectrum from log-magnitudes and the arcsines of phases, as the vocoder outputs them.
 
     real = e^x cos(sin p),    imaginary = e^x sin(sin p)
 
-Bins are few and fill no vector: those of neighbouring rows are put side by side.
+The bins of a row are too few to fill vectors, so the bins of neighbouring rows are concatenated.
 """
 
 from __future__ import annotations
@@ -12,28 +12,19 @@ from collections.abc import Callable
 
 from tvm import tirx
 
+from ..common.builder import Buffer, Expr, Parameter, T, bind, build_kernel, ceil_div, i64, minimum
 from .math import exp, sin
-from .vector import (
-    Buffer,
-    Expr,
-    Parameter,
-    T,
-    VectorTarget,
-    bind,
-    build_kernel,
-    ceil_div,
-    i64,
-    minimum,
-)
+from .vector import VectorTarget
 
-ROWS = 64  # of a task
+ROWS = 64  # rows per task
 
 
 def polar_to_complex(target: VectorTarget, bins: int) -> tirx.PrimFunc:
-    """x float32 [B, L, 2 bins] -> y of the same shape; B and L any from 1.
+    """The kernel x -> y, both float32 [B, L, 2 bins]; B and L are at least 1.
 
-    A row of x is the logarithms of the magnitudes (clamped to [-87, 88]), then p, |p| <= 1e4; one
-    of y real, then imaginary parts. Error against float64: 4e-7 of the magnitude.
+    A row of x holds the logarithms of the magnitudes (clamped to [-87, 88]), then p with
+    |p| <= 1e4. A row of y holds the real, then the imaginary parts. The error against float64 is
+    4e-7 of the magnitude.
     """
     V = target.lanes
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
@@ -47,7 +38,7 @@ def polar_to_complex(target: VectorTarget, bins: int) -> tirx.PrimFunc:
             halves = [T.alloc_buffer((size,), "float32") for _ in range(2)]
 
             def each(move: Callable[[Buffer, Expr, Expr], None]) -> None:
-                """move(half, place in it, place in a tensor) for every number of the rows."""
+                """Call move(half, index in the half, index in the tensor) for all numbers."""
                 with T.serial(i64(0), rows) as r:
                     for part, half in enumerate(halves):
                         row = bind((first + r) * (2 * bins) + part * bins)

@@ -1,92 +1,38 @@
-"""What a kernel does to its input while it reads it: AdaIN's affine, an activation, or nothing.
+"""Operations that a kernel applies to its input on reading: AdaIN's affine map, an activation.
 
     z = (X - mean) * scale + shift                      scale = (1 + gamma) * rstd * W
     Y = z,  max(z, slope * z)  or  z + sin^2(alpha z) / alpha        (LeakyReLU, Snake)
 
-with shift = (1 + gamma) * B + beta, all per batch row and channel. The subtraction comes first, so
-that a large mean costs no accuracy. Without AdaIN z is X.
+with shift = (1 + gamma) * B + beta, all per batch row and channel. The mean is subtracted first, so
+that a large mean does not cost accuracy. Without AdaIN, z is X.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
+from ..common.builder import Buffer, Expr, T, bind
+from ..common.producer import Activation, Producer
 from .lanes import Lanes, over_channels
 from .math import sin_squared
-from .vector import Buffer, Expr, Parameter, T, VectorTarget, bind
+from .vector import VectorTarget
 
 
-class Activation(Enum):
-    NONE = "none"
-    LEAKY_RELU = "leaky_relu"
-    SNAKE = "snake"
-
-
-@dataclass(frozen=True)
-class Producer:
-    """Which steps are taken. `slope`, in [0, 1], is LeakyReLU's."""
-
-    adain: bool = False
-    activation: Activation = Activation.NONE
-    slope: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.slope <= 1.0:
-            raise InputError(f"LeakyReLU's slope is {self.slope}; it must lie in [0, 1]")
-
-    def check(self, target: VectorTarget, channels: int) -> None:
-        """Raise InputError where Snake's channels do not divide into the target's vectors."""
-        if self.activation is Activation.SNAKE and channels % target.lanes:
-            raise InputError(
-                f"Snake over {channels} channels does not divide into vectors of {target.lanes}; "
-                "build with --opt 0"
-            )
-
-    @property
-    def name(self) -> str:
-        """Part of a kernel's name: empty, or from an underscore on."""
-        activation = {
-            Activation.NONE: "",
-            Activation.LEAKY_RELU: f"_leaky{self.slope:g}",
-            Activation.SNAKE: "_snake",
-        }[self.activation]
-        return ("_adain" if self.adain else "") + activation.replace("-", "m").replace(".", "_")
-
-    def parameters(self, batch: Expr, channels: int) -> list[Parameter]:
-        """The arguments after x: mean, rstd [B, C]; weight, bias [C]; style [B, 2C]; alpha [C].
-
-        The first five with AdaIN only, style with gamma before beta; alpha, nowhere 0, with Snake.
-        """
-        adain = [
-            Parameter("mean", (batch, channels)),
-            Parameter("rstd", (batch, channels)),
-            Parameter("weight", (channels,)),
-            Parameter("bias", (channels,)),
-            Parameter("style", (batch, 2 * channels)),
-        ]
-        alpha = [Parameter("alpha", (channels,))]
-        return (adain if self.adain else []) + (
-            alpha if self.activation is Activation.SNAKE else []
+def check_vectors(producer: Producer, target: VectorTarget, channels: int) -> None:
+    """Raise InputError if Snake is used and the channels do not divide into vectors."""
+    if producer.activation is Activation.SNAKE and channels % target.lanes:
+        raise InputError(
+            f"Snake over {channels} channels does not divide into vectors of {target.lanes}; "
+            "build with --opt 0"
         )
-
-    def prepare(
-        self, target: VectorTarget, channels: int, buffers: Sequence[Buffer], b: Expr
-    ) -> Prepared:
-        """Compute batch row b's coefficients from the arguments that `parameters` lists."""
-        return Prepared(self, target, channels, buffers, b)
-
-
-NOTHING = Producer()
 
 
 class Prepared:
-    """The coefficients of one batch row, in scratch."""
+    """The coefficients of one batch row, in scratch buffers."""
 
     def __init__(
         self,
@@ -121,7 +67,7 @@ class Prepared:
             over_channels(target, channels, 1, channel)
 
     def at(self, lanes: Lanes, c: Expr) -> Callable[[Expr], Expr]:
-        """The function of a vector of X at channels c, c + 1, ...; Snake takes whole vectors."""
+        """The function to apply to X at channels c, c + 1, ...; Snake requires whole vectors."""
         producer = self._producer
         if producer.adain:
             mean = bind(lanes.load(self._mean, self._row + c))

@@ -1,18 +1,20 @@
 """Mean and reciprocal standard deviation of each channel over time, for instance norms.
 
-Rows are taken in chunks of `CHUNK`, in parallel. A chunk is read twice from the cache: its mean m,
-then s1 = sum (x - m) and s2 = sum (x - m)^2, which give the chunk's mean m + s1/n and its sum of
-squared deviations s2 - s1^2/n without cancellation. Chunks are then combined in their order by
+Rows are processed in chunks of `CHUNK`, in parallel. A chunk is read twice, the second time from
+the cache: first for its mean m, then for s1 = sum (x - m) and s2 = sum (x - m)^2, which give the
+chunk's mean m + s1/n and its sum of squared deviations s2 - s1^2/n without cancellation. The chunks
+are then combined in order by
 
     mean = m_0 + sum n_i d_i(m_0) / L,    d_i(c) = (m_i - c) + s1_i/n_i,
     variance = sum (S_i + n_i d_i(mean)^2) / L - (sum n_i d_i(mean) / L)^2
 
-where the last term is the square of the mean's own rounding, so that a channel of mean 1000 and
-deviation 1 loses nothing, and the number of threads cannot show.
+where the last term is the square of the rounding error of the mean. Thus a channel of mean 1000 and
+standard deviation 1 does not lose accuracy, and the result does not depend on the number of
+threads.
 
-A kernel that has written some rows itself, and still has them in its cache, reads them once: the
-sums are of x - p, p the mean of a few of its rows. That is within a deviation of their mean, but
-for outliers, whose own squares are then what remains.
+A kernel that has just written some rows, and still has them in its cache, reads them only once: it
+sums x - p, where p is the mean of a few of its rows. This p is within about a standard deviation of
+the mean, unless there are outliers, whose squares then dominate the sum anyway.
 """
 
 from __future__ import annotations
@@ -22,13 +24,11 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
-from .lanes import Lanes, over_channels
-from .vector import (
+from ..common.builder import (
     Buffer,
     Expr,
     Parameter,
     T,
-    VectorTarget,
     bind,
     build_kernel,
     ceil_div,
@@ -39,13 +39,14 @@ from .vector import (
     minimum,
     mod,
     registers,
-    zero_range,
 )
+from .lanes import Lanes, over_channels
+from .vector import VectorTarget, zero_range
 
 CHUNK = 64
-PIVOTS = 8  # rows whose mean comes off before squaring
+PIVOTS = 8  # rows whose mean is subtracted before squaring
 MOMENTS = ("mean", "rstd")
-VECTORS = 4  # channels summed together: enough independent sums to hide an addition's latency
+VECTORS = 4  # vectors summed together: independent sums hide the latency of an addition
 
 
 def _chunk_moments(
@@ -57,7 +58,10 @@ def _chunk_moments(
     rows: Expr,
     store: Callable[[int, Expr, Expr, Expr], None],
 ) -> None:
-    """store(i, m, s1/n, sum of squared deviations) for each lanes i of rows from x[at]."""
+    """Call store(i, m, s1/n, sum of squared deviations) for each of `count` vectors of channels.
+
+    The rows start at x[at], `stride` floats apart.
+    """
     width = lanes.width
     inverse = bind(f32(1) / tirx.Cast("float32", rows))
     first = registers(count * width)
@@ -86,14 +90,17 @@ def _chunk_moments(
 
 
 def statistics_name(epsilon: float | None) -> str:
-    """Part of the name of a kernel that gives statistics too: from an underscore on."""
+    """The suffix of the name of a kernel that also computes statistics; empty without epsilon."""
     return "" if epsilon is None else f"_e{epsilon:g}".replace("-", "m").replace(".", "_")
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Rows of [.., L, C]: `count` runs of `width` rows, from row `first` on, their starts `spacing`
-    rows apart, without the rows from `stop` on."""
+    """A subset of the rows of [..., L, C].
+
+    It consists of `count` runs of `width` rows each, whose starts are `spacing` rows apart,
+    beginning at row `first`. Rows from `stop` on are excluded.
+    """
 
     first: Expr
     count: Expr
@@ -102,7 +109,7 @@ class Runs:
     stop: Expr
 
     def each(self, body: Callable[[Expr, Expr], None]) -> None:
-        """body(first row, rows) for each run; runs without a gap are one."""
+        """Call body(first row, number of rows) for each run; runs without gaps are merged."""
         whole = self.width == self.spacing
         count = bind(tirx.Select(whole, i64(1), self.count))
         width = bind(tirx.Select(whole, self.count * self.spacing, self.width))
@@ -111,8 +118,10 @@ class Runs:
             body(start, bind(minimum(maximum(self.stop - start, 0), width)))
 
     def starts(self, count: int) -> list[Expr]:
-        """The first rows of `count` runs, the last one again where there are fewer; there must be
-        one."""
+        """The first rows of `count` runs, repeating the last one if there are fewer.
+
+        There must be at least one run.
+        """
         last = bind(minimum(self.count - 1, div(self.stop - 1 - self.first, self.spacing)))
         return [bind(self.first + minimum(i64(run), last) * self.spacing) for run in range(count)]
 
@@ -126,10 +135,11 @@ def runs_moments(
     partial: Buffer,
     to: Expr,
 ) -> None:
-    """partial[to:] = number, p [C], means less p [C], sums of squared deviations [C] of rows
-    of x[base:]; zeros if there are no rows.
+    """Compute the moments of the rows `runs` of x[base:].
 
-    No other row is read: another task may not have written it yet.
+    Writes the number of rows, p [C], the means minus p [C] and the sums of squared deviations [C]
+    to partial[to:], or zeros if there are no rows. No other row is read, since another task may not
+    have written it yet.
     """
     with T.If(runs.first < runs.stop):
         with T.Then():
@@ -201,10 +211,10 @@ def combine_moments(
     rstd: Buffer,
     to: Expr,
 ) -> None:
-    """mean, rstd[to : to + C] of all `parts` parts of a sequence of `length` rows.
+    """Combine the moments of `parts` parts of a sequence into mean, rstd[to : to + C].
 
-    Part k has rows(k) rows, as float32; from partial[record(k)] on are numbers m [C], its means
-    less m [C], its sums of squared deviations [C].
+    The sequence has `length` rows, part k has rows(k) rows, as float32. partial[record(k):] holds
+    numbers m [C], the means of the part minus m [C], and its sums of squared deviations [C].
     """
     C = channels
 
@@ -248,16 +258,17 @@ def combine_moments(
 
 
 def channel_statistics(target: VectorTarget, channels: int, epsilon: float) -> tirx.PrimFunc:
-    """X float32 [B, L, C] -> mean, rstd float32 [B, C], with rstd = 1 / sqrt(variance + epsilon).
+    """The kernel x -> mean, rstd with rstd = 1 / sqrt(variance + epsilon).
 
-    The variance is over L, divided by L, as instance norms have it. B and L any from 1.
+    x is float32 [B, L, C]; mean and rstd are float32 [B, C]. The variance is over L, divided by L,
+    as in instance norms. B and L are at least 1.
     """
     C = channels
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
 
     def body(x: Buffer, mean: Buffer, rstd: Buffer) -> None:
         chunks = bind(ceil_div(length, CHUNK))
-        # For each chunk what `combine_moments` wants.
+        # For each chunk, the record that `combine_moments` expects.
         partial = T.alloc_buffer((batch * ceil_div(length, CHUNK) * (3 * C),), "float32")
         with T.parallel(i64(0), batch * chunks) as task:
             first = bind(mod(task, chunks) * CHUNK)

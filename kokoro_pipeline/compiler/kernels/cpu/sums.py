@@ -1,14 +1,15 @@
-"""The inner loop of every product: a tile of sums in registers, one multiply-add each a step."""
+"""The inner loop of every product: a tile of sums in registers, one multiply-add each per step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from .vector import Expr, T, Tile, VectorTarget, bind, i64, registers
+from ..common.builder import Expr, T, bind, i64, registers
+from .vector import Tile, VectorTarget
 
 
 class Sums:
-    """A tile of rows x vectors sums that start at 0 and, for LLVM, are registers."""
+    """A tile of rows x vectors of sums that start at 0 and that LLVM keeps in registers."""
 
     def __init__(self, target: VectorTarget, tile: Tile) -> None:
         self.target = target

@@ -1,22 +1,24 @@
-"""Convolution through a transform: fewer multiplications, in matrix products.
+"""Convolution through a transform, with fewer multiplications, as matrix products.
 
-A transform turns N rows of the input, `dilation` apart, into numbers for `bins`; there the
-convolution is one product with a matrix [CI, CO] a bin, and the way back gives M = N - K + 1 rows
-of the output. With a dilation d, rows of equal index modulo d form d independent convolutions
-without dilation, the phases: M * d neighbouring output rows are d tiles of M rows, a group.
+A transform maps N rows of the input, `dilation` apart, to numbers for `bins`. In this form the
+convolution is one product with a matrix [CI, CO] per bin, and the inverse transform gives
+M = N - K + 1 rows of the output. With a dilation d, the rows with equal index modulo d form d
+independent convolutions without dilation, called phases: M * d neighbouring output rows are d tiles
+of M rows, called a group.
 
-A task takes a block of groups, small enough to stay in the L2 cache:
+A task processes a block of groups that is small enough to stay in the L2 cache:
 
-1. for each few channels it reads the block's input rows once, applies the producer (zeros
-   outside of the sequence: the padding comes after the activation), and transforms every tile;
-2. for each bin, product[tile, co] = sum_ci number[tile, ci] * U[bin, ci, co];
-3. it transforms back and writes what lies in the sequence, with bias and residual.
+1. For a few channels at a time, it reads the input rows of the block once, applies the producer
+   (with zeros outside of the sequence, since the padding comes after the activation), and
+   transforms every tile.
+2. For each bin, it computes product[tile, co] = sum_ci number[tile, ci] * U[bin, ci, co].
+3. It transforms back and writes the rows inside the sequence, with bias and residual.
 
-Numbers and products of a tile lie together, in slots of one row (`bin_products`): what a step reads
-or writes of one tile is on few pages.
+The numbers and products of a tile are stored together, in slots of one row (`bin_products`), so
+that a step touches few memory pages per tile.
 
-All values of an output row come from its own tile, in a fixed order: neither the number of threads
-nor the size of the blocks can show.
+All values of an output row are computed from its own tile in a fixed order, so the result depends
+neither on the number of threads nor on the size of the blocks.
 """
 
 from __future__ import annotations
@@ -30,17 +32,12 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
-from .bin_products import BinProducts, Bins, padded_channels, padded_outputs
-from .lanes import Lanes, over_channels
-from .producer import NOTHING, Producer
-from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
-from .vector import (
+from ..common.builder import (
     Buffer,
     Expr,
     Number,
     Parameter,
     T,
-    VectorTarget,
     bind,
     build_kernel,
     div,
@@ -48,14 +45,19 @@ from .vector import (
     maximum,
     minimum,
     mod,
-    zero_range,
 )
+from ..common.producer import NOTHING, Producer
+from .bin_products import BinProducts, Bins, padded_channels, padded_outputs
+from .lanes import Lanes, over_channels
+from .producer import Prepared, check_vectors
+from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
+from .vector import VectorTarget, zero_range
 
 SCRATCH_BYTES = 640 * 1024
-TILES = 30  # of a block: whole groups for dilations 1, 2, 3, 5, 6
-TASKS = 8  # blocks become smaller to give that many, as long as they keep two register tiles
-COLUMNS = 32  # floats of a row that are read together: memory gives cache lines in pairs
-LINE = 16  # floats of a cache line: slots and tiles must not all start in the same cache set
+TILES = 30  # tiles per block: whole groups for dilations 1, 2, 3, 5, 6
+TASKS = 8  # blocks shrink to reach this many tasks, but keep at least two register tiles
+COLUMNS = 32  # floats of a row read together: memory is fetched in pairs of cache lines
+LINE = 16  # floats per cache line: slots and tiles must not all start in the same cache set
 
 Load = Callable[[int], Expr]
 Store = Callable[[int, Expr], None]
@@ -63,7 +65,10 @@ Store = Callable[[int, Expr], None]
 
 @dataclass(frozen=True)
 class Transform(ABC):
-    """One vector of channels at a time; `taps` are the convolution's."""
+    """A transform of `window` rows for a convolution with `taps` taps.
+
+    It is applied to one vector of channels at a time.
+    """
 
     taps: int
     window: int
@@ -78,33 +83,33 @@ class Transform(ABC):
 
     @property
     def multiplications(self) -> int:
-        """Real ones, for each input and output channel of a tile."""
+        """Real multiplications per tile, input channel and output channel."""
         return sum(bins.numbers for bins in self.bins)
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Starts the kernel's name."""
+        """The first part of the kernel's name."""
 
     @abstractmethod
     def forward(self, target: VectorTarget, row: Load, put: Store) -> None:
-        """put(slot, number) for all bins' numbers, of input rows 0 ... window - 1."""
+        """Transform input rows 0 ... window - 1: put(slot, number) for the numbers of all bins."""
 
     @abstractmethod
     def inverse(self, target: VectorTarget, product: Load) -> list[Expr]:
-        """The output rows of all bins' products, in slots."""
+        """The output rows, computed from the products of all bins in their slots."""
 
     @abstractmethod
     def weights(self, weight: np.ndarray) -> np.ndarray:
-        """float64 [CO, CI, K] -> [CO, parts of all bins, CI]."""
+        """Transform a weight float64 [CO, CI, K] to [CO, parts of all bins, CI]."""
 
 
 @dataclass(frozen=True)
 class SameConv1d:
-    """A convolution of stride 1 with as many output rows as input rows; an odd number of taps.
+    """A convolution of stride 1 with as many output as input rows, and an odd number of taps.
 
-    With an epsilon in `statistics` it gives its output's channel statistics too, as
-    `statistics.channel_statistics` does, while the rows are still in the cache.
+    If `statistics` is an epsilon, it also computes the channel statistics of its output, like
+    `statistics.channel_statistics`, while the rows are still in the cache.
     """
 
     in_channels: int
@@ -115,10 +120,10 @@ class SameConv1d:
     statistics: float | None = None
 
     def check(self, target: VectorTarget) -> None:
-        """Raise InputError for what no transformed convolution does."""
+        """Raise InputError for parameters that transformed convolutions do not support."""
         if self.in_channels < 1 or self.out_channels < 1:
             raise InputError(f"{self}: a convolution has channels")
-        self.producer.check(target, self.in_channels)
+        check_vectors(self.producer, target, self.in_channels)
         if self.taps < 1 or self.taps % 2 == 0:
             raise InputError(f"{self}: an even number of taps has no centre row")
 
@@ -126,8 +131,11 @@ class SameConv1d:
 def pack_transformed(
     target: VectorTarget, transform: Transform, weight: np.ndarray, bias: np.ndarray | None
 ) -> np.ndarray:
-    """weight [CO, CI, K], bias [CO] -> float32 [CO + parts * CI * CO]: the bias, then the matrices
-    as `BinProducts` wants them, with CI and CO padded to `padded_channels` and `padded_outputs`."""
+    """Pack weight [CO, CI, K] and bias [CO] into float32 [CO + parts * CI * CO].
+
+    The bias comes first, followed by the matrices as packed by `BinProducts`. CI and CO are padded
+    to `padded_channels` and `padded_outputs`.
+    """
     out_channels, in_channels, _ = weight.shape
     padded = padded_channels(target.lanes, in_channels)
     outputs = padded_outputs(target, out_channels)
@@ -141,13 +149,13 @@ def pack_transformed(
 
 
 def _block_tiles(products: BinProducts, of_tile: int) -> int:
-    """Tiles of a block: as many as the scratch has room for, a multiple of a register tile's."""
+    """Tiles per block: as many as fit into the scratch, a multiple of those in a register tile."""
     fit = SCRATCH_BYTES // (4 * of_tile)
     return max(1, min(TILES, fit) // products.height) * products.height
 
 
 def _parts(dilation: Expr, phases: Expr) -> Expr:
-    """Tasks that share the phases of a group."""
+    """Number of tasks that share the phases of a group."""
     return div(dilation + phases - 1, phases)
 
 
@@ -156,8 +164,10 @@ def _groups(length: Expr, dilation: Expr, outputs: int) -> Expr:
 
 
 def _most_tasks(length: Expr, dilation: Expr, outputs: int, tiles: int) -> Expr:
-    """No fewer than the tasks of a sequence, in the kernel's arguments alone: a buffer's size is
-    needed before anything is bound."""
+    """An upper bound of the tasks per sequence, as an expression of the kernel's arguments only.
+
+    The size of a buffer must be known before anything is bound.
+    """
     phases = minimum(dilation, tiles)
     groups = _groups(length, dilation, outputs)
     blocks = div(groups, div(i64(tiles), phases)) + 2
@@ -167,11 +177,13 @@ def _most_tasks(length: Expr, dilation: Expr, outputs: int, tiles: int) -> Expr:
 def transformed_conv1d(
     target: VectorTarget, conv: SameConv1d, transform: Transform
 ) -> tirx.PrimFunc:
-    """(x, *producer's arguments, u[, residual], dilation) -> y[, mean, rstd].
+    """The kernel (x, *producer arguments, u[, residual], dilation) -> y[, mean, rstd].
 
-    The dilation is an int64 from 1. All else is float32: x [B, L, CI]; what `Producer.parameters`
-    lists; u as `pack_transformed` gives it; residual, y [B, L, CO]; mean, rstd [B, CO]. B and L any
-    from 1.
+    The dilation is an int64, at least 1. Everything else is float32: x [B, L, CI]; the arguments
+    that `Producer.parameters` lists; u as packed by `pack_transformed`; residual, y [B, L, CO];
+    mean, rstd [B, CO]. B and L are at least 1.
+
+    Raises InputError for parameters that transformed convolutions do not support.
     """
     conv.check(target)
     CI, CO, V = conv.in_channels, conv.out_channels, target.lanes
@@ -190,8 +202,8 @@ def transformed_conv1d(
         *coefficients, u = rest[: len(conv.producer.parameters(batch, CI)) + 1]
         residual = rest[len(coefficients) + 1 :][: int(conv.residual)]
         dilation, y, *statistics = rest[len(coefficients) + 1 + len(residual) :]
-        # A block is `per_block` groups with `phases` phases each; of the sequence's groups, blocks
-        # get equal shares.
+        # A block is `per_block` groups with `phases` phases each. The groups of the sequence are
+        # distributed evenly over the blocks.
         phases = bind(minimum(dilation, tiles))
         parts = bind(_parts(dilation, phases))
         groups = bind(_groups(length, dilation, M))
@@ -203,7 +215,7 @@ def transformed_conv1d(
         blocks = bind(div(groups + per_block - 1, per_block))
 
         tasks = bind(blocks * parts)
-        record = 1 + 3 * CO  # what `runs_moments` writes for a task
+        record = 1 + 3 * CO  # floats that `runs_moments` writes per task
         if statistics:
             size = _most_tasks(length, dilation, M, tiles) * record
             partial = T.alloc_buffer((size,), "float32")
@@ -218,9 +230,9 @@ def transformed_conv1d(
             start = bind(first - dilation * (conv.taps // 2))
             rows = bind((n_groups - 1) * step + dilation * (N - 1) + n_phases)
             scratch = T.alloc_buffer(((tiles + 1) * of_tile,), "float32")
-            prepared = conv.producer.prepare(target, CI, coefficients, b)
+            prepared = Prepared(conv.producer, target, CI, coefficients, b)
 
-            # 1. Numbers of all tiles.
+            # 1. The numbers of all tiles.
             head = bind(minimum(maximum(i64(0) - start, 0), rows))
             tail = bind(maximum(minimum(length - start, rows), head))
             capacity = (per_block * M + (N - M)) * dilation + phases
@@ -230,7 +242,7 @@ def transformed_conv1d(
             starts = [bind(rows * (v * V)) for v in range(together)]
 
             def transform_window(c_first: Expr) -> None:
-                """The numbers of the channels from c_first on, whose rows the window holds."""
+                """Transform the channels from c_first on, whose rows are in `window`."""
                 with (
                     T.serial(i64(0), i64(together)) as v,
                     T.serial(i64(0), n_groups) as q,
@@ -264,7 +276,7 @@ def transformed_conv1d(
                 with T.serial(i64(0), rows - tail) as i:
                     fill(tail + i, lambda _: zero)
                 transform_window(c_first)
-            # The channels left, one by one, and zeros after them.
+            # The remaining channels one by one, followed by zeros.
             for edge in range(CI // columns * columns, padded, columns):
                 zero_range(target, window, i64(0), bind(rows * columns))
                 for c in range(edge, min(CI, edge + columns)):
@@ -276,10 +288,11 @@ def transformed_conv1d(
                         T.buffer_store(window, value, [starts[vector] + t * V + lane])
                 transform_window(i64(edge))
 
-            # 2. Products of all bins.
+            # 2. The products of all bins.
             products.emit(scratch, of_tile, slot, u, outputs, used)
 
-            # 3. The way back. A tile's rows are gathered first, for memory likes whole rows.
+            # 3. The inverse transform. The rows of a tile are gathered first, so that whole rows
+            # are written to memory.
             gathered = T.alloc_buffer((M * outputs,), "float32")
             with T.serial(i64(0), n_groups) as q, T.serial(i64(0), n_phases) as p:
                 source = bind((q * n_phases + p) * of_tile)

@@ -1,35 +1,29 @@
-"""Vectors of a target: how wide, how many, and the IRBuilder helpers every kernel is written with.
+"""The vectors of a target and the IRBuilder helpers that all kernels are written with.
 
-A kernel is written once for `VectorTarget(lanes, registers)`; AVX-512, AVX2 and NEON differ in
-these two numbers only. Everything emitted is explicit vector code: LLVM contracts `a * b + c` into
-a fused multiply-add and reorders nothing, so results depend on the kernel's own order only.
+A kernel is written once for `VectorTarget(lanes, registers)`; AVX-512, AVX2 and NEON differ only in
+these two numbers. The emitted code is explicit vector code: LLVM contracts `a * b + c` into a fused
+multiply-add but does not reorder anything, so results depend only on the order in the kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import tvm
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.target import codegen
 from tvm.tirx.script.builder import ir as T  # noqa: N812
 
 from kokoro_pipeline.errors import InputError
 
-# The builder's own types are dynamic: these say what is meant, not what is checked.
-Expr = Any
-Buffer = Any
-
-STACK_BYTES = 1024  # an array of this size or more is not put on the stack
-OPAQUE = 8  # relax.op.OpPatternKind.kOpaque: never fused, never rescheduled
+from ..common.builder import Buffer, Expr, bind, div, f32, i64, maximum, registers
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A block of accumulators in registers: `rows` by `vectors`."""
+    """A block of `rows` x `vectors` accumulators in registers."""
 
     rows: int
     vectors: int
@@ -37,7 +31,10 @@ class Tile:
 
 @dataclass(frozen=True)
 class VectorTarget:
-    """float32 lanes of one vector register, and how many registers there are."""
+    """The number of float32 lanes of a vector register, and the number of vector registers.
+
+    Raises InputError unless lanes is a power of two from 4 and there are at least 8 registers.
+    """
 
     lanes: int
     registers: int
@@ -51,7 +48,10 @@ class VectorTarget:
 
     @classmethod
     def of(cls, target: tvm.target.Target | Mapping[str, Any] | str) -> VectorTarget:
-        """The vectors of an LLVM target: a Target, its dictionary, or an mcpu of this machine."""
+        """The vectors of an LLVM target, given as a Target, its dictionary, or an mcpu name.
+
+        Raises InputError for a target of another kind.
+        """
         if isinstance(target, str):
             target = {"kind": "llvm", "mcpu": target}
         if not isinstance(target, tvm.target.Target):
@@ -74,10 +74,11 @@ class VectorTarget:
         return cls(lanes=4, registers=16)
 
     def tile(self, channels: int) -> Tile:
-        """The register tile for `channels` outputs: as wide as pays, then as many rows as fit.
+        """The register tile for `channels` outputs: as wide as is useful, then as high as fits.
 
-        Beside the accumulators the inner loop holds `vectors` weights and one broadcast. Twelve
-        independent sums hide the latency of a multiply-add; more rows would only cost code.
+        Besides the accumulators, the inner loop keeps `vectors` weights and one broadcast in
+        registers. Twelve independent sums hide the latency of a multiply-add; more rows would only
+        increase the code size.
         """
         widest = 4 if self.registers >= 32 else 2
         needed = -(-channels // self.lanes)
@@ -93,7 +94,7 @@ class VectorTarget:
         return f"float32x{self.lanes}"
 
     def splat(self, value: Expr | float, dtype: str = "float32") -> Expr:
-        """A scalar in every lane."""
+        """A vector with the same scalar in every lane."""
         scalar = tirx.const(value, dtype) if isinstance(value, int | float) else value
         return tirx.Broadcast(scalar, self.lanes)
 
@@ -104,70 +105,14 @@ class VectorTarget:
         T.buffer_store(buffer, value, [tirx.Ramp(index, tirx.const(1, "int64"), self.lanes)])
 
     def hold(self, value: Expr) -> Expr:
-        """Name a vector, and hide what it is made of.
+        """Bind a vector and hide its definition from TVM's simplifier.
 
-        TVM's simplifier looks through a binding at every use, which takes exponential time for
-        long chains of them. It does not look through a local buffer, which LLVM then keeps in a
-        register.
+        The simplifier looks through a binding at every use, which takes exponential time for long
+        chains of bindings. It does not look through a local buffer, which LLVM keeps in a register.
         """
         register = registers(self.lanes)
         self.store(register, i64(0), value)
         return T.bind(self.load(register, i64(0)))
-
-
-def registers(size: int, dtype: str = "float32") -> Buffer:
-    """An array that LLVM keeps in registers, if all indices are constants.
-
-    TVM puts an array below 1024 bytes on the stack. A larger one, and any of scope "local", it
-    fetches from a pool at each entry and gives back at the exit, which takes longer than most of
-    what is done with them.
-    """
-    if size * tvm.DataType(dtype).bits // 8 >= STACK_BYTES:
-        raise InputError(f"{size} x {dtype} are too many for registers")
-    return T.alloc_buffer((size,), dtype)
-
-
-def bind(value: Expr) -> Expr:
-    """Name a value, so that it is computed once.
-
-    An index goes through a local buffer for the reason given in `VectorTarget.hold`: a convolution
-    compiles in a quarter of the time.
-    """
-    if isinstance(value, tirx.IntImm) or str(value.ty) != "int64":
-        return T.bind(value)
-    register = registers(1, "int64")
-    T.buffer_store(register, value, [i64(0)])
-    return T.bind(register[i64(0)])
-
-
-def i64(value: int) -> Expr:
-    return tirx.const(value, "int64")
-
-
-def f32(value: float) -> Expr:
-    return tirx.const(float(value), "float32")
-
-
-def div(a: Expr, b: Expr | int) -> Expr:
-    """Quotient of two numbers that are never negative (no sign correction is emitted)."""
-    return tirx.truncdiv(a, i64(b) if isinstance(b, int) else b)
-
-
-def mod(a: Expr, b: Expr | int) -> Expr:
-    """Remainder of two numbers that are never negative."""
-    return tirx.truncmod(a, i64(b) if isinstance(b, int) else b)
-
-
-def ceil_div(a: Expr, b: int) -> Expr:
-    return div(a + i64(b - 1), b)
-
-
-def minimum(a: Expr, b: Expr | int) -> Expr:
-    return tirx.min(a, i64(b) if isinstance(b, int) else b)
-
-
-def maximum(a: Expr, b: Expr | int) -> Expr:
-    return tirx.max(a, i64(b) if isinstance(b, int) else b)
 
 
 def zero_range(target: VectorTarget, buffer: Buffer, start: Expr, stop: Expr) -> None:
@@ -188,7 +133,7 @@ def copy_range(
     start: Expr,
     count: Expr,
 ) -> None:
-    """destination[to : to + count] = source[start : start + count]; nothing for a count below 1."""
+    """destination[to : to + count] = source[start : start + count]; a no-op for a count below 1."""
     whole = bind(div(maximum(count, 0), target.lanes))
     with T.serial(0, whole) as i:
         target.store(
@@ -197,62 +142,3 @@ def copy_range(
     with T.serial(0, maximum(count - whole * target.lanes, 0)) as i:
         offset = whole * target.lanes + i
         T.buffer_store(destination, source[start + offset], [to + offset])
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A kernel's argument; its extents are ints or expressions in int64 shape variables."""
-
-    name: str
-    shape: Sequence[Expr | int]
-    dtype: str = "float32"
-
-
-@dataclass(frozen=True)
-class Number:
-    """An int64 argument of a kernel; in `relax.call_tir` a `relax.PrimValue` at its place."""
-
-    name: str
-
-
-def build_kernel(
-    name: str,
-    parameters: Sequence[Parameter | Number],
-    body: Callable[..., None],
-    index: Callable[[Expr | int], Expr] = lambda value: value,
-) -> tirx.PrimFunc:
-    """A destination-passing PrimFunc; `body` gets each tensor as a flat, row-major, 1-D view.
-
-    Shape variables take their values from the first arguments that have them bare; every other
-    dimension is checked against them when the function is called. `index` makes an index of an
-    int64 extent or number, for views of another index type.
-    """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name(name)
-        T.func_attr(
-            {
-                "tirx.noalias": True,
-                "tirx.is_scheduled": True,
-                "op_pattern": OPAQUE,
-                "global_symbol": name,
-            }
-        )
-        arguments = [
-            T.arg(p.name, T.int64()) if isinstance(p, Number) else T.arg(f"p_{p.name}", T.handle())
-            for p in parameters
-        ]
-        shaped = [
-            argument if isinstance(p, Number) else T.match_buffer(argument, tuple(p.shape), p.dtype)
-            for argument, p in zip(arguments, parameters, strict=True)
-        ]
-        views = []
-        for value, parameter in zip(shaped, parameters, strict=True):
-            if isinstance(parameter, Number):
-                views.append(index(value))
-                continue
-            size: Expr = index(i64(1))
-            for extent in parameter.shape:
-                size = size * index(extent)
-            views.append(T.decl_buffer((size,), parameter.dtype, data=value.data))
-        body(*views)
-    return builder.get()

@@ -1,22 +1,23 @@
 """Conv1d of stride 1 by Winograd's (Toom and Cook's) short products F(M, K), for few taps.
 
-N = M + K - 1 numbers of N input rows take the place of M * K products. Transposed from the product
-of two polynomials by their values at N - 1 points p and at infinity,
+N = M + K - 1 products, for N input rows, replace M * K products. The scheme is the transpose of
+multiplying two polynomials by their values at N - 1 points p and at infinity,
 
     y = A [(G w) * (B x)],    A[n, p] = p^n,    G[p, k] = p^k / prod_{q != p} (p - q),
     B[p] = coefficients of prod_{q != p} (t - q),    B[infinity] = those of prod_q (t - q),
 
-A[M - 1, infinity] = G[infinity, K - 1] = 1 and zeros else. The points are 0 and pairs +a, -a: the
-rows of a pair have the same coefficients at even powers and opposite ones at odd powers, so both
-come from two sums. The points have few bits, and so have B's and A's entries.
+with A[M - 1, infinity] = G[infinity, K - 1] = 1 and zeros elsewhere in those rows. The points are 0
+and pairs +a, -a: the rows of a pair have equal coefficients at even powers and opposite ones at odd
+powers, so both are computed from two sums. The points have few significant bits, and so have the
+entries of B and A.
 
-F(6, 3) takes 8 products for 18, F(4, 3) 6 for 12, F(2, 3) 4 for 6; their weights are 2.7, 2 and 1.3
-times K. Many channels are better served by few outputs: there short inputs take as long as the
-weights take to read, and errors grow with the terms of a sum.
+F(6, 3) takes 8 products instead of 18, F(4, 3) 6 instead of 12, F(2, 3) 4 instead of 6; the weights
+grow by a factor of 2.7, 2 and 1.3. With many channels, few outputs are better: the time for short
+inputs is then spent reading the weights, and errors grow with the number of terms of a sum.
 
-Largest and rms error against float64, of the result's standard deviation, for 256 channels: F(6, 3)
-2e-5 and 1.3e-6, F(4, 3) 6e-6 and 6e-7; for 1024 channels F(2, 3) 2e-6 and 4e-7. The direct sum has
-2e-6 and 3e-7.
+The largest and the rms error against float64, relative to the standard deviation of the result, are
+2e-5 and 1.3e-6 for F(6, 3) and 6e-6 and 6e-7 for F(4, 3) with 256 channels, and 2e-6 and 4e-7 for
+F(2, 3) with 1024 channels. Those of the direct sum are 2e-6 and 3e-7.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
+from ..common.builder import Expr
 from .bin_products import Bins, Kind
 from .transform_conv1d import (
     Load,
@@ -38,15 +40,19 @@ from .transform_conv1d import (
     pack_transformed,
     transformed_conv1d,
 )
-from .vector import Expr, VectorTarget
+from .vector import VectorTarget
 
-# The pairs' points, by their number: those of least error among numbers of few bits.
+# The positive points of the pairs, by the number of pairs: those with the least error among numbers
+# with few significant bits.
 POINTS: Mapping[int, tuple[float, ...]] = {1: (1.0,), 2: (0.625, 1.5), 3: (0.5, 1.0, 2.0)}
 
 
 @dataclass(frozen=True)
 class Winograd(Transform):
-    """Numbers in the order: the points 0, +a, -a, +b, -b, ..., infinity."""
+    """The transform F(M, K); the order of the numbers is 0, +a, -a, +b, -b, ..., infinity.
+
+    Raises InputError if no points are known for the window.
+    """
 
     def __post_init__(self) -> None:
         if self.outputs < 1 or self.window % 2 or self.window // 2 - 1 not in POINTS:
@@ -70,7 +76,7 @@ class Winograd(Transform):
         return [0.0, *(sign * a for a in self.pairs for sign in (1.0, -1.0))]
 
     def input_matrix(self) -> np.ndarray:
-        """B, float64 [bins, window]."""
+        """The matrix B, float64 [bins, window]."""
         rows = [
             [*np.poly([q for q in self.points if q != p])[::-1].tolist(), 0.0] for p in self.points
         ]
@@ -119,7 +125,7 @@ class Winograd(Transform):
 
 
 def _weighted_sum(target: VectorTarget, terms: Iterable[tuple[float, Expr]]) -> Expr:
-    """The sum of factor * value, first term first; factors of 1 take no multiplication."""
+    """The sum of factor * value in order; a factor of 1 takes no multiplication."""
     total: Expr | None = None
     for factor, value in terms:
         if factor == 0.0:
@@ -132,7 +138,7 @@ def _weighted_sum(target: VectorTarget, terms: Iterable[tuple[float, Expr]]) -> 
 def winograd_of(
     in_channels: int, out_channels: int, taps: int, outputs: int | None = None
 ) -> Winograd:
-    """F(outputs, taps); without `outputs`, those that serve a convolution best."""
+    """F(outputs, taps); without `outputs`, the number that suits the channels best."""
     if outputs is None:
         channels = max(in_channels, out_channels)
         outputs = 6 if channels <= 256 else 4 if channels <= 512 else 2
@@ -145,10 +151,10 @@ def pack_winograd_conv1d(
     bias: np.ndarray | None = None,
     outputs: int | None = None,
 ) -> np.ndarray:
-    """PyTorch's weight [CO, CI, K], bias [CO] -> float32 [CO + (M + K - 1) * CI * CO], CI and
-    CO padded (see `pack_transformed`).
+    """Pack PyTorch's weight [CO, CI, K] and bias [CO] into float32 [CO + (M + K - 1) * CI * CO].
 
-    `outputs` is M (see `winograd_of`), and must be the kernel's.
+    CI and CO are padded (see `pack_transformed`). `outputs` is M (see `winograd_of`) and must be
+    the same as for the kernel.
     """
     out_channels, in_channels, taps = weight.shape
     transform = winograd_of(in_channels, out_channels, taps, outputs)
@@ -158,11 +164,13 @@ def pack_winograd_conv1d(
 def winograd_conv1d(
     target: VectorTarget, conv: SameConv1d, outputs: int | None = None
 ) -> tirx.PrimFunc:
-    """(x, *producer's arguments, u[, residual], dilation) -> y[, mean, rstd], by F(outputs, taps).
+    """The kernel (x, *producer arguments, u[, residual], dilation) -> y[, mean, rstd].
 
-    As `transformed_conv1d` says, u as `pack_winograd_conv1d` gives it.
-    Raises InputError where taps are even, outputs + taps - 1 is not 4, 6 or 8 or Snake's channels
-    do not divide into vectors.
+    It computes by F(outputs, taps). The arguments are those of `transformed_conv1d`, with u as
+    packed by `pack_winograd_conv1d`.
+
+    Raises InputError if the number of taps is even, outputs + taps - 1 is not 4, 6 or 8, or the
+    channels of Snake do not divide into vectors.
     """
     transform = winograd_of(conv.in_channels, conv.out_channels, conv.taps, outputs)
     return transformed_conv1d(target, conv, transform)

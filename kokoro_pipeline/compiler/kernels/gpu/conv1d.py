@@ -1,7 +1,7 @@
-"""Conv1d on [B, C, L], with stride, dilation and zero padding on either side, on a tile's product.
+"""Conv1d on [B, C, L], with stride, dilation and zero padding on either side, as a tiled product.
 
-A producer is applied to the input while it is read, bias and residual are added while the output is
-written: neither costs a pass through memory.
+A producer is applied to the input as it is read, and bias and residual are added as the output is
+written. Neither costs an additional pass through memory.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from tvm import tirx
 
+from ..common.convolutions import Conv1d
 from ..common.operand_precision import Precision
-from ..cpu.conv1d import Conv1d
 from .producer import NOTHING, Producer
 from .products import Product, emit_product, product_tile
 from .threads import Buffer, Expr, Parameter, bind, build_kernel, i32, store
@@ -39,7 +39,7 @@ def pack_conv1d(
     dtype: str = "float32",
     precision: Precision = Precision.FLOAT32,
 ) -> np.ndarray:
-    """PyTorch's weight [CO, CI, K] as `conv1d` takes it."""
+    """Pack PyTorch's weight [CO, CI, K] for the kernel that `conv1d` makes."""
     return conv_tile(conv, dtype, precision).pack(weight)
 
 
@@ -51,11 +51,12 @@ def conv1d(
     dtype: str = "float32",
     precision: Precision = Precision.FLOAT32,
 ) -> tirx.PrimFunc:
-    """(x, *the producer's coefficients, weight[, bias][, residual]) -> y.
+    """The kernel (x, *producer arguments, weight[, bias][, residual]) -> y.
 
-    All of `dtype`, which is float32 with a producer: x [B, CI, L]; weight as `pack_conv1d` gives
-    it; bias [CO]; residual, y [B, CO, LO] with LO = conv.out_length(L) (at least 1). B and L are
-    any from 1. With a reduced `precision` the weight is packed for it, all else stays float32.
+    All arguments are of `dtype`, which must be float32 with a producer: x [B, CI, L]; weight as
+    packed by `pack_conv1d`; bias [CO]; residual, y [B, CO, LO] with LO = conv.out_length(L), which
+    must be at least 1. B and L are at least 1. With a reduced `precision` the weight is packed for
+    it, and everything else stays float32.
     """
     tile = conv_tile(conv, dtype, precision)
     CI, CO = conv.in_channels, conv.out_channels

@@ -1,13 +1,13 @@
-"""Transposed convolutions on [B, C, L]: the exact direct form on a tile, and the depthwise one.
+"""Transposed convolutions on [B, C, L]: the direct form as a tiled product, and the depthwise one.
 
-With K = r * stride taps, column q of the full result's groups of `stride` samples reads the r input
-samples q, q-1, ..., q-r+1:
+With K = r * stride taps, the full result consists of groups of `stride` samples, and group q reads
+the r input samples q, q-1, ..., q-r+1:
 
     full[co, q * stride + j] = sum_{m < r, ci} X[ci, q - m] W[ci, co, m * stride + j]
 
-so the groups are the columns of an r-tap convolution with CO * stride rows (co, j). Nothing is
-multiplied by a zero. The output is the full result with `crop_left` and `crop_right` samples left
-out; it is written in place, never sliced.
+so the groups are the columns of an r-tap convolution with CO * stride rows (co, j). There are no
+multiplications by zero. The output is the full result without its first `crop_left` and last
+`crop_right` samples; only the remaining samples are written, so no slicing is needed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 from tvm import tirx
 
+from ..common.convolutions import ConvTranspose1d
 from ..common.operand_precision import Precision
-from ..cpu.conv_transpose1d import ConvTranspose1d
 from .products import Product, emit_product, product_tile
 from .threads import (
     Buffer,
@@ -47,9 +47,9 @@ def _tile(conv: ConvTranspose1d, precision: Precision) -> Product:
 def pack_conv_transpose1d(
     conv: ConvTranspose1d, weight: np.ndarray, precision: Precision = Precision.FLOAT32
 ) -> np.ndarray:
-    """PyTorch's weight [CI, CO, K] as `conv_transpose1d` takes it."""
+    """Pack PyTorch's weight [CI, CO, K] for the kernel that `conv_transpose1d` makes."""
     taps = conv.reach + 1
-    # Oldest input sample first: tap m of the window is X[q - (r - 1 - m)].
+    # The oldest input sample comes first: tap m of the window is X[q - (r - 1 - m)].
     split = weight.reshape(conv.in_channels, conv.out_channels, taps, conv.stride)[:, :, ::-1]
     rows = split.transpose(1, 3, 0, 2)
     return _tile(conv, precision).pack(rows.reshape(-1, conv.in_channels, taps))
@@ -58,11 +58,11 @@ def pack_conv_transpose1d(
 def conv_transpose1d(
     conv: ConvTranspose1d, bias: bool = False, precision: Precision = Precision.FLOAT32
 ) -> tirx.PrimFunc:
-    """(x, weight[, bias]) -> y; see the module's docstring.
+    """The kernel (x, weight[, bias]) -> y; see the module's docstring.
 
-    All float32: x [B, CI, L]; weight as `pack_conv_transpose1d` gives it; bias [CO]; y [B, CO, LO]
-    with LO = conv.out_length(L) (at least 1), B and L any from 1. With a reduced `precision` the
-    weight is packed for it.
+    All arguments are float32: x [B, CI, L]; weight as packed by `pack_conv_transpose1d`; bias [CO];
+    y [B, CO, LO] with LO = conv.out_length(L), which must be at least 1. B and L are at least 1.
+    With a reduced `precision` the weight is packed for it.
     """
     tile, CI, CO = _tile(conv, precision), conv.in_channels, conv.out_channels
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
@@ -97,12 +97,12 @@ def conv_transpose1d(
 
 
 def depthwise_upsample(channels: int, bias: bool = False) -> tirx.PrimFunc:
-    """Each channel's own transposed convolution of 3 taps: stride 2, padding 1, output padding 1.
+    """A depthwise transposed convolution of 3 taps with stride 2, padding 1 and output padding 1.
 
         y[2 i] = w[1] x[i],    y[2 i + 1] = w[2] x[i] + w[0] x[i + 1]
 
-    (x, weight[, bias]) -> y, all float32: x [B, C, L]; weight [C, 1, 3] as PyTorch has it; bias
-    [C]; y [B, C, 2 L]; B and L any from 1. A thread makes a pair of samples.
+    The kernel is (x, weight[, bias]) -> y, all float32: x [B, C, L]; weight [C, 1, 3] as in
+    PyTorch; bias [C]; y [B, C, 2 L]; B and L are at least 1. A thread computes a pair of samples.
     """
     C = channels
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")

@@ -1,16 +1,18 @@
-"""The harmonic source and its spectrum in fixed point: what float64 gives, on devices without it.
+"""The harmonic source and its spectrum in fixed point, with the accuracy of float64.
 
-kokoro's SineGen (see `model.source`): harmonic h of a block of samples turns by
-d = frac(F0 h / sample_rate) a sample; the phase at block b's centre is `block` * (d_0 + ... + d_b)
-turns, linear between centres; then
+This is kokoro's SineGen (see `model.source`) for devices without float64. Within a block of
+samples, the phase of harmonic h advances by d = frac(F0 h / sample_rate) turns per sample. The
+phase at the centre of block b is `block` * (d_0 + ... + d_b) turns, and it is linear between
+centres. Then
 
     wave = tanh(bias + sum_h weight_h (amplitude sin + voiced_noise noise_h))     where voiced
     wave = tanh(bias + sum_h weight_h unvoiced_noise noise_h)                     elsewhere
 
-Phases are integers of 2^-64 turns: they wrap modulo 1 exactly, however long the sound, where
-float32 has lost a hundredth of a turn after a second. A sample half way between centres takes
-q / 2 increments, q odd: integers again. The rest is `fixed_point`'s, to 1e-15; the spectrum is
-summed in integers too, so that a bin's sign, which decides its phase's branch, is never rounded.
+Phases are integers in units of 2^-64 turns. They wrap modulo 1 exactly for audio of any length,
+while float32 loses a hundredth of a turn within a second. The distance of a sample from a centre is
+q / 2 increments with q odd, which is computed in integers as well. The rest uses `fixed_point`, to
+1e-15. The spectrum is also summed in integers, so that the sign of a bin, which determines the
+branch of its phase, is not affected by rounding.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
-from ..cpu.harmonic_source import HarmonicSource
+from ..common.harmonic_source import HarmonicSource
 from .fixed_point import ONE, encode, i64, multiply, named, sine_of_turns, tanh
 from .math import fma
 from .threads import (
@@ -43,14 +45,17 @@ from .threads import (
 )
 
 THREADS = 128
-SUM_BITS = 56  # of the argument of tanh: |y| < 64
+SUM_BITS = 56  # fraction bits of the argument of tanh: |y| < 64
 NOISE_BITS = 58  # |noise| < 32
 LEVEL_BITS = SUM_BITS + ONE - NOISE_BITS
 BASIS_BITS = 58  # a sum of 20 products below 1 stays below 32
 
 
 def pack_mix(source: HarmonicSource, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """int64 [3 H + 1]: per harmonic amplitude, voiced and unvoiced noise times weight; the bias.
+    """Pack the weights and the constants into int64 [3 H + 1].
+
+    The rows are amplitude, voiced noise and unvoiced noise times the weight of each harmonic; the
+    last element is the bias.
 
     Raises InputError for weights too large for fixed point.
     """
@@ -74,15 +79,15 @@ def pack_mix(source: HarmonicSource, weight: np.ndarray, bias: np.ndarray) -> np
 
 
 def pack_basis(basis: np.ndarray) -> np.ndarray:
-    """The transform's basis [2 bins, 1, taps] as int64 of the same shape."""
+    """Encode the basis of the transform [2 bins, 1, taps] as int64 of the same shape."""
     words = [encode(float(value), BASIS_BITS) for value in basis.ravel()]
     return np.array(words, np.int64).reshape(basis.shape)
 
 
 def phase_increments(source: HarmonicSource) -> tirx.PrimFunc:
-    """F0 float32 [1, m] -> int64 [1, m, H]: turns a sample modulo 1, with 64 fraction bits.
+    """The kernel F0 float32 [1, m] -> int64 [1, m, H]: turns per sample, 64 fraction bits, mod 1.
 
-    F0 in Hz, of either sign, below 1e10; what is below 1e-30 counts as 0.
+    F0 is in Hz, of either sign, with |F0| below 1e10; values below 1e-30 count as 0.
     """
     H, rate = source.harmonics, source.sample_rate
     blocks = tirx.Var("m", "int64")
@@ -100,7 +105,8 @@ def phase_increments(source: HarmonicSource) -> tirx.PrimFunc:
                 bits = hold(tirx.reinterpret("int32", pitch), "int32")
                 exponent = tirx.bitwise_and(tirx.shift_right(bits, i32(23)), i32(255))
                 mantissa = tirx.bitwise_or(tirx.bitwise_and(bits, i32(0x7FFFFF)), i32(0x800000))
-                # F0 h = product * 2^(exponent - 150); below 2^28 * 2^35 nothing overflows.
+                # F0 h = product * 2^(exponent - 150). As product < 2^28, product * 2^35 cannot
+                # overflow.
                 product = tirx.Cast(u64, mantissa) * tirx.Cast(u64, mod(i, H) + 1)
                 scaled = hold(product * unsigned(1 << 35), u64)
                 quotient = hold(tirx.truncdiv(scaled, unsigned(rate)), u64)
@@ -122,11 +128,11 @@ def phase_increments(source: HarmonicSource) -> tirx.PrimFunc:
 
 
 def excitation(source: HarmonicSource) -> tirx.PrimFunc:
-    """(F0, noise, increments, sums, mix) -> wave int64 [1, block * m] in Q62.
+    """The kernel (F0, noise, increments, sums, mix) -> wave int64 [1, block * m] in Q62.
 
-    F0 float32 [1, m]; noise float32 [1, block * m, H], absolutely below 32; increments int64
-    [1, m, H] as `phase_increments` gives them, sums their running sums along m; mix as `pack_mix`
-    gives it.
+    F0 float32 [1, m] in Hz; noise float32 [1, block * m, H] with absolute values below 32;
+    increments int64 [1, m, H] as computed by `phase_increments`; sums int64 [1, m, H], their
+    running sums along m; mix as returned by `pack_mix`.
     """
     H, N = source.harmonics, source.block
     blocks = tirx.Var("m", "int64")
@@ -140,12 +146,12 @@ def excitation(source: HarmonicSource) -> tirx.PrimFunc:
             s = bind(block * THREADS + thread)
             with T.If(s < samples), T.Then():
                 b, r = bind(div(s, N)), bind(mod(s, N))
-                # Twice the distance to the block's own centre, in samples.
+                # Twice the distance to the centre of the sample's block, in samples.
                 twice = bind(2 * r + 1 - N)
                 before = twice < 0
                 left = bind(tirx.max(tirx.Select(before, b - 1, b), i32(0)))
                 right = bind(tirx.min(tirx.Select(before, b, b + 1), m - 1))
-                # Nothing to go from the first or the last centre outwards.
+                # Before the first and after the last centre the phase is constant.
                 steps = tirx.Select(before, twice + 2 * N, twice)
                 steps = bind(tirx.Select(right > left, steps, i32(0)))
                 voiced = f0[b] > const(source.voiced_threshold)
@@ -186,7 +192,7 @@ _ARCTANGENT = (8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.3332949
 
 
 def arctangent(y: Expr, x: Expr) -> Expr:
-    """atan2(y, x) for finite float32, error 3e-7; +0 and -0 are one number, whose side is +."""
+    """atan2(y, x) for finite float32; error 3e-7. -0.0 counts as 0.0."""
     across = hold(tirx.Select(x < const(0), const(0) - x, x))
     up = hold(tirx.Select(y < const(0), const(0) - y, y))
     small, large = hold(tirx.min(across, up)), hold(tirx.max(across, up))
@@ -204,11 +210,11 @@ def arctangent(y: Expr, x: Expr) -> Expr:
 
 
 def spectrum(bins: int, taps: int, hop: int) -> tirx.PrimFunc:
-    """(wave, basis) -> float32 [1, 2 bins, columns]: magnitudes, then phases in radians.
+    """The kernel (wave, basis) -> float32 [1, 2 bins, columns]: magnitudes, then phases in radians.
 
-    wave int64 [1, L] in Q62; basis int64 [2 bins, 1, taps] as `pack_basis` gives it, the real parts
-    first. Column j is centred on sample j * hop; beyond its ends the wave is reflected, which takes
-    L >= taps. columns = L / hop + 1.
+    wave int64 [1, L] in Q62; basis int64 [2 bins, 1, taps] as returned by `pack_basis`, the real
+    parts first. Column j is centred on sample j * hop, and columns = L // hop + 1. Beyond its ends
+    the wave is reflected, which requires L >= taps.
     """
     length = tirx.Var("L", "int64")
     columns_all = tirx.floordiv(length, tirx.const(hop, "int64")) + 1

@@ -1,7 +1,8 @@
-"""Elementary functions in float32, with their largest errors against float64 (held by the tests).
+"""Elementary functions in float32, with their largest errors against float64.
 
-Written out as chains of fused multiply-adds: a compiler for Metal works with fast mathematics,
-where `sin` and `exp` are coarse and sums may be rearranged; a fused multiply-add stays what it is.
+The tests check these bounds. The functions are written as chains of fused multiply-adds: TVM
+compiles for Metal with fast math, under which `sin` and `exp` are inaccurate and sums may be
+reassociated, but a fused multiply-add is kept.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 
 from tvm import tirx
 
-from ..cpu.math import EXP_POLYNOMIAL, LN2_PARTS, LOG2_E, PI_PARTS, SIN_POLYNOMIAL
+from ..common.polynomials import EXP_POLYNOMIAL, LN2_PARTS, LOG2_E, PI_PARTS, SIN_POLYNOMIAL
 from .threads import Expr, const, hold
 
 
@@ -27,7 +28,7 @@ def _horner(x: Expr, coefficients: tuple[float, ...]) -> Expr:
 
 
 def _reduce(x: Expr, inverse: float, parts: tuple[float, ...]) -> tuple[Expr, Expr]:
-    """(n, x - n * sum(parts)) with n the integer nearest to x * inverse, as float32."""
+    """(n, x - n * sum(parts)), where n is x * inverse rounded to an integer, as float32."""
     n = hold(tirx.floor(fma(x, const(inverse), const(0.5))))
     for part in parts:
         x = hold(fma(n, const(-part), x))
@@ -35,7 +36,7 @@ def _reduce(x: Expr, inverse: float, parts: tuple[float, ...]) -> tuple[Expr, Ex
 
 
 def exp(x: Expr) -> Expr:
-    """e^x, relative error 1.5e-7. The argument is clamped to [-87, 88], so the result is finite."""
+    """e^x, relative error 1.5e-7. x is clamped to [-87, 88], so that the result is finite."""
     n, r = _reduce(hold(tirx.max(tirx.min(x, const(88)), const(-87))), LOG2_E, LN2_PARTS)
     p = _horner(r, EXP_POLYNOMIAL)
     mantissa = hold(fma(p, hold(r * r), r) + const(1))
@@ -78,6 +79,6 @@ def sin(x: Expr) -> Expr:
 
 
 def sin_squared(x: Expr) -> Expr:
-    """sin^2 x for |x| <= 1e4: absolute error 2.5e-7. Its period is pi, so no sign is needed."""
+    """sin^2 x for |x| <= 1e4: absolute error 2.5e-7. The sign of sin x is not needed."""
     _, s = _sine_to_sign(x)
     return hold(s * s)

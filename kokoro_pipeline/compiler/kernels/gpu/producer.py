@@ -1,6 +1,6 @@
-"""A kernel's input as it is read: AdaIN's affine and an activation, a channel at a time.
+"""Operations that a kernel applies to its input on reading: AdaIN's affine map, an activation.
 
-The mathematics and the arguments are those of `kernels.producer`, in the layout [B, C, L].
+Formulas and arguments are those of `kernels.cpu.producer`, in the layout [B, C, L].
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from tvm import tirx
 
-from ..cpu.producer import NOTHING, Activation, Producer
+from ..common.producer import NOTHING, Activation, Producer
 from .math import fma, sin_squared
 from .threads import Buffer, Expr, const, hold
 
@@ -19,10 +19,10 @@ __all__ = ["NOTHING", "Activation", "Producer", "channel_function"]
 def channel_function(
     producer: Producer, buffers: Sequence[Buffer], channels: int, b: Expr, c: Expr
 ) -> Callable[[Expr], Expr]:
-    """The function of a value of x in batch row b and channel c.
+    """The function to apply to the values of x in batch row b and channel c.
 
-    `buffers` are the arguments that `producer.parameters` lists. The coefficients are computed
-    where this is called: outside of the loop over a row.
+    `buffers` are the arguments that `producer.parameters` lists. The coefficients are computed at
+    the point of this call, which should be outside of the loop over a row.
     """
     row = b * channels + c
     if producer.adain:

@@ -1,11 +1,12 @@
-"""What every GPU kernel is written with: grids, blocks, shared memory, 32-bit indices, block sums.
+"""Helpers for GPU kernels: grids, blocks, shared memory, 32-bit indices and block sums.
 
-CUDA and Metal run the same kernels: a warp (SIMD-group) has 32 threads on both, a block at most
-1024 threads and 32 KiB of shared memory, which is what Metal guarantees. Kernels synchronize whole
-blocks only; nothing depends on what a warp does in lockstep.
+CUDA and Metal run the same kernels: a warp (SIMD-group) has 32 threads on both, and a block has at
+most 1024 threads and 32 KiB of shared memory, the limits that Metal guarantees. Kernels only
+synchronize whole blocks and do not rely on the threads of a warp running in lockstep.
 
-Indices are int32, for GPUs emulate 64-bit arithmetic: a tensor has less than 2^31 elements. The
-largest of the model has 128 * 120 t, so t may be 139,810 frames, 58 minutes of sound in one call.
+Indices are int32, since GPUs emulate 64-bit arithmetic, so a tensor must have less than 2^31
+elements. The largest tensor of the model has 128 * 120 t elements, so t is limited to 139,810
+frames, 58 minutes of audio in one call.
 """
 
 from __future__ import annotations
@@ -20,43 +21,43 @@ from tvm.tirx.script.builder import ir as T  # noqa: N812
 
 from kokoro_pipeline.errors import InputError
 
-from ..cpu import vector
-from ..cpu.vector import Number, Parameter
+from ..common import builder
+from ..common.builder import Number, Parameter
 
 __all__ = ["Number", "Parameter", "T"]
 
-# The builder's own types are dynamic: these say what is meant, not what is checked.
+# The types of the builder are dynamic: these aliases document the intent and are not checked.
 Expr = Any
 Buffer = Any
 
 WARP = 32
 MAX_THREADS = 1024
 MAX_SHARED_BYTES = 32 << 10
-GROUP = 16  # threads whose values `block_sum` adds up first
+GROUP = 16  # number of neighbouring threads whose values `block_sum` adds first
 
 
 _RESIDENT = "tirx.launch_bounds_min_blocks_per_sm"
 
 
 def i32(value: Expr | int) -> Expr:
-    """A number as int32."""
+    """Convert a number or an expression to int32."""
     if isinstance(value, int):
         return tirx.const(value, "int32")
     return value if str(value.ty) == "int32" else tirx.Cast("int32", value)
 
 
 def const(value: float, dtype: str = "float32") -> Expr:
-    """A number of a type."""
+    """A constant of the given dtype."""
     return tirx.const(float(value) if dtype.startswith("float") else int(value), dtype)
 
 
 def div(a: Expr, b: Expr | int) -> Expr:
-    """Quotient of two int32 that are never negative (no sign correction is emitted)."""
+    """Quotient of two nonnegative int32 (no sign correction is emitted)."""
     return tirx.truncdiv(a, i32(b))
 
 
 def mod(a: Expr, b: Expr | int) -> Expr:
-    """Remainder of two int32 that are never negative."""
+    """Remainder of two nonnegative int32."""
     return tirx.truncmod(a, i32(b))
 
 
@@ -65,7 +66,7 @@ def ceil_div(a: Expr, b: int) -> Expr:
 
 
 def bind(value: Expr) -> Expr:
-    """Name a value, so that it is computed once: on the host, where no threads are launched yet."""
+    """Bind a value to a variable, so that it is computed once; before a launch, on the host."""
     return T.bind(value)
 
 
@@ -73,11 +74,13 @@ def bind(value: Expr) -> Expr:
 def launch(
     grid: Sequence[Expr | int], threads: Sequence[int], resident: int | None = None
 ) -> Iterator[tuple[list[Expr], list[Expr]]]:
-    """Launch blocks of threads; gives the int32 block and thread indices, x first.
+    """Launch blocks of threads; yields the int32 block and thread indices, x first.
 
-    A grid has at least one block: a kernel whose outputs may be empty has to say so itself.
-    `resident` blocks at a time are enough for a processor of CUDA's: without it, ptxas may spill
-    registers to make room for more.
+    A grid must have at least one block, so a kernel whose outputs may be empty has to handle that
+    case itself. `resident` is the number of blocks that should fit on a CUDA multiprocessor at a
+    time; without it, ptxas may spill registers to make room for more.
+
+    Raises InputError for more than `MAX_THREADS` threads per block.
     """
     count = 1
     for extent in threads:
@@ -97,22 +100,22 @@ def launch(
 
 
 def shared(size: int, dtype: str = "float32") -> Buffer:
-    """An array that the threads of a block share."""
+    """An array shared by the threads of a block. Raises InputError if it is too large."""
     if size * tvm.DataType(dtype).bits // 8 > MAX_SHARED_BYTES:
         raise InputError(f"{size} x {dtype} are more than a block's {MAX_SHARED_BYTES} bytes")
     return T.alloc_buffer((size,), dtype, scope="shared")
 
 
 def registers(size: int, dtype: str = "float32") -> Buffer:
-    """A thread's own array."""
+    """An array that is private to a thread."""
     return T.alloc_buffer((size,), dtype, scope="local")
 
 
 def hold(value: Expr, dtype: str = "float32") -> Expr:
-    """Name a value behind a register.
+    """Bind a value through a register, which hides its definition from TVM's simplifier.
 
-    TVM's simplifier looks through a binding at every use, which takes exponential time for long
-    chains of them; it does not look through a register.
+    The simplifier looks through a binding at every use, which takes exponential time for long
+    chains of bindings. It does not look through a register.
     """
     register = registers(1, dtype)
     T.buffer_store(register, value, [i32(0)])
@@ -120,7 +123,7 @@ def hold(value: Expr, dtype: str = "float32") -> Expr:
 
 
 def synchronize() -> None:
-    """Wait for all threads of the block; what they wrote to shared memory is then seen by all."""
+    """Wait for all threads of the block, and make their writes to shared memory visible."""
     T.evaluate(tirx.call_intrin("int32", "tirx.tvm_storage_sync", "shared"))
 
 
@@ -137,16 +140,18 @@ def add_to(buffer: Buffer, index: Expr | int, value: Expr) -> None:
 def block_sum(
     partial: Sequence[Expr], thread: Expr, threads: int, dtype: str = "float32"
 ) -> list[Expr]:
-    """The sums over the block of each thread's values; every thread gets them.
+    """Sum each of the values `partial` over the threads of a block; every thread gets the sums.
 
-    `threads` is a multiple of `GROUP`. The order of addition is fixed: first each group of
-    neighbours, then the groups, which every thread adds up for itself. That takes two barriers; a
-    tree of halves would take one for every halving.
+    The order of additions is fixed: first within each group of neighbours, then over the groups,
+    which every thread does for itself. This takes two barriers, while a reduction tree would take
+    one per level.
+
+    Raises InputError if `threads` is not a multiple of `GROUP`.
     """
     if threads % GROUP:
         raise InputError(f"a sum over {threads} threads: not a multiple of {GROUP}")
     groups = threads // GROUP
-    # Arrays a sum: within one, TVM cannot tell what different threads touch apart.
+    # Each sum has its own arrays: TVM cannot distinguish the accesses of threads within one array.
     parts = [shared(threads, dtype) for _ in partial]
     totals = [shared(groups, dtype) for _ in partial]
     sums = registers(len(partial), dtype)
@@ -170,7 +175,7 @@ def block_sum(
 def build_kernel(
     name: str, parameters: Sequence[Parameter | Number], body: Callable[..., None]
 ) -> tirx.PrimFunc:
-    """`kernels.vector.build_kernel` with int32 indices and numbers."""
+    """`kernels.common.builder.build_kernel` with int32 indices and numbers."""
 
     def over_views(*views: Any) -> None:
         body(
@@ -180,4 +185,4 @@ def build_kernel(
             )
         )
 
-    return vector.build_kernel(name, parameters, over_views, index=i32)
+    return builder.build_kernel(name, parameters, over_views, index=i32)

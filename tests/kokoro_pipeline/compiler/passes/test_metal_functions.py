@@ -1,4 +1,4 @@
-"""Elementwise operators for Metal keep float32's accuracy and ask for no coarse function."""
+"""Elementwise operators for Metal keep the accuracy of float32 and use no inaccurate function."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 import tvm
 from tvm import relax, tirx
 
-from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
 from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
-from kokoro_pipeline.compiler.passes.pipeline import run_phases
+from kokoro_pipeline.compiler.passes.pipeline import phases, run_phases
 from tvm_gpu_emulator import emulate
 
 METAL = tvm.target.Target({"kind": "metal", "thread_warp_size": 32}, host="llvm")
@@ -42,8 +41,8 @@ def executable(request):
             with builder.dataflow():
                 output = builder.emit_output(operator(x))
             builder.emit_func_output(output)
-    phases = gpu_phases(request.param, METAL, ParameterTable(), list(FUNCTIONS))
-    return emulate(run_phases(builder.get(), phases, METAL), METAL, relax_pipeline=None)
+    todo = phases(request.param, METAL, ParameterTable(), list(FUNCTIONS))
+    return emulate(run_phases(builder.get(), todo, METAL), METAL, relax_pipeline=None)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -1,9 +1,9 @@
-"""Compile kernels for every instruction set that this machine can run, many in one go."""
+"""Compile kernels for every instruction set that this machine supports, many at once."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +14,7 @@ import pytest
 import tvm
 from tvm.target import codegen
 
-from kokoro_pipeline.compiler.kernels.cpu.producer import Activation
+from kokoro_pipeline.compiler.kernels.common.producer import Activation
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 
@@ -50,7 +50,7 @@ class KernelTarget:
         }
 
 
-@pytest.fixture(scope="session", params=runnable_cpus())
+@pytest.fixture(scope="module", params=runnable_cpus())
 def kernel_target(request: pytest.FixtureRequest) -> KernelTarget:
     return KernelTarget(request.param)
 
@@ -77,14 +77,6 @@ def call(
     results = [tvm.runtime.tensor(np.full(shape, np.nan, np.float32)) for shape in outputs]
     function(*arguments, *results)
     return [r.numpy() for r in results]
-
-
-@pytest.fixture
-def set_threads() -> Iterator[Callable[[int], None]]:
-    """Set how many threads TVM's pool uses; the machine's own number comes back afterwards."""
-    configure = tvm.get_global_func("runtime.config_threadpool")
-    yield lambda count: configure(0, count)
-    configure(0, 0)
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,10 @@ import torch
 import tvm
 from tvm import relax, tirx
 
+from kokoro_pipeline.compiler.kernels.common.convolutions import Conv1d
+from kokoro_pipeline.compiler.kernels.common.producer import Activation, Producer
 from kokoro_pipeline.compiler.kernels.cpu.adain import adain
-from kokoro_pipeline.compiler.kernels.cpu.conv1d import Conv1d, conv1d, pack_conv1d
-from kokoro_pipeline.compiler.kernels.cpu.producer import Activation, Producer
+from kokoro_pipeline.compiler.kernels.cpu.conv1d import conv1d, pack_conv1d
 from kokoro_pipeline.errors import InputError
 
 CONVS = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from kokoro_pipeline.compiler.kernels.common.convolutions import ConvTranspose1d
 from kokoro_pipeline.compiler.kernels.cpu.conv_transpose1d import (
-    ConvTranspose1d,
     conv_transpose1d,
     depthwise_upsample,
     pack_conv_transpose1d,

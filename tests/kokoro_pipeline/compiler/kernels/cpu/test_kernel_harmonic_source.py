@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 import tvm
 
-from kokoro_pipeline.compiler.kernels.cpu.harmonic_source import (
-    HarmonicSource,
-    excitation,
-    pack_mix,
-    spectrum,
-)
+from kokoro_pipeline.compiler.kernels.common.harmonic_source import HarmonicSource
+from kokoro_pipeline.compiler.kernels.cpu.harmonic_source import excitation, pack_mix, spectrum
 
 SOURCE = HarmonicSource(9, 24000, 300, 0.1, 0.003, 0.1 / 3, 10.0)
 BINS, TAPS, HOP = 11, 20, 5

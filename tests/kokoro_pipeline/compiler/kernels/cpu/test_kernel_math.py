@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tvm import tirx
 
+from kokoro_pipeline.compiler.kernels.common.builder import Parameter, T, build_kernel, i64
 from kokoro_pipeline.compiler.kernels.cpu import math as kernel_math
-from kokoro_pipeline.compiler.kernels.cpu.vector import Parameter, T, build_kernel, i64
 
 
 def sigmoid64(x):

@@ -1,16 +1,18 @@
-"""What the kernels believe of a target, and the register tiles that follow."""
+"""The vectors of targets, and the resulting register tiles."""
 
 from __future__ import annotations
 
 import pytest
 import tvm
 
+from kokoro_pipeline.compiler.kernels.common.builder import STACK_BYTES, registers
+from kokoro_pipeline.compiler.kernels.common.convolutions import Conv1d
 from kokoro_pipeline.compiler.kernels.cpu.attention import attention
-from kokoro_pipeline.compiler.kernels.cpu.conv1d import Conv1d, conv1d
+from kokoro_pipeline.compiler.kernels.cpu.conv1d import conv1d
 from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import fft_conv1d
 from kokoro_pipeline.compiler.kernels.cpu.lstm import lstm_recurrence
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
-from kokoro_pipeline.compiler.kernels.cpu.vector import STACK_BYTES, Tile, VectorTarget, registers
+from kokoro_pipeline.compiler.kernels.cpu.vector import Tile, VectorTarget
 from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import winograd_conv1d
 from kokoro_pipeline.errors import InputError
 

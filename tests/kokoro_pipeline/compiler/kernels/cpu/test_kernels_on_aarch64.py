@@ -17,42 +17,35 @@ from torch.nn import functional
 from tvm import tirx
 from tvm.target import codegen
 
+from kokoro_pipeline.compiler.kernels.common.builder import Parameter, T, build_kernel, i64
+from kokoro_pipeline.compiler.kernels.common.convolutions import Conv1d, ConvTranspose1d
+from kokoro_pipeline.compiler.kernels.common.harmonic_source import HarmonicSource
+from kokoro_pipeline.compiler.kernels.common.producer import NOTHING, Activation, Producer
 from kokoro_pipeline.compiler.kernels.cpu import math as kernel_math
 from kokoro_pipeline.compiler.kernels.cpu.adain import adain
 from kokoro_pipeline.compiler.kernels.cpu.attention import attention
-from kokoro_pipeline.compiler.kernels.cpu.conv1d import Conv1d, conv1d, pack_conv1d
+from kokoro_pipeline.compiler.kernels.cpu.conv1d import conv1d, pack_conv1d
 from kokoro_pipeline.compiler.kernels.cpu.conv_transpose1d import (
-    ConvTranspose1d,
     conv_transpose1d,
     depthwise_upsample,
     pack_conv_transpose1d,
     pack_depthwise_upsample,
 )
 from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import fft_conv1d, pack_fft_conv1d
-from kokoro_pipeline.compiler.kernels.cpu.harmonic_source import (
-    HarmonicSource,
-    excitation,
-    pack_mix,
-    spectrum,
-)
+from kokoro_pipeline.compiler.kernels.cpu.harmonic_source import excitation, pack_mix, spectrum
 from kokoro_pipeline.compiler.kernels.cpu.layer_norm import layer_norm
 from kokoro_pipeline.compiler.kernels.cpu.linear import linear, pack_linear
 from kokoro_pipeline.compiler.kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
 from kokoro_pipeline.compiler.kernels.cpu.polar import polar_to_complex
-from kokoro_pipeline.compiler.kernels.cpu.producer import NOTHING, Activation, Producer
 from kokoro_pipeline.compiler.kernels.cpu.statistics import channel_statistics
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
-from kokoro_pipeline.compiler.kernels.cpu.vector import (
-    Parameter,
-    T,
-    VectorTarget,
-    build_kernel,
-    i64,
-)
+from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import (
     pack_winograd_conv1d,
     winograd_conv1d,
 )
+
+pytestmark = pytest.mark.qemu
 
 NEON = VectorTarget(lanes=4, registers=32)
 SNAKE = Producer(True, Activation.SNAKE)

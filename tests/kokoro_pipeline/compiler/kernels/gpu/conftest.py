@@ -1,4 +1,4 @@
-"""Kernels compiled for CUDA and Metal and run on the CPU, every access watched."""
+"""Kernels compiled for CUDA and Metal and run on the CPU, with every access checked."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Kernels:
 CompileKernels = Callable[..., Kernels]
 
 
-@pytest.fixture(scope="session", params=KINDS)
+@pytest.fixture(scope="module", params=KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
     return request.param
 

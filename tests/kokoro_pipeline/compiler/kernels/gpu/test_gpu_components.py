@@ -11,7 +11,6 @@ import torch
 import tvm
 
 from kokoro_pipeline.compiler.exporting import export_component
-from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
 from kokoro_pipeline.compiler.importing import import_program
 from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision
 from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
@@ -19,12 +18,14 @@ from kokoro_pipeline.compiler.model.align import make_alignment
 from kokoro_pipeline.compiler.model.components import evaluate_dimension, make_components
 from kokoro_pipeline.compiler.passes.bind_threads import has_threads
 from kokoro_pipeline.compiler.passes.merge_components import merge_components
-from kokoro_pipeline.compiler.passes.pipeline import run_phases
+from kokoro_pipeline.compiler.passes.pipeline import phases, run_phases
 from kokoro_pipeline.compiler.weights import load_model, resolve
 from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.validation.gates import NETWORK_MAX, judge_source
 from tvm_gpu_emulator import emulate
 from tvm_gpu_emulator.msl_check import check_metal, find_clang
+
+pytestmark = pytest.mark.slow
 
 NETWORKS = (
     "bert_forward",
@@ -75,8 +76,8 @@ class Device:
     def __init__(self, imported, names, target, **options):
         self.kind = target.kind.name
         self.parameters = ParameterTable(dict(imported.parameters.arrays))
-        phases = gpu_phases(2, target, self.parameters, names)
-        self.lowered = run_phases(imported.merged(names), phases, target)
+        todo = phases(2, target, self.parameters, names)
+        self.lowered = run_phases(imported.merged(names), todo, target)
         self.executable = emulate(self.lowered, target, relax_pipeline=None, **options)
 
     def __call__(self, name, arrays):
@@ -163,7 +164,7 @@ def test_whole_functions_under_the_checker(kind, imported, device_target):
 
 
 def test_every_function_launches_threads(device):
-    """On a device there is nothing else that could run one."""
+    """A function without threads could not run on a device."""
     functions = {
         name.name_hint: function
         for name, function in device.lowered.functions.items()
@@ -187,12 +188,12 @@ def test_the_metal_text_passes_clang(device):
 
 
 def test_reduced_precision_is_the_decoders_alone(imported, device_target):
-    """Durations and the source's phases would change, not sound noisier."""
+    """Elsewhere, durations and phases would change, which is more than noise."""
     names = ["f0n_forward", "decoder_forward"]
     parameters = ParameterTable(dict(imported.parameters.arrays))
     target = device_target("cuda")
-    phases = gpu_phases(2, target, parameters, names, Precision.TF32)
-    lowered = run_phases(imported.merged(names), phases, target)
+    todo = phases(2, target, parameters, names, Precision.TF32)
+    lowered = run_phases(imported.merged(names), todo, target)
     packed = {
         name: [p for p in map(str, lowered[name].attrs[PARAMETER_NAMES]) if p.endswith("_tf32")]
         for name in names

@@ -1,4 +1,4 @@
-"""The harmonic source without float64 meets the gates that float64 is held to."""
+"""The harmonic source without float64 meets the tolerances for float64."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import torch
 from tvm import relax, tirx
 
 from kokoro_pipeline.compiler.exporting import export_component
-from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
 from kokoro_pipeline.compiler.importing import import_program
 from kokoro_pipeline.compiler.kernels.gpu import fixed_point
 from kokoro_pipeline.compiler.kernels.gpu.harmonic_source import (
@@ -34,7 +33,7 @@ from kokoro_pipeline.compiler.kernels.gpu.threads import (
 from kokoro_pipeline.compiler.lowering.lower_source import is_source, read_source
 from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
 from kokoro_pipeline.compiler.model import make_components
-from kokoro_pipeline.compiler.passes.pipeline import run_phases
+from kokoro_pipeline.compiler.passes.pipeline import phases, run_phases
 from kokoro_pipeline.compiler.weights import load_model, resolve
 from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.validation.gates import judge_source
@@ -160,7 +159,7 @@ def test_metal_has_a_source_at_level_0(synthetic_folder, device_target):
     (found,) = make_components(load_model(resolve(str(synthetic_folder))), ("source_forward",))
     parameters, target = ParameterTable(), device_target("metal")
     module = import_program(export_component(found), found.name, parameters)
-    module = run_phases(module, gpu_phases(0, target, parameters, [found.name]), target)
+    module = run_phases(module, phases(0, target, parameters, [found.name]), target)
     names = [str(name) for name in module[found.name].attrs[PARAMETER_NAMES]]
     executable = emulate(module, target, relax_pipeline=None)
     rng = np.random.default_rng(0)
@@ -192,7 +191,7 @@ def changed(constant):
 
 
 def test_another_program_of_the_same_parameters_is_refused():
-    """Its numbers would be computed by kernels that do not know them."""
+    """The kernels would compute with other constants."""
     program = changed(22050.0)
     table = ParameterTable()
     for name, shape in (("harmonics", (9,)), ("stft.basis", (22, 1, 20))):
