@@ -1,4 +1,4 @@
-"""An ESTIMATE of a GPU's time in each kernel of the model. No GPU is needed, none has been asked.
+"""An ESTIMATE of the time of a GPU in each kernel of the model. No GPU is needed or used.
 
     python -m benchmarks.gpu_roofline [--seconds 1,4] [--gpu A100,H100] [--rows 12]
 
@@ -20,17 +20,12 @@ import tvm
 from benchmarks.roofline.estimate import GPUS, Estimate, Gpu, Launch, estimate, launches
 from kokoro_pipeline.compiler.codegen.target import resolve_target
 from kokoro_pipeline.compiler.exporting import export_component
-from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
 from kokoro_pipeline.compiler.importing import import_program
 from kokoro_pipeline.compiler.lowering.parameter_table import ParameterTable
 from kokoro_pipeline.compiler.model.align import make_alignment
-from kokoro_pipeline.compiler.model.components import (
-    Component,
-    evaluate_dimension,
-    make_components,
-)
+from kokoro_pipeline.compiler.model.components import Component, evaluate_dimension, make_components
 from kokoro_pipeline.compiler.passes.merge_components import merge_components
-from kokoro_pipeline.compiler.passes.pipeline import run_phases
+from kokoro_pipeline.compiler.passes.pipeline import phases, run_phases
 from kokoro_pipeline.compiler.weights import load_model, resolve
 from kokoro_pipeline.errors import KokoroError
 
@@ -42,18 +37,18 @@ HEAD = (
 
 
 def lower() -> tuple[tvm.IRModule, list[Component]]:
-    """The model's kernels for CUDA at the highest level, threads bound."""
+    """The kernels of the model for CUDA at the highest level, with bound threads."""
     components = [*make_components(load_model(resolve("synthetic"))), make_alignment()]
     parameters = ParameterTable()
     modules = [import_program(export_component(c), c.name, parameters) for c in components]
     target = resolve_target("cuda").tvm
-    phases = gpu_phases(2, target, parameters, [c.name for c in components])
+    todo = phases(2, target, parameters, [c.name for c in components])
     last = [phase.name for phase in phases].index("bind_threads")
-    return run_phases(merge_components(modules), phases[: last + 1], target), components
+    return run_phases(merge_components(modules), todo[: last + 1], target), components
 
 
 def sizes_of(components: Iterable[Component], seconds: float) -> dict[str, list[list[int]]]:
-    """Sizes of every function's inputs for an utterance of about so many seconds."""
+    """Input sizes of every function for an utterance of approximately this many seconds."""
     frames = round(seconds * FRAMES_PER_SECOND)
     tokens = round(frames / FRAMES_PER_TOKEN)
     symbols = {"B": 1, "n": tokens, "t": frames, "m": 2 * frames}
@@ -67,7 +62,7 @@ def sizes_of(components: Iterable[Component], seconds: float) -> dict[str, list[
 
 
 def table(found: Sequence[Launch], gpu: Gpu, rows: int) -> str:
-    """Markdown: how the time is shared, and the kernels that take most of it."""
+    """Markdown tables of the distribution of the time, and of the most expensive kernels."""
     timed = [(launch, estimate(launch.work, gpu)) for launch in found]
     timed.sort(key=lambda pair: -pair[0].count * pair[1].seconds)
     total = sum(launch.count * each.seconds for launch, each in timed)

@@ -1,4 +1,4 @@
-"""`build`: weights in, an artifact folder out, in stages that say where the time went."""
+"""`build`: turn weights into an artifact folder, in timed stages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import numpy as np
 import tvm
 from tvm import relax
 
-import kokoro_pipeline
 import tvm_kokoro_ext
 
 from .artifact.disk import writing
@@ -30,7 +29,7 @@ from .artifact.manifest import (
     TensorSpec,
 )
 from .artifact.parameter_file import write_parameters
-from .artifact.reader import Artifact
+from .artifact.reader import Artifact, read_artifact
 from .artifact.writer import ArtifactWriter
 from .compiler.codegen.cuda_compiler import (
     CudaBinary,
@@ -42,7 +41,6 @@ from .compiler.codegen.linking import Linker, export_library, find_linker
 from .compiler.codegen.packing import cuda_packer, device_code_kept_as_text
 from .compiler.codegen.target import BuildTarget, check_precision_level, resolve_target
 from .compiler.exporting import export_component
-from .compiler.gpu_pipeline import gpu_phases
 from .compiler.importing import import_program
 from .compiler.kernels.common.operand_precision import Precision
 from .compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
@@ -55,14 +53,19 @@ from .compiler.model.components import (
     Signature,
     make_components,
 )
-from .compiler.passes.drop_upper_bounds import drop_upper_bounds
 from .compiler.passes.merge_components import merge_components
-from .compiler.passes.pipeline import OPT_LEVELS, Phase, generate_code, phases, run_phases
-from .compiler.passes.workspace import Workspace, recording_workspace
+from .compiler.passes.pipeline import (
+    OPT_LEVELS,
+    PlannedMemory,
+    generate_code,
+    phases,
+    run_phases,
+)
 from .compiler.weights import WeightsFolder, load_model, load_voices, resolve
 from .errors import ArtifactError, CheckFailed, EnvironmentFault, InputError
 from .runtime.engine.device import find_device
 from .runtime.voices import write_voice
+from .version import __version__
 
 Progress = Callable[[str], None]
 
@@ -70,26 +73,30 @@ _VERSIONED = ("apache-tvm", "apache-tvm-ffi", "torch", "kokoro", "transformers",
 
 
 class SyntheticWeightsWarning(UserWarning):
-    """The real weights could not be had: what is being built computes and does not speak."""
+    """The real weights are unavailable; the synthetic ones in their place do not produce speech."""
 
 
 @dataclass(frozen=True)
 class BuildReport:
-    """A finished build: where it is, its stages with their seconds, its manifest, its parameters,
-    what each CUDA kernel uses of a GPU, and why the build was not validated, if it was to be."""
+    """The result of a finished build.
+
+    `path`: the artifact folder. `stages`: the name of each stage and its duration in seconds.
+    `manifest`: the manifest as written. `kernels`: the GPU resources that each CUDA kernel uses.
+    `not_validated`: why a requested validation did not take place, or None.
+    """
 
     path: Path
     stages: tuple[tuple[str, float], ...]
     manifest: Manifest
     parameters: ParameterTable = field(repr=False, compare=False)
-    """Imported and packed; the arrays that nothing else holds live as long as this."""
+    """Imported and packed parameters; this report keeps their arrays alive."""
     kernels: tuple[KernelResources, ...] = ()
     not_validated: str | None = None
 
 
 @dataclass
 class _Stages:
-    """Times the stages of a build, and says each one as it starts."""
+    """Measures the stages of a build and reports each one when it starts."""
 
     progress: Progress
     finished: list[tuple[str, float]] = field(default_factory=list)
@@ -104,7 +111,7 @@ class _Stages:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What a build was asked for, checked."""
+    """The validated options of a build."""
 
     target: BuildTarget
     opt_level: int
@@ -115,7 +122,7 @@ class _Plan:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """What the library holds: on a device the alignment is a function too."""
+        """The functions of the library; for a device they include the alignment."""
         whole = self.components == COMPONENT_NAMES
         return (
             (*self.components, ALIGN) if self.target.kind != "llvm" and whole else self.components
@@ -140,21 +147,23 @@ def build(
 ) -> BuildReport:
     """Build an artifact folder from weights.
 
-    `weights`: "auto" (the hub or its cache, else the synthetic stand-in), "hexgrad/Kokoro-82M",
-    "synthetic" (of `seed`), or a folder in the hub's layout. `target`: a kind ("llvm", "cuda",
-    "metal"), a tag of TVM or JSON. `mcpu`: an LLVM CPU name, by default this machine's. `host`: the
-    system to link for ("linux-x86_64", "linux-aarch64", "macos-arm64"), by default this machine,
-    for Metal a Mac. `precision`: what CUDA's tensor cores multiply in the decoder ("tf32",
-    "bfloat16", "float16"), by default nothing. `opt`: one of `OPT_LEVELS`, by default the highest.
-    `components`: some of the six functions, by default all. `validate` ends the build with a short
-    comparison with PyTorch, whose figures go into the manifest, where this machine can run the
-    library; where it cannot, the manifest and `BuildReport.not_validated` say so. `debug_dump`: a
-    folder for the module after every phase.
+    `weights`: "auto" (the hub or its cache, else synthetic weights), "hexgrad/Kokoro-82M",
+    "synthetic" (generated from `seed`), or a folder in the hub's layout. `target`: a kind ("llvm",
+    "cuda", "metal"), a TVM target tag or JSON. `mcpu`: an LLVM CPU name, by default that of this
+    machine. `host`: the system to link for ("linux-x86_64", "linux-aarch64", "macos-arm64"), by
+    default this machine, or a Mac for Metal. `precision`: the dtype that CUDA's tensor cores
+    multiply in the decoder ("tf32", "bfloat16", "float16"); by default they are not used. `opt`:
+    one of `OPT_LEVELS`, by default the highest. `components`: a subset of the six functions, by
+    default all. `force`: whether to replace an existing output. `validate`: whether to finish with
+    a short comparison with PyTorch, whose figures are stored in the manifest; if this machine
+    cannot run the library, the manifest and `BuildReport.not_validated` give the reason.
+    `debug_dump`: a folder that receives the module after every phase. `progress`: called with a
+    line of text as each stage starts.
 
-    Raises InputError for an option that is not known or weights that do not fit the model,
-    ArtifactError where the output exists (and `force` is not given) or another build holds it,
-    EnvironmentFault where the hub, the linker, the CUDA compiler or the disk fails, CheckFailed
-    where the validation misses a tolerance; then nothing is left.
+    Raises InputError for an unknown option or weights that do not fit the model, ArtifactError if
+    the output exists (and `force` is not given) or another build is writing it, EnvironmentFault if
+    the hub, the linker, the CUDA compiler or the disk fails, and CheckFailed if the validation
+    misses a tolerance. A failed build leaves no artifact behind.
     """
     plan = _check(target, mcpu, host, precision, opt, components)
     stages = _Stages(progress or (lambda _text: None))
@@ -163,7 +172,7 @@ def build(
             with writing(debug_dump):
                 debug_dump.mkdir(parents=True, exist_ok=True)
         with stages.stage("weights", weights):
-            # Bars only where somebody looks.
+            # Show progress bars only on a terminal.
             folder = resolve(weights, seed=seed, progress=sys.stderr.isatty())
             if folder.fallback_reason is not None:
                 warnings.warn(
@@ -176,20 +185,23 @@ def build(
             with stages.stage(f"export {component.name}"):
                 program = export_component(component)
                 modules.append(import_program(program, component.name, parameters))
-        workspaces: dict[str, Workspace] = {}
+        memory = _planned_memory(plan)
         with stages.stage("lower", OPT_LEVELS[plan.opt_level]):
-            module = run_phases(
-                merge_components(modules),
-                _phases(plan, parameters, workspaces),
+            todo = phases(
+                plan.opt_level,
                 plan.target.tvm,
-                debug_dump,
+                parameters,
+                plan.functions,
+                Precision(plan.target.precision),
+                memory,
             )
+            module = run_phases(merge_components(modules), todo, plan.target.tvm, debug_dump)
         with stages.stage("compile", str(plan.target)), device_code_kept_as_text():
             executable = generate_code(module, plan.target.tvm)
         kernels = _link(plan, executable, writer.directory, stages)
         with stages.stage("write parameters"):
             functions = _write_data(writer.directory, folder, module, parameters, plan.functions)
-            for name, workspace in workspaces.items():
+            for name, workspace in memory.found.items() if memory is not None else ():
                 functions[name] = replace(functions[name], workspace=workspace)
         obstacle = _obstacle(plan) if validate else None
         manifest = _manifest(plan, folder, functions, _not_validated(obstacle))
@@ -199,8 +211,8 @@ def build(
                 manifest = _manifest(plan, folder, functions, figures)
         with stages.stage("hash and commit"):
             path = writer.commit(manifest)
-    # Read again: the file on disk, not what was meant to be written, is what the report describes.
-    written = kokoro_pipeline.artifact.reader.read_artifact(path)
+    # The report describes the file on disk rather than what was meant to be written.
+    written = read_artifact(path)
     return BuildReport(
         path, tuple(stages.finished), written.manifest, parameters, kernels, obstacle
     )
@@ -211,18 +223,11 @@ def _components(plan: _Plan, model: Any) -> list[Component]:
     return [*found, make_alignment()] if ALIGN in plan.functions else found
 
 
-def _phases(
-    plan: _Plan, parameters: ParameterTable, workspaces: dict[str, Workspace]
-) -> list[Phase]:
-    """The phases for the target; those of a device fill `workspaces`."""
-    exact = Phase("drop_upper_bounds", [drop_upper_bounds])
+def _planned_memory(plan: _Plan) -> PlannedMemory | None:
+    """Where the memory of the functions is recorded: a device reserves it before the first call."""
     if plan.target.kind == "llvm":
-        return [exact, *phases(plan.opt_level, plan.target.tvm, parameters, plan.functions)]
-    precision = Precision(plan.target.precision)
-    device = gpu_phases(plan.opt_level, plan.target.tvm, parameters, plan.functions, precision)
-    todo = [exact, *device]
-    lengths = {name: _length(_signature(name)) for name in plan.functions}
-    return recording_workspace(todo, lengths, workspaces)
+        return None
+    return PlannedMemory({name: _length(_signature(name)) for name in plan.functions})
 
 
 def _signature(name: str) -> Signature:
@@ -230,8 +235,10 @@ def _signature(name: str) -> Signature:
 
 
 def _length(signature: Signature) -> tuple[int, int]:
-    """(input, axis) of the last dimension that counts tokens or frames alone: frames where a
-    function has both, for there are more of them."""
+    """(input, axis) of the last input dimension that is a plain count of tokens or frames.
+
+    For a function with both, this is the number of frames, which is the larger one.
+    """
     return [
         (index, axis)
         for index, (_, shape) in enumerate(signature.inputs.values())
@@ -243,7 +250,7 @@ def _length(signature: Signature) -> tuple[int, int]:
 def _link(
     plan: _Plan, executable: Any, directory: Path, stages: _Stages
 ) -> tuple[KernelResources, ...]:
-    """Write the library, CUDA code compiled into it; what its kernels use."""
+    """Link the library, with compiled CUDA code, and return the resources its kernels use."""
     library = directory / plan.target.host.library_name
     cuda = plan.cuda
     if cuda is None:
@@ -263,7 +270,7 @@ def _link(
 def _obstacle(plan: _Plan) -> str | None:
     """Why the library cannot run on this machine; None where it can."""
     if not plan.target.host.is_here:
-        return f"this machine is no {plan.target.host.name}"
+        return f"this machine is not {plan.target.host.name}"
     try:
         find_device("auto", plan.target.info)
     except (EnvironmentFault, ArtifactError) as error:
@@ -297,7 +304,7 @@ def _check(
             f"unknown component {', '.join(unknown) or '(none given)'}: "
             f"the six are {', '.join(COMPONENT_NAMES)}"
         )
-    # In their own order, each once.
+    # In canonical order, without duplicates.
     ordered = tuple(name for name in COMPONENT_NAMES if name in wanted)
     chosen = resolve_target(target, mcpu, host, precision)
     check_precision_level(precision, opt_level)
@@ -312,9 +319,9 @@ def _write_data(
     table: ParameterTable,
     components: Sequence[str],
 ) -> dict[str, FunctionSpec]:
-    """Write parameters, configuration and voices; say what each function takes and gives."""
+    """Write parameters, configuration and voices, and return the signature of each function."""
     needed = {name: _parameter_names(module[name]) for name in components}
-    # Each once, in the order of use: what a function reads lies together.
+    # Without duplicates and in the order of use, so that the parameters of a function are adjacent.
     unique = dict.fromkeys(name for names in needed.values() for name in names)
     arrays: Iterator[tuple[str, np.ndarray]] = ((name, table[name]) for name in unique)
     specs = {spec.name: spec for spec in write_parameters(directory / PARAMETERS_NAME, arrays)}
@@ -349,7 +356,7 @@ def _manifest(
     validation: dict[str, Any] | None = None,
 ) -> Manifest:
     return Manifest(
-        package_version=kokoro_pipeline.__version__,
+        package_version=__version__,
         weights=folder.info,
         versions={name: metadata.version(name) for name in _VERSIONED},
         target=plan.target.info,
@@ -365,7 +372,10 @@ def _not_validated(obstacle: str | None) -> dict[str, Any]:
 
 
 def _validate(artifact: Artifact, folder: WeightsFolder, progress: Progress) -> dict[str, Any]:
-    """The figures of the short validation of an artifact that is not committed yet."""
+    """Validate an artifact that is not committed yet, with the short cases.
+
+    Returns the figures for the manifest. Raises CheckFailed if a tolerance is missed.
+    """
     from .runtime.speech.synthesizer import Synthesizer
     from .validation import select_cases, validate_functions
 

@@ -1,8 +1,8 @@
-"""What a library is compiled for: a device kind with its architectures, and the CPU of the host.
+"""Build targets: a device kind with its architectures, and the CPU and system of the host.
 
-`--target` names the device in one of three forms: a kind (`llvm`, `cuda`, `metal`), a tag of TVM
-(`nvidia/nvidia-a100`, `apple/m1-gpu`) or JSON in TVM's own words, whose host part is the CPU.
-`--host` names the system that the library is linked for, by default this one.
+`--target` gives the device in one of three forms: a kind (`llvm`, `cuda`, `metal`), a TVM target
+tag (`nvidia/nvidia-a100`, `apple/m1-gpu`), or a TVM target as JSON, whose host part is the CPU.
+`--host` gives the system to link the library for, by default this one.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ CUDA_ARCHS = (
     *("sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90"),
     *("sm_100", "sm_103", "sm_110", "sm_120", "sm_121"),
 )
-"""CUDA architectures there can be machine code for, the oldest first."""
+"""CUDA architectures that machine code can be generated for, the oldest first."""
 
 TENSOR_CORE_ARCHS = CUDA_ARCHS[1:]
-"""Those whose tensor cores multiply tf32, bfloat16 and float16 into float32."""
+"""Architectures whose tensor cores multiply tf32, bfloat16 and float16 and add in float32."""
 
 DEFAULT_CUDA_ARCHS = ("sm_80", "sm_90")
-"""Machine code of `--target cuda`; PTX of the newest of a target's serves the GPUs after it."""
+"""Architectures of plain `--target cuda`; PTX for the last one supports newer GPUs."""
 
-# The compiler's own defaults differ between versions of TVM; these hold on every listed GPU.
+# TVM's defaults differ between versions; these limits hold on every listed GPU.
 _CUDA_LIMITS = {
     "max_threads_per_block": 1024,
     "max_shared_memory_per_block": 49152,
     "thread_warp_size": 32,
 }
-# TVM takes SIMD groups of 16 for granted; Apple's GPUs have 32.
+# TVM assumes SIMD groups of 16 threads; Apple's GPUs have 32.
 _METAL_LIMITS = {"thread_warp_size": 32}
 
 
@@ -57,11 +57,11 @@ class Host:
 
     name: str
     system: str
-    """As `sys.platform` has it: "linux" or "darwin"."""
+    """The value of `sys.platform`: "linux" or "darwin"."""
     architecture: str
     triple: str
     mcpu: str
-    """The CPU to compile for where the host is another machine and none is named."""
+    """The default CPU when the host is not this machine."""
 
     @property
     def library_name(self) -> str:
@@ -70,7 +70,7 @@ class Host:
 
     @property
     def is_here(self) -> bool:
-        """Whether this machine is such a host."""
+        """Whether this machine has the host's system and architecture."""
         return (self.system, self.architecture) == (_system(), host_architecture())
 
 
@@ -82,7 +82,7 @@ HOSTS: Mapping[str, Host] = {
         Host("macos-arm64", "darwin", "aarch64", "arm64-apple-macos11", "apple-m1"),
     )
 }
-"""What `--host` can be."""
+"""The values of `--host`."""
 
 
 @dataclass(frozen=True)
@@ -93,15 +93,15 @@ class BuildTarget:
     mcpu: str
     host: Host = field(default_factory=lambda: this_host())
     archs: tuple[str, ...] = ()
-    """CUDA architectures with machine code, the oldest first; () for the other kinds."""
+    """CUDA architectures to generate machine code for, oldest first; () for the other kinds."""
     attributes: tuple[tuple[str, Any], ...] = ()
-    """What a tag or JSON says beyond these, for TVM."""
+    """Further attributes from a tag or JSON, passed on to TVM."""
     precision: str = "float32"
-    """One of `PRECISIONS`, of the decoder's products; tensor cores multiply all but the first."""
+    """The precision of the decoder's products; all but "float32" use tensor cores."""
 
     @property
     def host_tvm(self) -> tvm.target.Target:
-        """TVM's target of the host code. `Target("llvm")` alone would mean SSE2."""
+        """The TVM target of the host code. `Target("llvm")` alone would mean SSE2."""
         config: dict[str, Any] = {"kind": "llvm", "mcpu": self.mcpu}
         if self.kind == "llvm":
             config.update(self.attributes)
@@ -111,8 +111,10 @@ class BuildTarget:
 
     @property
     def tvm(self) -> tvm.target.Target:
-        """TVM's own target, with its host where it is a device. CUDA code is generated for the
-        oldest architecture, and so is right for all of them."""
+        """The TVM target, which for a device includes the host.
+
+        CUDA code is generated for the oldest architecture, so it is valid for all of them.
+        """
         if self.kind == "llvm":
             return self.host_tvm
         config: dict[str, Any] = {"kind": self.kind, **dict(self.attributes)}
@@ -124,8 +126,10 @@ class BuildTarget:
 
     @property
     def info(self) -> TargetInfo:
-        """For the manifest: the vector features that a CPU must have to run the library, and the
-        device."""
+        """The target as recorded in the manifest.
+
+        It includes the vector features that a CPU must have to run the library.
+        """
         features = vector_features(codegen.llvm_get_cpu_features(self.host_tvm))
         return TargetInfo(
             self.kind, self.mcpu, features, self.host.name, self.archs, self.precision
@@ -143,14 +147,15 @@ def resolve_target(
     host: str | None = None,
     precision: str = "float32",
 ) -> BuildTarget:
-    """The target of a build.
+    """Resolve the options of a build to its target.
 
-    `target`: a kind, a tag or JSON, as the module says. `mcpu`: an LLVM CPU name, by default this
-    machine's, or for another host one that the like of it have. `host`: a name in `HOSTS` or its
-    LLVM triple, by default this machine, but for Metal a Mac. `precision`: one of `PRECISIONS`.
+    `target`: a kind, a tag or JSON, as described in the module's docstring. `mcpu`: an LLVM CPU
+    name, by default that of this machine, or the default CPU of another host. `host`: a name in
+    `HOSTS` or its LLVM triple, by default this machine, or a Mac for Metal. `precision`: one of
+    `PRECISIONS`.
 
-    Raises InputError for a kind, tag, architecture, host or CPU name that is not known, listing
-    those that are, and for a combination that makes no sense.
+    Raises InputError for an unknown kind, tag, architecture, host or CPU name, listing the known
+    ones, and for an unsupported combination.
     """
     config = _config(target)
     kind = config.pop("kind")
@@ -213,7 +218,7 @@ def _check_precision(precision: str, kind: str, archs: tuple[str, ...]) -> None:
 
 
 def check_precision_level(precision: str, opt_level: int) -> None:
-    """Raise InputError where a level has no kernels of a precision."""
+    """Raise InputError if an optimization level does not support a precision."""
     if precision != "float32" and opt_level == 0:
         raise InputError(
             f"--precision {precision} with --opt 0: plain legalization computes in float32; "
@@ -222,7 +227,7 @@ def check_precision_level(precision: str, opt_level: int) -> None:
 
 
 def host_mcpu() -> str:
-    """LLVM's name of this CPU, or of a level below it where the system hides features of it."""
+    """LLVM's name for this CPU, or for a lower level if the system hides some of its features."""
     name = str(codegen.llvm_get_system_cpu())
     here = host_features()
     if set(BuildTarget("llvm", name).info.features) <= here:
@@ -231,7 +236,7 @@ def host_mcpu() -> str:
 
 
 def this_host() -> Host:
-    """The host that this machine is. Raises InputError where it is none of `HOSTS`."""
+    """The entry of `HOSTS` for this machine. Raises InputError if there is none."""
     for host in HOSTS.values():
         if host.is_here:
             return host
@@ -246,12 +251,12 @@ def _system() -> str:
 
 
 def _config(target: str) -> dict[str, Any]:
-    """The attributes that a kind, a tag or JSON stands for; "kind" is one of `KINDS`."""
+    """The attributes given by a kind, a tag or JSON; "kind" is one of `KINDS`."""
     if target.lstrip().startswith("{"):
         try:
             config = json.loads(target)
         except ValueError as error:
-            raise InputError(f"--target {target!r} is no JSON: {error}") from None
+            raise InputError(f"--target {target!r} is not valid JSON: {error}") from None
         if "tag" in config:
             config = {**_tagged(str(config.pop("tag"))), **config}
     elif "/" in target:
@@ -283,7 +288,7 @@ def _tagged(tag: str) -> dict[str, Any]:
         near = sorted(name for name in known if name.startswith(vendor)) or sorted(known)
         raise InputError(f"unknown target tag {tag!r}: TVM knows {', '.join(near)}")
     config = json.loads(str(tvm.target.Target(tag)))
-    # TVM derives these; "tag" itself would bring back what the caller overrides.
+    # TVM derives these. Keeping "tag" would restore the attributes that the caller overrides.
     derived = ("tag", "keys")
     return {
         name: value
@@ -293,7 +298,7 @@ def _tagged(tag: str) -> dict[str, Any]:
 
 
 def _cuda_archs(said: Any, target: str) -> tuple[str, ...]:
-    """Architectures by age, each once. The suffix of sm_90a is dropped: nothing here needs it."""
+    """Architectures from old to new, without duplicates and without suffixes such as "a"."""
     wanted = (
         [said] if isinstance(said, str) else list(said) if isinstance(said, list | tuple) else []
     )

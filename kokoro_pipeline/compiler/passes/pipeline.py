@@ -1,98 +1,161 @@
-"""The visible list of passes from the imported module to an executable."""
+"""The passes of a build, from the imported module to the operations of the virtual machine.
+
+Every pass is a named `tvm.transform.Pass`, so TVM's instruments work on a build::
+
+    with tvm.transform.PassContext(instruments=[tvm.instrument.PassTimingInstrument()]):
+        kokoro_pipeline.build(...)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import tvm
 from tvm import relax
 
+from ..kernels.common.operand_precision import Precision
 from ..kernels.cpu.vector import VectorTarget
+from ..lowering.lower_source import lower_sources
+from ..lowering.lower_to_gpu_kernels import lower_to_gpu_kernels
 from ..lowering.lower_to_kernels import lower_to_kernels
 from ..lowering.parameter_table import ParameterTable
 from .bind_operators import bind_operators
+from .bind_threads import bind_threads
 from .clip_takes import clip_takes
 from .drop_parameters import drop_parameters
+from .drop_upper_bounds import drop_upper_bounds
 from .elementary_functions import ELEMENTARY_FUNCTIONS
+from .exact_constants import exact_constants
+from .gpu_operators import GPU_OPERATORS, gpu_lstm_recurrence
+from .metal_functions import METAL_FUNCTIONS
 from .schedule_loops import schedule_loops
+from .workspace import Workspace, count_workspace
 
 OPT_LEVELS: dict[int, str] = {
     0: "plain legalization: slow, the reference for bisecting",
     1: "direct convolution and matrix kernels, channels last, vectorized",
     2: "fast convolutions (real FFT, Winograd) with norm, activation and residual fused",
 }
-"""What `--opt` can be. The default is the highest."""
+"""The values of `--opt` with their descriptions. The default is the highest."""
 
-Pass = Callable[[tvm.IRModule], tvm.IRModule]
+REDUCED = ("decoder_forward",)
+"""The functions that `precision` applies to.
+
+The functions before them make decisions (durations) and accumulate phases, where rounding would
+change what is said and not just add noise.
+"""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Passes that belong together; `--debug-dump` writes the module after each phase."""
+    """A group of passes; `--debug-dump` writes the module after each phase."""
 
     name: str
-    passes: Sequence[Pass]
+    passes: Sequence[tvm.transform.Pass]
+
+
+@dataclass(frozen=True)
+class PlannedMemory:
+    """Where the planned memory of functions is recorded.
+
+    `lengths` gives, for each function, the (input, axis) of its number of tokens or frames; the
+    build fills `found`.
+    """
+
+    lengths: Mapping[str, tuple[int, int]]
+    found: dict[str, Workspace] = field(default_factory=dict)
+
+    def record(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Read the sizes from a module right after memory planning, and leave it as it is."""
+        for name, (index, axis) in self.lengths.items():
+            self.found[name] = count_workspace(module[name], index, axis)
+        return module
+
+
+def named(name: str, function: Callable[[tvm.IRModule], tvm.IRModule]) -> tvm.transform.Pass:
+    """A function of modules as a pass of TVM."""
+
+    @tvm.transform.module_pass(opt_level=0, name=name)
+    def transform(module: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
+        return function(module)
+
+    return transform
 
 
 def phases(
-    opt_level: int, target: tvm.target.Target, parameters: ParameterTable, entry: Sequence[str]
+    opt_level: int,
+    target: tvm.target.Target,
+    parameters: ParameterTable,
+    entry: Sequence[str],
+    precision: Precision = Precision.FLOAT32,
+    memory: PlannedMemory | None = None,
 ) -> list[Phase]:
-    """The phases of a build. Of the Relax functions `entry` are kept.
+    """The phases of a build for a CPU, CUDA or Metal. Of the Relax functions, `entry` are kept.
 
-    `parameters` gains the packed weights while they run.
+    The levels are those of `OPT_LEVELS`. On a GPU, level 0 runs one thread per element, and only
+    the harmonic source uses kernels on Metal, which has no float64; level 1 uses the explicit
+    kernels, level 2 also fuses norms, activations and residuals into the convolutions. Running the
+    phases adds the packed weights to `parameters`. `precision` is that of the products of the
+    functions in `REDUCED`, on levels 1 and 2 of a GPU.
     """
+    on_cpu, on_metal = target.kind.name == "llvm", target.kind.name == "metal"
+    fused = opt_level >= 2
+    precisions = dict.fromkeys(REDUCED, precision)
+
+    def to_kernels(module: tvm.IRModule) -> tvm.IRModule:
+        if on_cpu:
+            return lower_to_kernels(module, parameters, VectorTarget.of(target), fused)
+        return lower_to_gpu_kernels(module, parameters, target, fused, precisions)
+
+    def bind_rest(module: tvm.IRModule) -> tvm.IRModule:
+        return bind_operators(module) if on_cpu else bind_operators(module, gpu_lstm_recurrence)
+
+    def without_float64(module: tvm.IRModule) -> tvm.IRModule:
+        return lower_sources(module, parameters)
+
+    def vectorize(module: tvm.IRModule) -> tvm.IRModule:
+        return schedule_loops(module, VectorTarget.of(target).lanes)
+
+    if on_cpu:
+        legalizations = dict(ELEMENTARY_FUNCTIONS) if opt_level > 0 else {}
+        sort = [relax.backend.DispatchSortScan()]
+        schedule = [named("ScheduleLoops", vectorize)]
+    else:
+        legalizations = {**GPU_OPERATORS, **(METAL_FUNCTIONS if on_metal else {})}
+        sort, schedule = [], [named("BindThreads", bind_threads)]
+    legalize = [*sort, relax.transform.LegalizeOps(legalizations or None)]
+    dead_code = relax.transform.DeadCodeElimination(list(entry))
     clean = [
+        named("BindOperators", bind_rest),
         relax.transform.CanonicalizeBindings(),
         relax.transform.EliminateCommonSubexpr(),
-        relax.transform.DeadCodeElimination(list(entry)),
-        drop_parameters,
+        dead_code,
+        named("DropParameters", drop_parameters),
     ]
+    exact = Phase("exact_constants", [named("ExactConstants", exact_constants)])
+    record = [] if memory is None else [named("RecordWorkspace", memory.record)]
+    clip = named("ClipTakes", clip_takes)
     if opt_level == 0:
+        source = [named("LowerSources", without_float64)] if on_metal else []
         middle = [
-            Phase("bind_operators", [clip_takes, bind_operators, *clean]),
-            Phase("legalize", [relax.backend.DispatchSortScan(), relax.transform.LegalizeOps()]),
+            Phase("bind_operators", [clip, *source, *clean]),
+            Phase("legalize", legalize),
+            *([] if on_cpu else [Phase("schedule", schedule)]),
         ]
     else:
-        vectors = VectorTarget.of(target)
+        fold = [relax.transform.AnnotateTIROpPattern(), relax.transform.FoldConstant()]
         middle = [
-            Phase(
-                "lower_to_kernels",
-                [
-                    clip_takes,
-                    lambda module: lower_to_kernels(module, parameters, vectors, opt_level >= 2),
-                    bind_operators,
-                    *clean,
-                ],
-            ),
-            Phase(
-                "legalize",
-                [
-                    relax.backend.DispatchSortScan(),
-                    relax.transform.LegalizeOps(dict(ELEMENTARY_FUNCTIONS)),
-                    relax.transform.AnnotateTIROpPattern(),
-                    relax.transform.FoldConstant(),
-                ],
-            ),
+            Phase("lower_to_kernels", [clip, named("LowerToKernels", to_kernels), *clean]),
+            Phase("legalize", [*legalize, *fold]),
             Phase("fuse", [relax.transform.FuseOps(), relax.transform.FuseTIR()]),
-            Phase(
-                "schedule",
-                [
-                    relax.transform.DeadCodeElimination(list(entry)),
-                    lambda module: schedule_loops(module, vectors.lanes),
-                ],
-            ),
+            Phase("schedule", [dead_code, *schedule]),
         ]
     return [
+        Phase("drop_upper_bounds", [named("DropUpperBounds", drop_upper_bounds)]),
         *middle,
-        *final_phases(),
-    ]
-
-
-def final_phases() -> list[Phase]:
-    """From call_tir over scheduled functions to the virtual machine's own operations."""
-    return [
+        *([exact] if on_metal else []),
         Phase(
             "lower_dataflow",
             [
@@ -106,6 +169,7 @@ def final_phases() -> list[Phase]:
             "lower_runtime",
             [
                 relax.transform.StaticPlanBlockMemory(),
+                *record,
                 relax.transform.LowerAllocTensor(),
                 relax.transform.KillAfterLastUse(),
                 relax.transform.LowerRuntimeBuiltin(),
@@ -123,7 +187,10 @@ def run_phases(
     target: tvm.target.Target,
     debug_dump: Path | None = None,
 ) -> tvm.IRModule:
-    """Run the phases in order; `debug_dump` gets `NN_name.py` after each, without the weights."""
+    """Run the phases in order; after each, `NN_name.py` is written to `debug_dump`, if given.
+
+    The dumps do not contain the weights.
+    """
     dump(module, debug_dump, 0, "imported")
     with target:
         for number, phase in enumerate(todo, start=1):
@@ -134,7 +201,7 @@ def run_phases(
 
 
 def dump(module: tvm.IRModule, folder: Path | None, number: int, name: str) -> None:
-    """Write a module as TVMScript into a folder, if there is one."""
+    """Write a module as TVMScript into a folder; do nothing if the folder is None."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         text = module.script(show_meta=False)
@@ -142,7 +209,7 @@ def dump(module: tvm.IRModule, folder: Path | None, number: int, name: str) -> N
 
 
 def generate_code(module: tvm.IRModule, target: tvm.target.Target) -> tvm.runtime.Executable:
-    """Machine code of a module that has gone through every phase."""
-    # The kernels ask for exactly what they use: looking for less takes most of the compile time.
+    """Generate machine code for a module after all phases."""
+    # The kernels allocate exactly what they use, and this pass would take most of the compile time.
     with tvm.transform.PassContext(disabled_pass=["s_tir.CompactBufferAllocation"]):
         return relax.build(module, target=target, relax_pipeline=None)

@@ -1,9 +1,8 @@
-"""How much memory the intermediate results of each function take, as planned by TVM."""
+"""The memory that the intermediate results of each function take, as planned by TVM."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,42 +11,19 @@ from tvm import relax, tirx
 
 from kokoro_pipeline.errors import EnvironmentFault
 
-from .pipeline import Phase
-
-_PLAN = "StaticPlanBlockMemory"
 _POINTS = (64, 128, 192)
-"""Lengths at which the bytes are counted; a polynomial of degree 2 goes through three."""
+"""Lengths at which bytes are counted; three points determine a polynomial of degree 2."""
 
 Workspace = tuple[int, ...]
 
 
-def recording_workspace(
-    todo: Sequence[Phase], lengths: Mapping[str, tuple[int, int]], found: dict[str, Workspace]
-) -> list[Phase]:
-    """The phases with one more pass, right after memory is planned, that changes nothing and fills
-    `found` for the functions in `lengths`: (input, axis) of what counts tokens or frames."""
-
-    def record(module: tvm.IRModule) -> tvm.IRModule:
-        for name, (index, axis) in lengths.items():
-            found[name] = count_workspace(module[name], index, axis)
-        return module
-
-    phases = []
-    for phase in todo:
-        passes: list[Callable[[tvm.IRModule], tvm.IRModule]] = []
-        for transform in phase.passes:
-            passes.append(transform)
-            if getattr(getattr(transform, "info", None), "name", "") == _PLAN:
-                passes.append(record)
-        phases.append(Phase(phase.name, passes))
-    return phases
-
-
 def count_workspace(function: relax.Function, index: int, axis: int) -> Workspace:
-    """Bytes of what a planned function stores besides inputs, outputs and parameters: (c0, c1, c2)
-    of c0 + c1*s + c2*s*s, where s is the given dimension of its inputs and other symbols are 1.
+    """Bytes of the intermediate results of a function whose memory is planned.
 
-    Raises EnvironmentFault where a size depends on what is no symbol of the inputs.
+    Returns (c0, c1, c2) of c0 + c1*s + c2*s*s, where s is axis `axis` of input `index`, and all
+    other symbols are 1.
+
+    Raises EnvironmentFault if a size depends on anything but the symbols of the inputs.
     """
     sizes: list[Any] = []
 
@@ -65,7 +41,7 @@ def count_workspace(function: relax.Function, index: int, axis: int) -> Workspac
     square = Fraction(third - 2 * second + first, 2 * step * step)
     line = Fraction(second - first, step) - square * (_POINTS[0] + _POINTS[1])
     rest = first - line * _POINTS[0] - square * _POINTS[0] ** 2
-    # Roundings in the sizes can leave a trace below zero.
+    # Rounding in the sizes can make a coefficient slightly negative.
     return tuple(max(0, math.ceil(term)) for term in (rest, line, square))
 
 

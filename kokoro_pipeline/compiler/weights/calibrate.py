@@ -4,7 +4,8 @@
 stored as package data and never recomputed. It walks through the stock model in the order of a
 sentence, layer by layer: a layer's scale is chosen so that its output has the spread wanted,
 rounded to three digits, and the layer is drawn again before the next one is measured. Heads whose
-mean matters (durations, F0, N, log magnitude) get their offsets from several sentences and voices.
+mean matters
+(durations, F0, N, log magnitude) get their offsets from several sentences and voices.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from torch import Tensor, nn
 
 from kokoro_pipeline.config import default_config
 
-from . import stock_stages as probe
+from . import stock_stages
 from .architecture import empty_model, expected_shapes
 from .constants import Constants, VoiceScales
 from .draws import Draw, Spread, draw_tensor
@@ -38,7 +39,7 @@ VOICES = {
 }
 
 LSTM_GATE_SPREAD = 1.0
-"""Spread of the gates' share from the input; the recurrent share comes to about half of it."""
+"""Spread of the input's contribution to the gates; the recurrent one is about half of it."""
 
 FRAMES_A_TOKEN = 3.6
 F0_MEAN, F0_SPREAD = 130.0, 95.0
@@ -47,10 +48,11 @@ LOG_MAGNITUDE = -1.5
 
 _PHONEMES = 100
 
-# The spread wanted of a layer's output, by the layer's name.
+# Target spread of the output of a layer, by the name of the layer.
 TARGETS: tuple[tuple[str, float], ...] = (
-    # BERT applies one layer twelve times: what all tokens share grows as in a power iteration, what
-    # tells them apart does not, unless the residual branches are weak and the attention is sharp.
+    # BERT applies one layer twelve times. As in a power iteration, the part that all tokens have in
+    # common grows and their differences do not, unless the residual branches are weak and the
+    # attention is sharp.
     (r"attention\.(query|key)$", 1.8),
     (r"attention\.dense$", 0.2),
     (r"ffn_output$", 0.16),
@@ -65,32 +67,32 @@ TARGETS: tuple[tuple[str, float], ...] = (
 
 
 def target_spread(module: str) -> float:
-    """The wanted spread of the output of the module so named."""
+    """The target spread for the output of the module of this name."""
     return next(spread for pattern, spread in TARGETS if re.search(pattern, module))
 
 
 def spread_in_time(module: nn.Module, output: Tensor) -> float:
-    """The standard deviation around each channel's mean over time; of everything without a time."""
+    """The standard deviation around each channel's mean over time, or of all values."""
     if output.ndim < 3:
         return float(output.std())
     axis = 1 if isinstance(module, nn.Linear) else -1
     return float(output.var(dim=axis).mean().sqrt())
 
 
-# How a tensor is drawn before its scale is measured: offset, scale, spread, by its name.
+# Offset, scale and spread with which a tensor is first drawn, before its scale is measured.
 FIRST_DRAWS: tuple[tuple[str, tuple[float, ...], float, Spread], ...] = (
     (r"(LayerNorm|layer_norm|\.norm)\.weight$|\.gamma$", (1.0,), 0.3, "split"),
     (r"bert.*(LayerNorm|layer_norm)\.bias$", (0.0,), 0.04, "split"),  # added twelve times
     (r"\.norm\.bias$|\.beta$", (0.0,), 0.2, "split"),
     (r"\.alpha", (1.0,), 0.6, "split"),
     (r"weight_g$", (1.0,), 0.3, "even"),
-    (r"[FN]0?_conv\.weight_v$", (1.0,), 0.5, "even"),  # one channel: it smooths, never differences
+    (r"[FN]0?_conv\.weight_v$", (1.0,), 0.5, "even"),  # one channel: smooth, do not differentiate
     (r"l_linear\.weight$", (0.0,), 2.0, "split"),
     (r"bias_[ih]h_l0", (0.0,), 0.3, "even"),
     (r"weight_hh_l0", (0.0,), 0.1, "even"),
     (r"(attention\.dense|ffn_output)\.bias$", (0.0,), 0.02, "split"),  # added twelve times
-    # [gamma, beta]: a beta that gives the leaky ReLU after it a mean near 0, so that the curves'
-    # level does not hang on the seed and the voice.
+    # [gamma, beta]: this beta gives the output of the leaky ReLU after it a mean near 0, so that
+    # the level of the curves does not depend on the seed and the voice.
     (r"predictor\.[FN]0?\.\d\.norm\d\.fc\.bias$", (0.0, -0.6), 0.1, "split"),
     (r"bias$", (0.0,), 0.1, "split"),
     (r"embeddings\.position", (0.0,), 0.8, "even"),
@@ -100,7 +102,7 @@ FIRST_DRAWS: tuple[tuple[str, tuple[float, ...], float, Spread], ...] = (
 
 
 def first_draw(name: str, shape: tuple[int, ...]) -> Draw:
-    """How the tensor is drawn before its scale is measured; a weight's rows have a norm near 1."""
+    """The draw of a tensor before its scale is measured; rows of weights have a norm near 1."""
     for pattern, offset, scale, spread in FIRST_DRAWS:
         if re.search(pattern, name):
             return Draw(shape, offset, scale, spread)
@@ -108,12 +110,12 @@ def first_draw(name: str, shape: tuple[int, ...]) -> Draw:
 
 
 def significant(value: float, digits: int = 3) -> float:
-    """The value rounded to so many significant decimal digits."""
+    """Round a value to the given number of significant decimal digits."""
     return float(f"{value:.{digits}g}")
 
 
 class Calibration:
-    """The draws so far and the model that carries them."""
+    """The current draws and the model that contains them."""
 
     def __init__(self) -> None:
         config = default_config().raw
@@ -130,11 +132,11 @@ class Calibration:
         self.done: set[str] = set()
 
     def load(self, name: str) -> None:
-        """Put the tensor's present draw into the model."""
+        """Copy the current draw of a tensor into the model."""
         self.parameters[name].copy_(torch.from_numpy(draw_tensor(SEED, name, self.draws[name])))
 
     def rescale(self, name: str, factor: float) -> None:
-        """Multiply a tensor's scale and offset."""
+        """Multiply the scale and offset of a tensor by a factor."""
         draw = self.draws[name]
         self.draws[name] = dataclasses.replace(
             draw,
@@ -144,7 +146,7 @@ class Calibration:
         self.load(name)
 
     def shift(self, name: str, *offset: float) -> None:
-        """Set a tensor's offsets."""
+        """Set the offsets of a tensor."""
         self.draws[name] = dataclasses.replace(
             self.draws[name], offset=tuple(significant(value) for value in offset)
         )
@@ -152,7 +154,7 @@ class Calibration:
 
     @contextmanager
     def watching(self, *prefixes: str) -> Iterator[None]:
-        """While this holds, a layer under the prefixes is scaled at its first call."""
+        """Context in which every layer under the prefixes is scaled at its first call."""
         handles = []
         for name, module in self.model.named_modules():
             if not name.startswith(prefixes) or name in self.done:
@@ -193,33 +195,33 @@ class Calibration:
                 return None
             self.done.add(name)
             self.rescale(weight, target_spread(name) / spread_in_time(module, output))
-            return module(*inputs)  # with the new weight; this hook is done and lets it pass
+            return module(*inputs)  # with the new weight; this hook now does nothing
 
         return hook
 
     def calibrate(self) -> Constants:
-        """Walk through the model once."""
+        """Calibrate all layers in one pass through the model."""
         packs = [synthetic_voice(SEED, name, scales) for name, scales in VOICES.items()]
         styles = [torch.from_numpy(pack)[_PHONEMES - 1] for pack in packs]
-        cases = [(probe.sentence(i, _PHONEMES), style) for i in range(2) for style in styles]
+        cases = [(stock_stages.sentence(i, _PHONEMES), style) for i in range(2) for style in styles]
         self._before_the_decoder(cases)
-        traces = [probe.prosody(self.model, *case) for case in cases]
+        traces = [stock_stages.prosody(self.model, *case) for case in cases]
         self._curve_input("decoder.F0_conv", [trace.f0 for trace in traces])
         self._curve_input("decoder.N_conv", [trace.energy for trace in traces])
         self._decoder(traces[0])
         return Constants(GENERATOR, self.draws, VOICES)
 
     def _before_the_decoder(self, cases: list[tuple[Tensor, Tensor]]) -> None:
-        """Everything up to F0 and N: the layers on the first case, the heads on all."""
+        """Calibrate everything up to F0 and N: layers on the first case, heads on all cases."""
         with self.watching("bert", "predictor", "text_encoder"):
-            probe.prosody(self.model, *cases[0])
-        self._durations([(probe.bert(self.model, ids), style) for ids, style in cases])
-        traces = [probe.prosody(self.model, *case) for case in cases]
+            stock_stages.prosody(self.model, *cases[0])
+        self._durations([(stock_stages.bert(self.model, ids), style) for ids, style in cases])
+        traces = [stock_stages.prosody(self.model, *case) for case in cases]
         self._level("predictor.F0_proj", [trace.f0 for trace in traces], F0_MEAN, F0_SPREAD)
         self._level("predictor.N_proj", [trace.energy for trace in traces], 0.0, 1.0)
 
     def _curve_input(self, name: str, curves: list[Tensor]) -> None:
-        """The one-channel convolution through which the decoder takes F0 or N."""
+        """Calibrate the one-channel convolution through which the decoder reads F0 or N."""
         layer = self.model.get_submodule(name)
         with self.watching(name):
             layer(curves[0][:, None])
@@ -227,14 +229,14 @@ class Calibration:
         bias = f"{name}.bias"
         self.shift(bias, self.draws[bias].offset[0] - mean + CURVE_INPUT_MEAN)
 
-    def _decoder(self, trace: probe.Prosody) -> None:
-        """The decoder's layers, and the level of the spectrum that it ends in."""
+    def _decoder(self, trace: stock_stages.Prosody) -> None:
+        """Calibrate the layers of the decoder, and the level of its output spectrum."""
         last = self.model.get_submodule("decoder.generator.conv_post")
         seen: list[Tensor] = []
         handle = last.register_forward_hook(lambda module, inputs, output: seen.append(output))
-        har = probe.harmonics(self.model, trace.f0)  # the source itself keeps its first draws
+        har = stock_stages.harmonics(self.model, trace.f0)  # the source keeps its first draws
         with self.watching("decoder"):
-            probe.decode(self.model, trace, har)
+            stock_stages.decode(self.model, trace, har)
         handle.remove()
         magnitude, phase = seen[-1].chunk(2, dim=1)
         self.shift(
@@ -244,19 +246,19 @@ class Calibration:
         )
 
     def _durations(self, cases: list[tuple[Tensor, Tensor]]) -> None:
-        """Choose the duration head's offset for FRAMES_A_TOKEN frames a token on average."""
+        """Choose the offset of the duration head for FRAMES_A_TOKEN frames per token on average."""
         bias = "predictor.duration_proj.linear_layer.bias"
         low, high = -8.0, 2.0
         for _ in range(12):
             self.shift(bias, (low + high) / 2)
-            frames = [probe.duration(self.model, *case)[0] for case in cases]
+            frames = [stock_stages.duration(self.model, *case)[0] for case in cases]
             if float(torch.cat(frames, -1).mean()) < FRAMES_A_TOKEN:
                 low = (low + high) / 2
             else:
                 high = (low + high) / 2
 
     def _level(self, head: str, curves: list[Tensor], mean: float, spread: float) -> None:
-        """Give a head the wanted mean and spread over all curves."""
+        """Scale and shift a head to the target mean and spread over all curves."""
         values = torch.cat(curves, -1)
         factor = spread / float(values.std())
         offset = self.draws[f"{head}.bias"].offset[0]

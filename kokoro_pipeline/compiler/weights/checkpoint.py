@@ -1,4 +1,4 @@
-"""Read a checkpoint, running none of it; name its tensors; hold it to the architecture."""
+"""Read a checkpoint without executing code from it, and check it against the architecture."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ State = dict[str, dict[str, "Tensor"]]
 
 _PREFIX = "module."
 _LISTED = 8
-"""How many of a checkpoint's faults an error names."""
+"""The number of faults of a checkpoint that an error lists."""
 
-# What torch's readers raise for bytes that are no checkpoint: which one depends on where they are
-# broken.
+# The exceptions of torch's readers for bytes that are not a checkpoint; which one is raised depends
+# on where the data is broken.
 _UNREADABLE = (
     RuntimeError,
     pickle.UnpicklingError,
@@ -44,9 +44,9 @@ _UNREADABLE = (
 
 
 def load_tensors(path: Path) -> Any:
-    """What a `.pt` or `.pth` file holds: tensors and plain containers, on the CPU.
+    """Load a `.pt` or `.pth` file of tensors and plain containers, on the CPU.
 
-    Raises InputError where it cannot be read or holds anything else.
+    Raises InputError if it cannot be read or contains anything else.
     """
     torch = building_module("torch")
     try:
@@ -60,10 +60,10 @@ def load_tensors(path: Path) -> Any:
 
 
 def check_sums(path: Path) -> None:
-    """Compare the file's content with the check sums that torch stores in it (torch itself does
-    not).
+    """Verify the checksums that torch stores in a file, but does not check itself.
 
-    A file in torch's old format has none and passes. Raises InputError naming the damaged part.
+    A file in torch's old format has no checksums and passes. Raises InputError, which names the
+    damaged part.
     """
     if not zipfile.is_zipfile(path):
         return
@@ -80,27 +80,28 @@ def check_sums(path: Path) -> None:
 
 
 def read_checkpoint(path: Path) -> State:
-    """A checkpoint's tensors, the `module.` that some checkpoints put before every name removed.
+    """Read the tensors of a checkpoint, without the prefix `module.` that some checkpoints have.
 
-    Raises InputError where the file cannot be read or is no dictionary of components of tensors.
+    Raises InputError if the file cannot be read or is not a dictionary of components, each a
+    dictionary of tensors.
     """
     torch = building_module("torch")
     raw = load_tensors(path)
     if not isinstance(raw, Mapping):
-        raise InputError(f"{path} is no checkpoint: it holds a {type(raw).__name__}")
+        raise InputError(f"{path} is not a checkpoint: it holds a {type(raw).__name__}")
     state: State = {}
     for component, tensors in raw.items():
         if not isinstance(tensors, Mapping):
             raise InputError(
-                f"{path} is no Kokoro checkpoint: {component!r} holds a {type(tensors).__name__}, "
-                f"where the tensors of one of {', '.join(COMPONENTS)} belong"
+                f"{path} is not a Kokoro checkpoint: {component!r} holds a "
+                f"{type(tensors).__name__} instead of the tensors of one of {', '.join(COMPONENTS)}"
             )
         named = state[str(component)] = {}
         for name, tensor in tensors.items():
             canonical = str(name).removeprefix(_PREFIX)
             if not isinstance(tensor, torch.Tensor):
                 raise InputError(
-                    f"{path}: {component}.{name} is a {type(tensor).__name__}, no tensor"
+                    f"{path}: {component}.{name} is a {type(tensor).__name__}, not a tensor"
                 )
             if canonical in named:
                 raise InputError(
@@ -111,8 +112,8 @@ def read_checkpoint(path: Path) -> State:
 
 
 def fingerprint(state: State, config: bytes) -> str:
-    """SHA-256, lower-case hex, of the tensors' names, dtypes, shapes and bytes and of the
-    configuration's bytes.
+    """SHA-256, lower-case hex, of the names, dtypes, shapes and bytes of the tensors and of the
+    bytes of the configuration.
     """
     torch = building_module("torch")
     digest = hashlib.sha256()
@@ -127,11 +128,12 @@ def fingerprint(state: State, config: bytes) -> str:
 
 
 def complete_state(state: State, expected: Shapes, where: object) -> State:
-    """The state with absent AdaIN affines filled in as the identity, held to the expected shapes.
+    """Fill in missing affine parameters of AdaIN as the identity, and check the shapes.
 
-    An AdaIN's `norm.weight` and `norm.bias` may be absent together, as the real checkpoint has it.
-    Raises InputError naming every other tensor that is missing, unexpected, of another shape or not
-    float32; `where` is the file that the message names.
+    `norm.weight` and `norm.bias` of an AdaIN may both be missing, as in the real checkpoint.
+
+    Raises InputError, which lists every other tensor that is missing, unexpected, of a wrong shape
+    or not float32; `where` is the file that the message names.
     """
     torch = building_module("torch")
     faults = [f"missing {name}" for name in expected.keys() - state.keys()]
@@ -164,6 +166,6 @@ def complete_state(state: State, expected: Shapes, where: object) -> State:
 
 
 def _partner(name: str) -> str:
-    """The other half of an affine."""
+    """The name of the other affine parameter: the bias for a weight and vice versa."""
     stem, half = name.rsplit(".", 1)
     return f"{stem}.{'bias' if half == 'weight' else 'weight'}"

@@ -1,4 +1,4 @@
-"""A folder of weights in the hub's layout: opened and hashed; read as tensors, model and voices."""
+"""A folder of weights in the hub's layout: opening, hashing, and reading model and voices."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from torch import nn
 
 VOICE_SHAPE = (510, 1, 256)
-"""Of a voice pack: a row for each number of phonemes, each [1, 256]."""
+"""Shape of a voice pack: a style vector [1, 256] for each number of phonemes."""
 
 
 @dataclass(frozen=True)
 class WeightsFolder:
-    """An opened folder. `fallback_reason` says why it is the stand-in where real weights were hoped
-    for.
+    """An opened weights folder.
+
+    `fallback_reason` says why it holds synthetic weights where the real ones were preferred.
     """
 
     path: Path
@@ -44,7 +45,7 @@ class WeightsFolder:
     fallback_reason: str | None = None
 
     def content_sha256(self) -> str:
-        """Of all that an artifact takes from the folder: `info.sha256` knows no voices."""
+        """SHA-256 of everything that goes into an artifact; `info.sha256` excludes voices."""
         digest = hashlib.sha256(self.info.sha256.encode())
         for file in layout.voice_files(self.path):
             digest.update(f"{file.name} {file_sha256(file)}".encode())
@@ -54,12 +55,13 @@ class WeightsFolder:
 def open_folder(
     path: Path, *, source: str | None = None, revision: str | None = None
 ) -> WeightsFolder:
-    """Open a folder: check that it is whole, and hash it. `source` is where it comes from, else its
-    own path.
+    """Open a folder, check that it is complete, and hash it.
 
-    Reads the whole checkpoint, about a second. Raises InputError for a folder that lacks a part, a
-    checkpoint that is damaged, and a folder marked synthetic that holds other tensors than its mark
-    says; EnvironmentFault where torch is missing.
+    `source` is the origin of the folder, by default its path. This reads the whole checkpoint,
+    which takes about a second.
+
+    Raises InputError for an incomplete folder, a damaged checkpoint, and a folder that is marked as
+    synthetic but holds other tensors, EnvironmentFault if torch is missing.
     """
     layout.require_layout(path)
     config = path / layout.CONFIG
@@ -73,8 +75,8 @@ def open_folder(
     if mark.sha256 != sha256:
         raise InputError(
             f"{path / layout.SYNTHETIC_MARK} says that the folder holds the synthetic weights of "
-            f"seed {mark.seed}, but the tensors are others. Write the folder again, or remove that "
-            "file if you put weights of your own there"
+            f"seed {mark.seed}, but the tensors differ. Write the folder again, or remove that "
+            "file if you put your own weights there"
         )
     return WeightsFolder(
         path, WeightsInfo("synthetic", None, sha256, synthetic=True, seed=mark.seed)
@@ -82,10 +84,11 @@ def open_folder(
 
 
 def load_state(folder: WeightsFolder) -> State:
-    """The checkpoint: component to tensor name to float32 tensor, complete, in the model's order.
+    """Load the checkpoint: component to tensor name to float32 tensor, in the model's order.
 
-    Names have no `module.` prefix; AdaIN affines that the file omits are the identity. Raises
-    InputError naming every tensor that is missing, unexpected, of a wrong shape or dtype.
+    Names have no `module.` prefix. Affine parameters of AdaIN that the file omits are filled in as
+    the identity. Raises InputError, which lists every tensor that is missing, unexpected, or of a
+    wrong shape or dtype.
     """
     config = load_config(folder.path / layout.CONFIG).raw
     checkpoint = folder.path / layout.CHECKPOINT
@@ -93,9 +96,9 @@ def load_state(folder: WeightsFolder) -> State:
 
 
 def load_model(folder: WeightsFolder) -> nn.Module:
-    """The stock `kokoro.KModel` with the folder's weights, in eval mode, without gradients.
+    """Load the stock `kokoro.KModel` with the folder's weights, in eval mode, without gradients.
 
-    Raises as `load_state` does.
+    Raises the errors of `load_state`.
     """
     state = load_state(folder)
     model = empty_model(load_config(folder.path / layout.CONFIG).raw)
@@ -105,9 +108,9 @@ def load_model(folder: WeightsFolder) -> nn.Module:
 
 
 def load_voices(folder: WeightsFolder) -> dict[str, np.ndarray]:
-    """The folder's voice packs by name, each float32 [510, 1, 256].
+    """Load the voice packs of the folder by name, each float32 [510, 1, 256].
 
-    Raises InputError naming a file that cannot be read, has another shape or dtype, or holds NaN or
+    Raises InputError for a file that cannot be read, has another shape or dtype, or contains NaN or
     infinity.
     """
     torch = building_module("torch")

@@ -1,4 +1,4 @@
-"""The real weights from the hub, through the hub's own client: its cache, variables and bars."""
+"""The real weights from the hub, through its own client with its cache and settings."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from .requirements import building_module
 REPOSITORY = "hexgrad/Kokoro-82M"
 REVISION = "main"
 PATTERNS = (layout.CONFIG, layout.CHECKPOINT, f"{layout.VOICES}/*.pt")
-"""The repository's files that make a weights folder."""
+"""The files of the repository that form a weights folder."""
 
 _REQUEST_SECONDS = 5.0
 _PROBE_SECONDS = 10.0
-"""For finding out whether the hub answers at all: a name server that is silent or a host with many
-silent addresses would otherwise hold the client for minutes.
+"""Timeout for finding out whether the hub answers at all.
+
+Without it, an unresponsive name server, or a host with many unresponsive addresses, would block the
+client for minutes.
 """
 
 T = TypeVar("T")
@@ -31,20 +33,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A complete copy in the hub's cache, of one commit."""
+    """A complete copy of one commit in the hub's cache."""
 
     path: Path
     revision: str
 
 
 def fetch(progress: bool = True) -> Snapshot:
-    """The repository's present weights, downloaded if the cache lacks them.
+    """Fetch the current weights of the repository, downloading them if they are not cached.
 
-    Where the hub does not answer, or HF_HUB_OFFLINE is set, what the cache has of it. HF_HOME,
-    HF_ENDPOINT and the client's other variables are honoured, as they were when huggingface_hub was
-    first imported. `progress` shows the client's bars on stderr. Raises EnvironmentFault, with the
-    cause and the way out, where neither the hub nor the cache gives the weights: within about 15
-    seconds where there is no network.
+    If the hub does not answer, or HF_HUB_OFFLINE is set, the cached copy is used. HF_HOME,
+    HF_ENDPOINT and the other variables of the client are honoured, with their values from the time
+    huggingface_hub was first imported. `progress` shows the client's progress bars on stderr.
+
+    Raises EnvironmentFault, with the cause and remedies, if neither the hub nor the cache has the
+    weights; without a network, this takes about 15 seconds at most.
     """
     hub = _client()
     try:
@@ -75,7 +78,7 @@ def fetch(progress: bool = True) -> Snapshot:
 
 
 def _client() -> Any:
-    """The client's package, with the modules that are used here (it loads them lazily)."""
+    """The package of the client, with the modules used here, which it loads lazily."""
     hub = building_module("huggingface_hub")
     for name in ("constants", "errors", "utils"):
         building_module(f"huggingface_hub.{name}")
@@ -83,7 +86,7 @@ def _client() -> Any:
 
 
 def _probe(hub: Any) -> None:
-    """One cheap request; raises EnvironmentFault where the hub does not answer as one."""
+    """Make one cheap request. Raises EnvironmentFault if it fails."""
     if hub.constants.HF_HUB_OFFLINE:
         raise EnvironmentFault(f"{REPOSITORY} was not asked for: HF_HUB_OFFLINE is set")
     endpoint = _endpoint(hub)
@@ -97,13 +100,16 @@ def _probe(hub: Any) -> None:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """The call's result or its exception; TimeoutError where it takes longer (and goes on)."""
+    """Return the result of a call or raise its exception.
+
+    Raises TimeoutError if it takes longer; the call then continues in the background.
+    """
     done: queue.Queue[tuple[T | None, Exception | None]] = queue.Queue()
 
     def work() -> None:
         try:
             done.put((call(), None))
-        except Exception as error:  # noqa: BLE001 - carried over to the caller, who judges it
+        except Exception as error:  # noqa: BLE001 - raised in the caller
             done.put((None, error))
 
     threading.Thread(target=work, daemon=True, name="hub probe").start()
@@ -117,11 +123,11 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
 
 
 def _client_errors(hub: Any) -> tuple[type[Exception], ...]:
-    """What the client raises for a hub that is out of reach, refuses or breaks off.
+    """The exceptions of the client for a hub that is unreachable, refuses, or drops the connection.
 
-    The HTTP library under the client differs between its versions; the client's own HTTP error
-    derives from that library's. ValueError is an answer that is no JSON, RuntimeError the
-    accelerated transfer's.
+    Versions of the client use different HTTP libraries; its own HTTP error derives from that of the
+    library. ValueError is raised for an answer that is not JSON, RuntimeError by the accelerated
+    transfer.
     """
     own = [kind for kind in hub.errors.HfHubHTTPError.__mro__ if kind.__module__ != "builtins"]
     return (
@@ -136,7 +142,7 @@ def _client_errors(hub: Any) -> tuple[type[Exception], ...]:
 
 
 def _cached(hub: Any) -> Snapshot | None:
-    """The cache's copy of the revision, where it is enough to build from."""
+    """The cached copy of the revision, or None if it is incomplete."""
     config = hub.try_to_load_from_cache(REPOSITORY, layout.CONFIG, revision=REVISION)
     if not isinstance(config, str):
         return None
@@ -161,12 +167,12 @@ def _way_out() -> str:
     return (
         "Ways out: connect to the network (HF_ENDPOINT names a mirror) or unset HF_HUB_OFFLINE and "
         f"run again; copy the repository's {', '.join(PATTERNS)} into a folder and pass --weights "
-        "FOLDER; or pass --weights synthetic, a stand-in that builds and runs but is no speech"
+        "FOLDER; or pass --weights synthetic, a stand-in that builds and runs but is not speech"
     )
 
 
 def _cause(hub: Any, error: BaseException) -> BaseException:
-    """What went wrong, where the client only says that it looked into its cache after that."""
+    """The original error, if the client only reports that it then looked into its cache."""
     wrapped = isinstance(error, hub.errors.LocalEntryNotFoundError) and error.__cause__
     return wrapped or error
 
@@ -178,7 +184,7 @@ def _first_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _bars(hub: Any, shown: bool) -> Iterator[None]:
-    """Silence the client's progress bars during the body, unless they are to be shown."""
+    """Disable the client's progress bars during the body, unless `shown`."""
     if shown or hub.utils.are_progress_bars_disabled():
         yield
         return

@@ -1,4 +1,4 @@
-"""The hub's folder layout, and the mark of a folder that holds drawn weights."""
+"""The folder layout of the hub, and the mark of folders with synthetic weights."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ SYNTHETIC_MARK = "synthetic.json"
 
 @dataclass(frozen=True)
 class SyntheticMark:
-    """What `synthetic.json` says: the tensors are drawn from this seed and hash to this."""
+    """The content of `synthetic.json`: the seed and generator of the tensors, and their hash."""
 
     seed: int
     generator: int
     sha256: str
 
     def write(self, folder: Path) -> None:
-        """Mark the folder."""
+        """Write the mark into a folder."""
         text = json.dumps({"synthetic": True, **asdict(self)}, indent=2)
         (folder / SYNTHETIC_MARK).write_text(text + "\n", "utf-8")
 
 
 def read_mark(folder: Path) -> SyntheticMark | None:
-    """The folder's mark, None without one; raises InputError for one that cannot be read."""
+    """The mark of a folder, or None. Raises InputError if it cannot be read."""
     path = folder / SYNTHETIC_MARK
     if not path.exists():
         return None
@@ -41,7 +41,7 @@ def read_mark(folder: Path) -> SyntheticMark | None:
 
 
 def voice_files(folder: Path) -> list[Path]:
-    """The folder's voice packs, by name."""
+    """The voice packs of a folder, sorted by name."""
     return sorted((folder / VOICES).glob("*.pt"))
 
 
@@ -58,5 +58,5 @@ def require_layout(folder: Path) -> None:
         lacking.append(f"{VOICES}/*.pt")
     if lacking:
         raise InputError(
-            f"{folder} is no weights folder in the hub's layout: it lacks {', '.join(lacking)}"
+            f"{folder} is not a weights folder in the hub's layout: it lacks {', '.join(lacking)}"
         )

@@ -1,11 +1,43 @@
-"""A small program for any target, compiled by the builder's own steps."""
+"""A small program for any target, compiled by the steps of the builder, and TVM's threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
+MOST_THREADS = 5
+
+
+def pytest_collection_finish() -> None:
+    """Start TVM's pool with room for as many threads as tests ask for.
+
+    It never grows, and would start with half the CPUs at the first kernel: with one, on a machine
+    of two, where every number of threads gave the same bits because there was one.
+    """
+    import tvm
+
+    configure = tvm.get_global_func("runtime.config_threadpool")
+    configure(0, MOST_THREADS, [str(index) for index in range(MOST_THREADS)])
+    configure(0, max(1, (os.cpu_count() or 1) // 2))
+
+
+@pytest.fixture
+def set_threads() -> Iterator[Callable[[int], None]]:
+    """Set how many threads TVM's pool uses; the machine's own number comes back afterwards."""
+    import tvm
+
+    configure = tvm.get_global_func("runtime.config_threadpool")
+    counted = tvm.get_global_func("runtime.NumThreads")
+
+    def use(count: int) -> None:
+        configure(0, count)
+        assert counted() == count
+
+    yield use
+    configure(0, max(1, (os.cpu_count() or 1) // 2))
 
 
 @pytest.fixture(scope="session")
@@ -15,7 +47,6 @@ def compile_wave() -> Callable[[Any], Any]:
     from tvm import relax
 
     from kokoro_pipeline.compiler.codegen.packing import device_code_kept_as_text
-    from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
     from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
     from kokoro_pipeline.compiler.passes.pipeline import generate_code, phases, run_phases
 
@@ -27,10 +58,8 @@ def compile_wave() -> Callable[[Any], Any]:
             with builder.dataflow():
                 y = builder.emit_output(relax.op.sin(builder.emit(relax.op.exp(x))))
             builder.emit_func_output(y)
-        todo = phases if target.kind == "llvm" else gpu_phases
-        lowered = run_phases(
-            builder.get(), todo(1, target.tvm, ParameterTable(), ["wave"]), target.tvm
-        )
+        todo = phases(1, target.tvm, ParameterTable(), ["wave"])
+        lowered = run_phases(builder.get(), todo, target.tvm)
         with device_code_kept_as_text():
             return generate_code(lowered, target.tvm)
 

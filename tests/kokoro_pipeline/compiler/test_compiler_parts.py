@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import tvm
 
 from kokoro_pipeline import builder
 from kokoro_pipeline.artifact.cpu import host_features, vector_features
@@ -137,6 +138,34 @@ def test_a_dump_holds_the_module_after_each_phase(opt, small, tmp_path, compile_
     assert "vm." in text[files[-1]]
 
 
+@pytest.mark.parametrize("kind", ["llvm", "cuda", "metal"])
+@pytest.mark.parametrize("opt", OPT_LEVELS)
+def test_every_pass_has_a_name_that_instruments_show(kind, opt):
+    """Each is a pass of TVM, and none is there twice in a phase under two names."""
+    target = resolve_target(kind).tvm
+    for phase in phases(opt, target, ParameterTable(), ["program"]):
+        assert all(isinstance(each, tvm.transform.Pass) for each in phase.passes), phase.name
+        assert all(each.info.name for each in phase.passes), phase.name
+
+
+def test_instruments_of_tvm_see_the_passes_of_a_build(small, compile_program):
+    @tvm.instrument.pass_instrument
+    class Names:
+        def __init__(self):
+            self.seen = []
+
+        def run_after_pass(self, _module, info):
+            self.seen.append(info.name)
+
+    program = compile_program(small, [torch.zeros(1, 16, 20)])
+    target, names = resolve_target().tvm, Names()
+    with tvm.transform.PassContext(instruments=[names]):
+        run_phases(
+            program.modules["imported"], phases(2, target, program.parameters, ["program"]), target
+        )
+    assert {"ClipTakes", "LowerToKernels", "ScheduleLoops", "VMShapeLower"} <= set(names.seen)
+
+
 def test_without_a_dump_folder_nothing_is_written(small, tmp_path, monkeypatch, compile_program):
     monkeypatch.chdir(tmp_path)
     compile_program(small, [torch.zeros(1, 16, 20)])
@@ -153,7 +182,7 @@ def test_without_a_dump_folder_nothing_is_written(small, tmp_path, monkeypatch, 
 
 @pytest.fixture
 def no_work(monkeypatch):
-    """Weights are the first work of a build."""
+    """Make the first step of a build, resolving the weights, fail."""
 
     def refuse(*_args, **_options):
         raise AssertionError("the build began to work")
@@ -211,7 +240,7 @@ def test_weights_that_cannot_be_had_leave_nothing(tmp_path):
 
 
 def test_a_fallback_to_synthetic_weights_is_a_loud_warning(synthetic_folder, tmp_path, monkeypatch):
-    """The reason, and the command for the real weights."""
+    """It has the reason, and the command for the real weights."""
     folder = weights.resolve(str(synthetic_folder))
     fallen = weights.WeightsFolder(folder.path, folder.info, "the hub is out of reach: no route")
     monkeypatch.setattr(builder, "resolve", lambda *_args, **_options: fallen)

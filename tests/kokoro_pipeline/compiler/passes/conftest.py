@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-import tvm
 
 from kokoro_pipeline.artifact.cpu import host_features, portable_mcpu
 
@@ -18,7 +17,7 @@ def runnable_cpus() -> list[str]:
     return [best, "x86-64-v3"] if best == "x86-64-v4" else [best]
 
 
-@pytest.fixture(scope="session", params=runnable_cpus())
+@pytest.fixture(scope="module", params=runnable_cpus())
 def mcpu(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -41,11 +40,3 @@ class Function(torch.nn.Module):
 @pytest.fixture(scope="session")
 def as_module() -> type[Function]:
     return Function
-
-
-@pytest.fixture
-def set_threads() -> Iterator[Callable[[int], None]]:
-    """Set how many threads TVM's pool uses; the machine's own number comes back afterwards."""
-    configure = tvm.get_global_func("runtime.config_threadpool")
-    yield lambda count: configure(0, count)
-    configure(0, 0)

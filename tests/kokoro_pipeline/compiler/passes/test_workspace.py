@@ -1,4 +1,4 @@
-"""The bytes of intermediate results, as planned for sizes that are not known in advance."""
+"""The bytes of intermediate results, as planned for symbolic sizes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from kokoro_pipeline.artifact.manifest import FunctionSpec
 from kokoro_pipeline.compiler.codegen.target import resolve_target
 from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
 from kokoro_pipeline.compiler.passes.drop_upper_bounds import drop_upper_bounds
-from kokoro_pipeline.compiler.passes.pipeline import phases, run_phases
-from kokoro_pipeline.compiler.passes.workspace import recording_workspace
+from kokoro_pipeline.compiler.passes.pipeline import PlannedMemory, phases, run_phases
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +30,13 @@ def planned():
                 whole = builder.emit(relax.op.matmul(left, right))
                 result = builder.emit_output(relax.op.sum(whole, axis=1))
             builder.emit_func_output(result)
-        module = drop_upper_bounds(builder.get()) if drop else builder.get()
+        module = builder.get()
         target = resolve_target("llvm").tvm
-        found: dict[str, tuple[int, ...]] = {}
-        todo = phases(0, target, ParameterTable(), ["f"])
-        run_phases(module, recording_workspace(todo, {"f": (0, 0)}, found), target)
-        return found["f"]
+        memory = PlannedMemory({"f": (0, 0)})
+        first, *rest = phases(0, target, ParameterTable(), ["f"], memory=memory)
+        assert first.name == "drop_upper_bounds"
+        run_phases(module, [first, *rest] if drop else rest, target)
+        return memory.found["f"]
 
     return plan
 
