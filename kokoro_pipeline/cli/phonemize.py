@@ -1,17 +1,13 @@
-"""`kokoro-pipeline phonemize TEXT`: what `say` would feed to the model."""
+"""`kokoro-pipeline phonemize TEXT`: print the phonemes that `say` would pass to the model."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from . import arguments, exit_codes
 from .command import Command
 from .console import Console
 from .source_text import add_source, read_source
-
-if TYPE_CHECKING:
-    from ..runtime.text import Phonemized
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,27 +24,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> int:
     """Print the phonemes of a text on one line, or with `--json` word by word."""
+    from ..runtime.text import phonemize
+
     text = read_source(args)
-    result = phonemize_aloud(text, args.lang, console)
+    result = phonemize(text, lang=args.lang)
+    if result.unspoken:
+        unread = " ".join(result.unspoken)
+        console.warn(f"left unspoken, having no reading in {args.lang}: {unread}")
     if args.json:
         console.json({"text": text, "lang": args.lang, **vars(result)})
     else:
         console.data(result.phonemes)
     return exit_codes.OK
-
-
-def phonemize_aloud(text: str, lang: str, console: Console) -> Phonemized:
-    """The phonemes of a text; a warning names what has no reading and stays unspoken.
-
-    Raises InputError for another language or a text with nothing to speak, EnvironmentFault where
-    the extra `text` is missing.
-    """
-    from ..runtime.text import phonemize
-
-    result = phonemize(text, lang=lang)
-    if result.unspoken:
-        console.warn(f"left unspoken, having no reading in {lang}: {' '.join(result.unspoken)}")
-    return result
 
 
 COMMAND = Command(

@@ -1,9 +1,8 @@
-"""`kokoro-pipeline say`: text or phonemes in, a WAV file out."""
+"""`kokoro-pipeline say`: synthesize text or phonemes to a WAV file."""
 
 from __future__ import annotations
 
 import argparse
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,11 +13,11 @@ from ..errors import InputError
 from . import arguments, exit_codes
 from .command import Command, UsageError
 from .console import Console, seconds
-from .phonemize import phonemize_aloud
 from .source_text import STDIN, add_source, read_source
 
 if TYPE_CHECKING:
     from ..runtime import Speech
+    from ..runtime.speech.request import SpeechRequest
 
 NOT_SPEECH = (
     "the artifact holds SYNTHETIC weights: what was written is NOT SPEECH. For speech: "
@@ -45,7 +44,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--voice",
         default="af_heart",
         metavar="VOICE",
-        help="a name, a blend as af_heart:0.6,af_bella:0.4, or a voice file (default: af_heart)",
+        help="a name, a blend such as af_heart:0.6,af_bella:0.4, or a voice file "
+        "(default: af_heart)",
     )
     parser.add_argument(
         "--lang",
@@ -58,14 +58,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=arguments.number,
         default=1.0,
         metavar="X",
-        help="how fast; 2 is twice as fast (default: 1)",
+        help="speaking rate; 2 is twice as fast (default: 1)",
     )
     parser.add_argument(
         "--seed",
         type=arguments.seed,
         default=0,
         metavar="N",
-        help="seed of the breath noise; the same seed gives the same bits (default: 0)",
+        help="seed of the noise; the same seed gives bit-identical audio (default: 0)",
     )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
@@ -95,18 +95,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    """Speak. Everything that can be refused is refused before anything slow."""
+    """Synthesize the speech. Invalid arguments are rejected before any slow operation."""
     to_stdout = args.output == STDIN
     if to_stdout and args.json:
         raise UsageError("-o - and --json both want standard output: name a file with -o FILE")
     text = read_source(args)
     if not text.strip():
         raise InputError("the text is empty: there is nothing to say")
-    if not math.isfinite(args.speed) or args.speed <= 0:
-        raise InputError(f"the speed is {args.speed}: it must be a finite number above 0")
     write = _to_stdout(args, console) if to_stdout else _to_file(args)
-    phonemes, unspoken = _phonemes(args, text, console)
-    spoken = _speak(args, phonemes, args.artifact or _artifact_from_cache(args, console), console)
+    request = _request(args, text)
+    spoken = _speak(args, request, args.artifact or _artifact_from_cache(args, console), console)
     speech = spoken.speech
     clipped = write(speech)
     if clipped:
@@ -114,7 +112,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     if speech.synthetic:
         console.warn(NOT_SPEECH)
     if args.json:
-        console.json({**_report(args, spoken), "unspoken": unspoken, "clipped": clipped})
+        console.json({**_report(args, spoken), "unspoken": request.unspoken, "clipped": clipped})
     else:
         console.progress(
             f"wrote {args.output}: {seconds(speech.seconds)} of audio in "
@@ -124,7 +122,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 
 def _to_file(args: argparse.Namespace) -> Callable[[Speech], int]:
-    """What writes speech to the output file; a path that cannot be written is refused now."""
+    """A function that writes speech to the output file, after checking that it can be written."""
     from ..runtime.audio import check_writable, write_audio
 
     path = Path(args.output)
@@ -137,7 +135,7 @@ def _to_file(args: argparse.Namespace) -> Callable[[Speech], int]:
 
 
 def _to_stdout(args: argparse.Namespace, console: Console) -> Callable[[Speech], int]:
-    """What writes speech to standard output as WAV; a terminal is refused now."""
+    """A function that writes speech to standard output as WAV, unless it is a terminal."""
     from ..runtime.audio import write_wav
 
     stream = console.binary_output()
@@ -148,7 +146,7 @@ def _to_stdout(args: argparse.Namespace, console: Console) -> Callable[[Speech],
 
 @dataclass(frozen=True)
 class _Spoken:
-    """A result with its circumstances; times in seconds."""
+    """A result with the artifact used and the times in seconds."""
 
     speech: Speech
     artifact: Path
@@ -156,13 +154,14 @@ class _Spoken:
     synthesis: float
 
 
-def _phonemes(args: argparse.Namespace, text: str, console: Console) -> tuple[str, tuple[str, ...]]:
-    """What to speak, in phonemes, given as such or read from the text; and what has none."""
+def _request(args: argparse.Namespace, text: str) -> SpeechRequest:
+    """What to speak, checked as far as it can be without an artifact."""
+    from ..runtime.speech.request import SpeechRequest, request_of_text
+
     if args.phonemes:
-        # A file's line ends are not phonemes; every other character is the caller's word.
-        return " ".join(text.splitlines()), ()
-    read = phonemize_aloud(text, args.lang, console)
-    return read.phonemes, read.unspoken
+        # Line ends of a file are not phonemes; all other characters are kept.
+        return SpeechRequest(" ".join(text.splitlines()), args.voice, args.speed, args.seed)
+    return request_of_text(text, args.voice, args.lang, args.speed, args.seed)
 
 
 def _artifact_from_cache(args: argparse.Namespace, console: Console) -> Path:
@@ -171,20 +170,24 @@ def _artifact_from_cache(args: argparse.Namespace, console: Console) -> Path:
     return cached_artifact(args.weights, console)
 
 
-def _speak(args: argparse.Namespace, phonemes: str, artifact: Path, console: Console) -> _Spoken:
+def _speak(
+    args: argparse.Namespace, request: SpeechRequest, artifact: Path, console: Console
+) -> _Spoken:
     from ..runtime import load
 
     started = time.perf_counter()
     with load(artifact, threads=args.threads, device=args.device) as tts:
         loaded = time.perf_counter()
         console.progress(f"loaded {artifact} in {seconds(loaded - started)}")
-        speech = tts.synthesize(phonemes, voice=args.voice, speed=args.speed, seed=args.seed)
+        speech = tts.synthesize(
+            request.phonemes, voice=request.voice, speed=request.speed, seed=request.seed
+        )
         ended = time.perf_counter()
     return _Spoken(speech, artifact, loading=loaded - started, synthesis=ended - loaded)
 
 
 def _report(args: argparse.Namespace, spoken: _Spoken) -> dict[str, Any]:
-    """What `--json` prints; the samples themselves are in the file."""
+    """The output of `--json`; the samples are in the audio file."""
     speech = spoken.speech
     return {
         "output": args.output,
@@ -211,7 +214,7 @@ COMMAND = Command(
     configure=configure,
     run=run,
     epilog="""\
-Phonemes need nothing but an artifact; text needs the extra `text`. Without --artifact the weights
-are downloaded once and built into the cache once, which needs the extra `build`.
+Phonemes only need an artifact; text needs the extra `text`. Without --artifact, the weights are
+downloaded and an artifact is built into the cache once, which needs the extra `build`.
 """,
 )

@@ -1,4 +1,4 @@
-"""`kokoro-pipeline voices`: the voices there are, and whether a voice file is one."""
+"""`kokoro-pipeline voices`: list voices, or check a voice file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..errors import InputError
 from . import arguments, exit_codes
 from .command import Command, UsageError
 from .console import Console, table
@@ -32,14 +33,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    """List voices, check voices, or both. A voice that cannot be used ends in its error, exit 3."""
+    """List voices, check voices, or both.
+
+    All voices are checked; if one is unusable, the results of the others are printed, then its
+    error: exit code 3.
+    """
     if args.artifact is None and args.weights is None and not args.check:
         raise UsageError("whose voices? give --artifact DIR, --weights SPEC or --check FILE")
     listed = _listed(args, console)
-    checked = [_check(voice, args.artifact) for voice in args.check]
-    if args.json:
+    checked: list[dict[str, Any]] = []
+    refused: list[InputError] = []
+    for voice in args.check:
+        try:
+            checked.append(_check(voice, args.artifact))
+        except InputError as error:
+            refused.append(error)
+    _print(args, listed, checked, console)
+    if refused:
+        raise InputError("; ".join(str(error) for error in refused))
+    return exit_codes.OK
+
+
+def _print(
+    args: argparse.Namespace, listed: list[str], checked: list[dict[str, Any]], console: Console
+) -> None:
+    if args.json and (listed or checked):
         console.json({"voices": listed, "checked": checked})
-        return exit_codes.OK
+        return
     if listed:
         console.data("\n".join(listed))
     if checked:
@@ -54,11 +74,10 @@ def run(args: argparse.Namespace, console: Console) -> int:
                 for found in checked
             )
         )
-    return exit_codes.OK
 
 
 def _listed(args: argparse.Namespace, console: Console) -> list[str]:
-    """Names of the voices that --artifact or --weights has; none without either."""
+    """Names of the voices of --artifact or --weights; none without either."""
     if args.artifact is not None:
         from ..artifact.reader import read_artifact
 
@@ -71,7 +90,7 @@ def _listed(args: argparse.Namespace, console: Console) -> list[str]:
 
 
 def _weights_folder(spec: str, console: Console) -> Path:
-    """A local folder as it is, which needs no torch; other weights as `build` finds them."""
+    """A local folder, which does not need torch, or other weights as found by `build`."""
     if Path(spec).is_dir():
         return Path(spec)
     from ..compiler.weights import resolve
@@ -80,12 +99,12 @@ def _weights_folder(spec: str, console: Console) -> Path:
 
 
 def _check(voice: str, artifact: Path | None) -> dict[str, Any]:
-    """Load a voice as `say` would; its errors are the answer where it is none."""
+    """Load a voice like `say`; errors are raised."""
     import numpy as np
 
     from ..runtime.voices import load_voice
 
-    # Without an artifact no name is known; a file is looked up as given.
+    # Without an artifact there are no names; a file is looked up as given.
     directory = Path() if artifact is None else artifact / "voices"
     pack = load_voice(voice, directory)
     return {

@@ -1,4 +1,4 @@
-"""One chunk, at most 510 phonemes, through the six compiled functions."""
+"""Synthesis of one chunk of at most 510 phonemes with the six compiled functions."""
 
 from __future__ import annotations
 
@@ -19,30 +19,33 @@ from .alignment import frames_per_token, spread, token_of_frame
 Functions = Mapping[str, CompiledFunction]
 
 ALIGN = "align_forward"
-"""Artifacts for a device have the gather as a function, so that features stay on the device."""
+"""In artifacts for a device, the alignment is a function, so that features stay on the device."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How long every token of a chunk lasts, and the features that F0 and N are made from."""
+    """The length of every token of a chunk, and the features that F0 and N are predicted from."""
 
     input_ids: NDArray[np.int64]
-    """[1, n], boundary tokens included."""
+    """int64 [1, n], including the boundary tokens."""
     frames: NDArray[np.int64]
-    """[n], each at least 1."""
+    """Frames of each token, int64 [n], at least 1 each."""
     d: Any
-    """float32 [1, n, 640], an array, or a `Resident` on a device."""
+    """float32 [1, n, 640]: an array, or a `Resident` on a device."""
 
     @property
     def total_frames(self) -> int:
-        """Frames of the chunk."""
+        """Number of frames of the chunk."""
         return int(self.frames.sum())
 
 
 def predict_timing(
     functions: Functions, ids: tuple[int, ...], style: Array, speed: float
 ) -> Timing:
-    """Durations of the tokens `ids` (1 to 510) in `style` float32 [1, 256] at `speed`."""
+    """Predict the durations of 1 to 510 tokens `ids` in `style` float32 [1, 256] at `speed`.
+
+    Raises InputError if the chunk is too long, ArtifactError if a duration is not finite.
+    """
     input_ids = np.array([[BOUNDARY_TOKEN, *ids, BOUNDARY_TOKEN]], np.int64)
     lengths = np.array([input_ids.shape[1]], np.int64)
     d_en = functions["bert_forward"](input_ids, lengths)
@@ -58,9 +61,9 @@ def predict_timing(
 
 
 def render_audio(functions: Functions, timing: Timing, style: Array, noise: Array) -> Any:
-    """Audio float32 [600*frames] of a timed chunk, with `noise` float32 [1, 600*frames, 9].
+    """Render a timed chunk as audio float32 [600*frames], with `noise` float32 [1, 600*frames, 9].
 
-    Raises ArtifactError where the audio is not finite.
+    Raises ArtifactError if the audio is not finite.
     """
     lengths = np.array([timing.input_ids.shape[1]], np.int64)
     tokens = token_of_frame(timing.frames)
@@ -71,14 +74,14 @@ def render_audio(functions: Functions, timing: Timing, style: Array, noise: Arra
     audio = np.asarray(functions["decoder_forward"](asr, f0, energy, style[:, :STYLE_DIM], har))
     if not np.isfinite(audio).all():
         raise ArtifactError(
-            "decoder_forward gave samples that are no finite numbers; check the artifact with: "
+            "decoder_forward returned samples that are not finite; check the artifact with: "
             "kokoro-pipeline verify DIR, and its weights with: kokoro-pipeline validate DIR"
         )
     return audio[0]
 
 
 def _align(functions: Functions, d: Any, t_en: Any, tokens: NDArray[np.int64]) -> tuple[Any, Any]:
-    """`en` [1, 640, t] and `asr` [1, 512, t]: the features of the token that each frame shows."""
+    """`en` [1, 640, t] and `asr` [1, 512, t]: for each frame, the features of its token."""
     if ALIGN in functions:
         en, asr = functions[ALIGN](d, t_en, tokens)
         return en, asr

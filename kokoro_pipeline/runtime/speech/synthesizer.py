@@ -1,17 +1,15 @@
-"""Speech from an artifact, without PyTorch."""
+"""Speech synthesis from an artifact, without PyTorch."""
 
 from __future__ import annotations
 
 import functools
-import math
-import numbers
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +31,9 @@ from ..text.chunking import PhonemeSpan, split_phonemes
 from ..text.vocabulary import UnknownSymbol, Vocabulary
 from ..voices import load_voice, style_row
 from .chunk import ALIGN, predict_timing, render_audio
-from .noise import check_noise, check_seed, seeded_noise
-from .result import ChunkSpans, Span, Speech, UnknownSymbolWarning, UnspokenTextWarning
+from .noise import check_noise, seeded_noise
+from .request import SpeechRequest, Voice, excerpt, request_of_text
+from .result import ChunkSpans, Span, Speech, UnknownSymbolWarning
 
 FUNCTIONS = (
     "bert_forward",
@@ -44,12 +43,7 @@ FUNCTIONS = (
     "source_forward",
     "decoder_forward",
 )
-"""The compiled functions that synthesis takes, in the order it calls them."""
-
-MIN_SPEED = 0.1
-MAX_SPEED = 10.0
-
-Voice = str | os.PathLike[str] | Array
+"""The compiled functions that synthesis needs, in the order of their calls."""
 
 
 def load(
@@ -60,21 +54,28 @@ def load(
 ) -> Synthesizer:
     """Open an artifact folder for synthesis.
 
-    `threads` is the number of CPU threads the kernels use: by default $TVM_NUM_THREADS, else the
-    CPUs that this process may run on. The result is the same, bit for bit, for any number.
+    `threads` is the number of CPU threads that the kernels use: by default $TVM_NUM_THREADS, else
+    the number of CPUs that this process may run on. The result is bit-identical for any number of
+    threads.
 
-    `device` is "auto" (what the artifact was compiled for), "cpu", "cuda", "cuda:N" or "metal".
-    Nothing runs elsewhere than was asked for.
+    `device` is "auto" (the device that the artifact was compiled for), "cpu", "cuda", "cuda:N" or
+    "metal". There is no fallback to another device.
 
-    `graphs` (CUDA only) makes a CUDA graph of each function at the second call with equal sizes,
-    and launches that from then on: the same results with less work for the CPU, for the memory that
-    the graphs keep until a call needs it. Off by default: it has not been seen on a GPU yet.
+    `graphs` (CUDA only) captures a CUDA graph of each function at the second call with the same
+    sizes and launches it from then on. Results are the same, with less work for the CPU; the graphs
+    keep memory until another call needs it. Off by default, since it has not been tried on a GPU
+    yet.
 
-    An artifact contains machine code: load only what you trust. Raises ArtifactError where the
-    folder is none, is damaged, or was made for another TVM, CPU or device, InputError for a device
-    that is not known or not there, or graphs without CUDA, and EnvironmentFault where the TVM
-    runtime or a driver is missing or broken.
+    An artifact contains machine code, so only load artifacts that you trust.
+
+    Raises ArtifactError if the folder is not an artifact, is damaged, or was made for another TVM,
+    CPU or device, InputError for a device that is unknown or not present, or for graphs without
+    CUDA, and EnvironmentFault if the TVM runtime or a driver is missing or broken.
     """
+    if not isinstance(directory, str | os.PathLike):
+        raise InputError(
+            f"the artifact is {type(directory).__name__}, expected the path of its folder"
+        )
     return Synthesizer(open_artifact(Path(directory)), threads, device, graphs)
 
 
@@ -83,26 +84,24 @@ class _Chunk:
     span: PhonemeSpan
     ids: tuple[int, ...]
     style: NDArray[np.float32]
-    """[1, 256]."""
+    """float32 [1, 256]."""
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """A checked request."""
+    """A request in chunks, with the ids and the style of each."""
 
-    phonemes: str
+    request: SpeechRequest
     chunks: tuple[_Chunk, ...]
-    speed: float
     unknown: tuple[UnknownSymbol, ...]
-    voice: str
 
 
 class Synthesizer:
-    """A loaded artifact; made by `load`.
+    """A loaded artifact, as returned by `load`.
 
-    Safe from several threads: their calls take turns. It owns threads, which end with `close`, at
-    the end of a `with` block, or when nothing refers to it. It does not survive a fork: calls in
-    the child raise EnvironmentFault.
+    It is thread-safe: calls from several threads take turns. It owns threads, which end with
+    `close`, at the end of a `with` block, or when it is garbage-collected. It cannot be used after
+    a fork: calls in the child process raise EnvironmentFault.
     """
 
     def __init__(
@@ -112,7 +111,7 @@ class Synthesizer:
         device: str = AUTO,
         graphs: bool = False,
     ) -> None:
-        """Start a checked artifact. Raises InputError for bad `threads`; else as `load`."""
+        """Start a checked artifact; see `load`. Raises InputError for invalid `threads` as well."""
         count = resolve_threads(threads)
         chosen = find_device(device, artifact.manifest.target, str(artifact.path))
         if graphs and chosen.kind != "cuda":
@@ -151,7 +150,7 @@ class Synthesizer:
 
         everything = artifact.manifest.functions
         self._functions = functions([name for name in everything if name != ALIGN], False)
-        # What speaks leaves its intermediate results on the device.
+        # Synthesis leaves intermediate results on the device.
         self._inner = functions(everything, True) if chosen.kind != CPU else self._functions
 
     @property
@@ -161,7 +160,7 @@ class Synthesizer:
 
     @property
     def manifest(self) -> Manifest:
-        """What the artifact says of itself."""
+        """The manifest of the artifact."""
         return self._artifact.manifest
 
     @property
@@ -171,22 +170,22 @@ class Synthesizer:
 
     @property
     def chain(self) -> Mapping[str, CompiledFunction]:
-        """The functions as synthesis calls them: on a device their outputs stay there."""
+        """The functions as synthesis calls them: on a device, their outputs stay there."""
         return self._inner
 
     @property
     def threads(self) -> int:
-        """CPU threads that the kernels use."""
+        """Number of CPU threads that the kernels use."""
         return self._threads
 
     @property
     def device(self) -> Device:
-        """Where the kernels run."""
+        """The device that the kernels run on."""
         return self._device
 
     @property
     def graphs(self) -> bool:
-        """Whether sizes that come again are launched as CUDA graphs."""
+        """Whether functions are launched as CUDA graphs for sizes that occur again."""
         return self._graphs
 
     @property
@@ -196,7 +195,7 @@ class Synthesizer:
 
     @property
     def synthetic(self) -> bool:
-        """Whether the weights are the random stand-in, whose output is no speech."""
+        """Whether the weights are synthetic, so that the output is not speech."""
         return self._artifact.manifest.weights.synthetic
 
     def synthesize(
@@ -207,20 +206,22 @@ class Synthesizer:
         seed: int = 0,
         noise: NDArray[np.float32] | None = None,
     ) -> Speech:
-        """Speak a string of phonemes.
+        """Synthesize speech from a string of phonemes.
 
-        `voice` is a name in the artifact, a blend "af_heart:0.6,af_bella:0.4", a path to .npy, .bin
-        or .pt, or an array float32 [510, 1, 256] or [510, 256]. `speed` (0.1 to 10) divides every
-        duration. `seed` fixes the noise: the same seed gives the same bits on the same artifact and
-        CPU. `noise` replaces it, float32 [1, 600*frames, 9] of standard normals, for input of one
-        chunk only.
+        `voice` is the name of a voice in the artifact, a blend "af_heart:0.6,af_bella:0.4", a path
+        to a .npy, .bin or .pt file, or an array float32 [510, 1, 256] or [510, 256]. `speed` (0.1
+        to 10) divides every duration. `seed` determines the noise: with the same artifact and CPU,
+        the same seed gives bit-identical audio. `noise`, float32 [1, 600*frames, 9] of standard
+        normals, replaces the generated noise; it is only supported for input of one chunk.
 
-        Input over 510 phonemes is split at sentences, clauses or words, and joined. Symbols
-        outside the vocabulary are left unspoken, with an UnknownSymbolWarning and in
-        `Speech.unknown`. Raises InputError for input that cannot be spoken.
+        Input of more than 510 phonemes is split at sentences, clauses or words, and the audio is
+        joined. Symbols outside the vocabulary are not spoken; they cause an UnknownSymbolWarning
+        and are listed in `Speech.unknown`.
+
+        Raises InputError for input that cannot be spoken and for invalid arguments.
         """
-        plan = self._plan(phonemes, voice, speed, FUNCTIONS)
-        return self._render(plan, check_seed(seed), noise)
+        request = SpeechRequest(phonemes, voice, speed, seed)
+        return self._render(self._plan(request, FUNCTIONS), noise)
 
     def speak(
         self,
@@ -230,40 +231,37 @@ class Synthesizer:
         speed: float = 1.0,
         seed: int = 0,
     ) -> Speech:
-        """Speak a text in `lang`; as `synthesize` otherwise.
+        """Synthesize speech from a text in language `lang`; otherwise like `synthesize`.
 
-        What has no phonemes is left unspoken, with an UnspokenTextWarning and in `Speech.unspoken`.
-        Needs the `text` extra: raises EnvironmentFault without it, and InputError for a language
-        that is not supported or a text with nothing to say.
+        Parts without phonemes are not spoken; they cause an UnspokenTextWarning and are listed in
+        `Speech.unspoken`.
+
+        Raises EnvironmentFault if the `text` extra is not installed, and InputError for an
+        unsupported language or a text with nothing to say.
         """
-        # Lazy: synthesis from phonemes needs none of its packages.
-        from ..text.phonemize import phonemize
-
-        if not isinstance(text, str):
-            raise InputError(f"text is {type(text).__name__}, expected a string")
-        read = phonemize(text, lang)
-        if read.unspoken:
-            message = f"left unspoken, for it has no phonemes: {_excerpt(read.unspoken)}"
-            warnings.warn(UnspokenTextWarning(message), stacklevel=2)
-        plan = self._plan(read.phonemes, voice, speed, FUNCTIONS)
-        return replace(self._render(plan, check_seed(seed), None), unspoken=read.unspoken)
+        request = request_of_text(text, voice, lang, speed, seed, stacklevel=3)
+        return self._render(self._plan(request, FUNCTIONS), None)
 
     def predict_durations(
         self, phonemes: str, voice: Voice = "af_heart", speed: float = 1.0
     ) -> NDArray[np.int64]:
         """Frames (600 samples) of each token, int64 [tokens + 2 * chunks], without synthesis.
 
-        The `durations` that `synthesize` would have; arguments and errors as there.
+        These are the `durations` that `synthesize` would return, for the same arguments and with
+        the same errors.
         """
-        plan = self._plan(phonemes, voice, speed, FUNCTIONS[:2])
+        plan = self._plan(SpeechRequest(phonemes, voice, speed), FUNCTIONS[:2])
         timings = [
-            predict_timing(self._inner, chunk.ids, chunk.style, plan.speed) for chunk in plan.chunks
+            predict_timing(self._inner, chunk.ids, chunk.style, plan.request.speed)
+            for chunk in plan.chunks
         ]
         return np.concatenate([timing.frames for timing in timings])
 
     def close(self) -> None:
-        """End the threads, after calls that other threads have under way. Later calls raise
-        InputError; closing twice is harmless."""
+        """End the threads after pending calls of other threads.
+
+        Later calls raise InputError. Closing more than once has no effect.
+        """
         self._dispatcher.close()
 
     def __enter__(self) -> Synthesizer:
@@ -277,36 +275,42 @@ class Synthesizer:
     ) -> None:
         self.close()
 
+    def __reduce__(self) -> NoReturn:
+        raise InputError(
+            "a Synthesizer cannot be pickled or copied, because it owns threads and compiled code: "
+            f"call load({str(self.path)!r}) in the other process"
+        )
+
     def __repr__(self) -> str:
         state = " closed" if self._dispatcher.closed else ""
         where = "" if self.device.kind == CPU else f" device={self.device}"
         return f"<Synthesizer {str(self.path)!r} threads={self.threads}{where}{state}>"
 
-    def _plan(self, phonemes: str, voice: Voice, speed: float, functions: tuple[str, ...]) -> _Plan:
+    def _plan(self, request: SpeechRequest, functions: tuple[str, ...]) -> _Plan:
         self._require(functions)
-        if not isinstance(phonemes, str):
-            raise InputError(f"phonemes is {type(phonemes).__name__}, expected a string")
-        speed = _check_speed(speed)
-        if not phonemes.strip():
-            raise InputError("there is nothing to say: the phonemes are empty")
-        encoded = self._vocabulary.encode(phonemes)
-        if not any(symbol in self._vocabulary and not symbol.isspace() for symbol in phonemes):
-            raise InputError(f"there is nothing to say: {_unknown_text(encoded.unknown)}")
-        pack = load_voice(voice, self._artifact.voices)
-        chunks = []
-        for span in split_phonemes(phonemes, self._vocabulary):
-            text = phonemes[span.start : span.end]
-            # A row for each length of a chunk. Unknown symbols count, as they do in kokoro, but
-            # there are no rows beyond the last.
+        pack: Array | None = None
+        chunks: list[_Chunk] = []
+        unknown: list[UnknownSymbol] = []
+        for span in split_phonemes(request.phonemes, self._vocabulary):
+            text = request.phonemes[span.start : span.end]
+            encoded = self._vocabulary.encode(text)
+            unknown += [replace(u, position=u.position + span.start) for u in encoded.unknown]
+            if pack is None:
+                pack = load_voice(request.voice, self._artifact.voices)
+            # The voice has a row for each length of a chunk. Unknown symbols count, as in kokoro,
+            # but the length is limited to the last row.
             style = style_row(pack, min(len(text), MAX_PHONEMES))
-            chunks.append(_Chunk(span, self._vocabulary.encode(text).ids, style))
-        if encoded.unknown:
-            # Level 3 is the caller of the public method that calls this one.
-            warnings.warn(UnknownSymbolWarning(_unknown_text(encoded.unknown)), stacklevel=3)
-        name = "array" if isinstance(voice, np.ndarray) else os.fspath(voice)
-        return _Plan(phonemes, tuple(chunks), speed, encoded.unknown, name)
+            chunks.append(_Chunk(span, encoded.ids, style))
+        known = (symbol in self._vocabulary and not symbol.isspace() for symbol in request.phonemes)
+        if not any(known):
+            raise InputError(f"there is nothing to say: {_unknown_text(unknown)}")
+        if unknown:
+            # Stack level 3 is the caller of the public method that calls this one.
+            warnings.warn(UnknownSymbolWarning(_unknown_text(unknown)), stacklevel=3)
+        return _Plan(request, tuple(chunks), tuple(unknown))
 
-    def _render(self, plan: _Plan, seed: int, noise: NDArray[np.float32] | None) -> Speech:
+    def _render(self, plan: _Plan, noise: NDArray[np.float32] | None) -> Speech:
+        request = plan.request
         if noise is not None and len(plan.chunks) != 1:
             raise InputError(
                 f"noise is for input of one chunk, this has {len(plan.chunks)}; give at most "
@@ -317,10 +321,10 @@ class Synthesizer:
         spans: list[ChunkSpans] = []
         tokens = samples = 0
         for index, chunk in enumerate(plan.chunks):
-            timing = predict_timing(self._inner, chunk.ids, chunk.style, plan.speed)
+            timing = predict_timing(self._inner, chunk.ids, chunk.style, request.speed)
             frames = timing.total_frames
             if noise is None:
-                values = seeded_noise(seed, index, frames)
+                values = seeded_noise(request.seed, index, frames)
             else:
                 values = check_noise(noise, frames)
             audio.append(render_audio(self._inner, timing, chunk.style, values))
@@ -336,12 +340,13 @@ class Synthesizer:
         return Speech(
             audio=np.concatenate(audio),
             durations=np.concatenate(durations),
-            phonemes=plan.phonemes,
+            phonemes=request.phonemes,
             chunks=tuple(spans),
             unknown=plan.unknown,
-            voice=plan.voice,
-            speed=plan.speed,
-            seed=seed if noise is None else None,
+            unspoken=request.unspoken,
+            voice="array" if isinstance(request.voice, np.ndarray) else os.fspath(request.voice),
+            speed=request.speed,
+            seed=request.seed if noise is None else None,
             synthetic=self.synthetic,
         )
 
@@ -371,20 +376,6 @@ def _calls(dispatcher: Dispatcher, executable: Executable | DeviceExecutable) ->
     return lambda *words: [Resident(tensor, fetch, release, wait) for tensor in call(*words)]
 
 
-def _check_speed(speed: Any) -> float:
-    number = float(speed) if isinstance(speed, numbers.Real) else math.nan
-    if not MIN_SPEED <= number <= MAX_SPEED:  # false for NaN
-        raise InputError(
-            f"speed is {speed!r}, expected a number from {MIN_SPEED:g} to {MAX_SPEED:g}"
-        )
-    return number
-
-
-def _unknown_text(unknown: tuple[UnknownSymbol, ...]) -> str:
+def _unknown_text(unknown: Sequence[UnknownSymbol]) -> str:
     count = "1 symbol is" if len(unknown) == 1 else f"{len(unknown)} symbols are"
-    return f"{count} not in the model's vocabulary and left unspoken: {_excerpt(unknown)}"
-
-
-def _excerpt(items: Sequence[object]) -> str:
-    rest = f" and {len(items) - 5} more" if len(items) > 5 else ""
-    return ", ".join(str(item) for item in items[:5]) + rest
+    return f"{count} not in the model's vocabulary and left unspoken: {excerpt(unknown)}"

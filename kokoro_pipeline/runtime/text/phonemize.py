@@ -1,4 +1,4 @@
-"""Text to phonemes: the one entry for every language."""
+"""Text to phonemes: the entry point for all languages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from .english.reader import TaggerChoice, load_english
 from .english.sentences import split_sentences
 
 LANGUAGES = {"en-us": "American English", "en-gb": "British English"}
-"""Codes that `phonemize` takes, with their names."""
+"""Supported language codes (BCP 47, in lower case) with their names."""
+
+ALIASES = {"en": "en-us", "a": "en-us", "b": "en-gb"}
+"""Other names of the languages: without a region, and kokoro's letters."""
 
 _EXCERPT = 60
 
 
 class Word(NamedTuple):
-    """A word or punctuation mark of the normalised text, and its phonemes."""
+    """A word or punctuation mark of the normalised text with its phonemes."""
 
     text: str
     phonemes: str
@@ -28,9 +31,9 @@ class Word(NamedTuple):
 class Phonemized:
     """The phonemes of a text.
 
-    `phonemes` is what `synthesize` takes; `words` are the words and marks it came from, in order,
-    numbers and abbreviations spelled out; `unspoken` lists what has no English reading (emoji,
-    other scripts) and was left out.
+    `phonemes` is the input of `synthesize`. `words` are the words and marks that it was made from,
+    in order, with numbers and abbreviations spelled out. `unspoken` lists the parts that have no
+    English reading (emoji, other scripts) and were left out.
     """
 
     phonemes: str
@@ -39,8 +42,11 @@ class Phonemized:
 
 
 def check_language(lang: str) -> str:
-    """The canonical code of a known language. Raises InputError for another, listing the known."""
+    """The canonical code of a language. Raises InputError, which lists the supported ones."""
+    if not isinstance(lang, str):
+        raise InputError(f"lang is {type(lang).__name__}, expected a string such as 'en-us'")
     code = lang.strip().lower().replace("_", "-")
+    code = ALIASES.get(code, code)
     if code in LANGUAGES:
         return code
     known = ", ".join(f"{code} ({name})" for code, name in LANGUAGES.items())
@@ -51,15 +57,16 @@ def check_language(lang: str) -> str:
 
 
 def phonemize(text: str, lang: str = "en-us", *, tagger: TaggerChoice = "auto") -> Phonemized:
-    """Read `text` in the language `lang`, "en-us" or "en-gb", without any network.
+    """Convert `text` in language `lang`, "en-us" or "en-gb", to phonemes, without network access.
 
     Numbers, money, dates, times, units, abbreviations and addresses are spelled out. A word written
-    `[text](/phonemes/)` is pronounced as given. Every symbol of the result is in Kokoro's
-    vocabulary, but for those in given phonemes. `tagger` "rules" leaves an installed spaCy model
-    unused. Takes time linear in the text's length; several threads may call it.
+    as `[text](/phonemes/)` is pronounced as given. All symbols of the result are in Kokoro's
+    vocabulary, except for those in given phonemes. With `tagger` "rules", an installed spaCy model
+    is not used. The running time is linear in the length of the text, and the function is
+    thread-safe.
 
     Raises InputError for an unknown language and for text with nothing to speak, EnvironmentFault
-    where the extra `text` is not installed.
+    if the `text` extra is not installed.
     """
     british = check_language(lang) == "en-gb"
     normalized = normalize(text, british)

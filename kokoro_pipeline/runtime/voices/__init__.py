@@ -1,11 +1,12 @@
-"""Voice packs: float32 [510, 1, 256], one style row for each number of phonemes.
+"""Voice packs: float32 [510, 1, 256], one style vector for each number of phonemes.
 
-A row holds the decoder's half of the style, `[:128]`, and the predictor's, `[128:]`.
+A style vector consists of the decoder's half, `[:128]`, and the predictor's half, `[128:]`.
 """
 
 from .packs import (
     PACK_SHAPE,
     check_pack,
+    check_voice,
     list_voices,
     load_voice,
     read_voice_file,
@@ -16,6 +17,7 @@ from .packs import (
 __all__ = [
     "PACK_SHAPE",
     "check_pack",
+    "check_voice",
     "list_voices",
     "load_voice",
     "read_voice_file",

@@ -17,21 +17,25 @@ from kokoro_pipeline.errors import EnvironmentFault, InputError
 from .tensor_file import read_tensor_file
 
 PACK_SHAPE = (MAX_PHONEMES, 1, 2 * STYLE_DIM)
-"""[510, 1, 256]: by number of phonemes less one, batch, decoder and predictor halves."""
+"""[510, 1, 256]: the number of phonemes minus one, batch, decoder and predictor halves."""
+
+LARGEST_STYLE = 1e4
+"""Beyond this magnitude of a style vector, float32 networks overflow."""
 
 _RAW_BYTES = math.prod(PACK_SHAPE) * 4
 
 
 def load_voice(voice: str | os.PathLike[str] | np.ndarray, directory: Path) -> np.ndarray:
-    """A voice pack, float32 [510, 1, 256].
+    """Load a voice pack, float32 [510, 1, 256].
 
-    `voice` is a name that `directory` holds (see `list_voices`), a file (.npy, .bin, .pt), an array
-    float32 [510, 1, 256] or [510, 256], or a blend of names and files: "af_heart:0.6,af_bella:0.4",
-    or "af_heart,af_bella" in equal parts. Weights are positive and are divided by their sum. A
-    string is taken for a file when it has a "/" or ends in .npy, .bin or .pt.
+    `voice` is the name of a voice in `directory` (see `list_voices`), a file (.npy, .bin, .pt), an
+    array float32 [510, 1, 256] or [510, 256], or a blend of names and files, such as
+    "af_heart:0.6,af_bella:0.4", or "af_heart,af_bella" for equal parts. Weights must be positive
+    and are divided by their sum. A string is treated as a file if it contains "/" or ends in .npy,
+    .bin or .pt.
 
-    Raises InputError: an unknown name (the message lists near ones), a file that cannot be read, a
-    shape, dtype or value that no pack has, bad weights.
+    Raises InputError for an unknown name (the message lists similar ones), a file that cannot be
+    read, an invalid shape, dtype or value, and invalid weights.
     """
     if isinstance(voice, np.ndarray):
         return check_pack(voice, "the voice array")
@@ -41,7 +45,7 @@ def load_voice(voice: str | os.PathLike[str] | np.ndarray, directory: Path) -> n
         raise InputError(f"a voice is a name, a path or an array, not {type(voice).__name__}")
     text = voice.strip()
     if "\0" in text:
-        raise InputError(f"{text!r} names no voice")
+        raise InputError(f"{text!r} is not the name of a voice")
     if _is_file_name(text) and os.path.isfile(text):  # noqa: PTH113  (Path's raises)  whatever commas and colons its name has
         return read_voice_file(Path(text))
     parts = parse_blend(text)
@@ -55,17 +59,38 @@ def load_voice(voice: str | os.PathLike[str] | np.ndarray, directory: Path) -> n
     return blend.astype(np.float32)
 
 
+def check_voice(voice: object) -> None:
+    """Check what can be known of a voice without an artifact; see `load_voice`.
+
+    Raises InputError for another type, a blend that cannot be parsed, and a file that cannot be
+    read or is not a valid pack.
+    """
+    if isinstance(voice, np.ndarray):
+        check_pack(voice, "the voice array")
+    elif isinstance(voice, os.PathLike):
+        read_voice_file(Path(voice))
+    elif not isinstance(voice, str):
+        raise InputError(f"a voice is a name, a path or an array, not {type(voice).__name__}")
+    elif "\0" in voice:
+        raise InputError(f"{voice.strip()!r} is not the name of a voice")
+    elif not _is_file_name(voice.strip()):
+        parse_blend(voice.strip())
+
+
 def list_voices(directory: Path) -> list[str]:
-    """Names of the voices of an artifact or a weights folder, sorted: its `voices/NAME.npy`, `.pt`
-    or `.bin`. `directory` may also be the folder of those files itself."""
+    """Sorted names of the voices of an artifact or a weights folder.
+
+    These are the files `voices/NAME.npy`, `.pt` or `.bin`. `directory` may also be the folder of
+    these files itself.
+    """
     return sorted(_files(directory))
 
 
 def parse_blend(text: str) -> dict[str, float]:
-    """Split "a:0.6,b:0.4" into its names and weights, in order; "a,b" weighs 1 each.
+    """Split "a:0.6,b:0.4" into names and weights, in order; in "a,b" each weight is 1.
 
-    Raises InputError for an empty text or part, a repeated name, a weight that is no positive
-    number, or weights on some parts only.
+    Raises InputError for an empty text or part, a repeated name, a weight that is not a positive
+    number, or weights for only some of the parts.
     """
     parts: dict[str, float] = {}
     weighted = 0
@@ -77,7 +102,9 @@ def parse_blend(text: str) -> dict[str, float]:
         try:
             weight = float(number)
         except ValueError:
-            raise InputError(f"voice {text!r}: {number!r} is no weight; write NAME:0.6") from None
+            raise InputError(
+                f"voice {text!r}: {number!r} is not a weight; write NAME:0.6"
+            ) from None
         if not name:
             raise InputError(f"voice {text!r}: a name is missing; write NAME or NAME:0.6,NAME:0.4")
         if not (math.isfinite(weight) and weight > 0):
@@ -85,16 +112,21 @@ def parse_blend(text: str) -> dict[str, float]:
         if name in parts:
             raise InputError(f"voice {text!r}: {name} appears twice")
         parts[name] = weight
+    if not math.isfinite(sum(parts.values())):
+        raise InputError(f"voice {text!r}: the sum of the weights is not finite")
     if 0 < weighted < len(parts):
         raise InputError(f"voice {text!r}: give a weight to every voice or to none")
     return parts
 
 
 def read_voice_file(path: Path) -> np.ndarray:
-    """A pack from a `.npy`, raw little-endian float32 `.bin`, or `.pt` file. Raises InputError."""
+    """Read a pack from a `.npy`, a raw little-endian float32 `.bin`, or a `.pt` file.
+
+    Raises InputError if the file cannot be read or is not a valid pack.
+    """
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise InputError(f"{path} is no voice file: expected one of {', '.join(_READERS)}")
+        raise InputError(f"{path} is not a voice file: expected one of {', '.join(_READERS)}")
     try:
         return check_pack(reader(path), str(path))
     except OSError as error:
@@ -102,8 +134,10 @@ def read_voice_file(path: Path) -> np.ndarray:
 
 
 def write_voice(path: Path, pack: np.ndarray) -> None:
-    """Write a pack as `.npy` [510, 1, 256]. Raises InputError for what is no pack, EnvironmentFault
-    where the disk does not take it."""
+    """Write a pack as `.npy` [510, 1, 256].
+
+    Raises InputError if `pack` is invalid, EnvironmentFault if the file cannot be written.
+    """
     content = io.BytesIO()
     np.save(content, check_pack(pack, str(path)))
     try:
@@ -113,7 +147,7 @@ def write_voice(path: Path, pack: np.ndarray) -> None:
 
 
 def check_pack(values: np.ndarray, where: str) -> np.ndarray:
-    """`values` as a C-contiguous native float32 [510, 1, 256]; float16 and float64 are converted.
+    """Convert `values` to a C-contiguous native float32 [510, 1, 256] from any float dtype.
 
     Raises InputError for another shape or dtype, NaN or infinity; `where` names the source.
     """
@@ -124,17 +158,22 @@ def check_pack(values: np.ndarray, where: str) -> np.ndarray:
             f"{where}: a voice has the shape {list(PACK_SHAPE)} or "
             f"{[PACK_SHAPE[0], PACK_SHAPE[2]]}, this has {list(values.shape)}"
         )
-    with np.errstate(over="ignore"):  # an overflow shows as infinity, below
+    with np.errstate(over="ignore"):  # an overflow becomes infinity, which is rejected below
         pack = np.ascontiguousarray(values, np.float32).reshape(PACK_SHAPE)
     if bad := int(np.count_nonzero(~np.isfinite(pack))):
         raise InputError(f"{where}: {bad} of the voice's values are NaN or infinite")
+    if (largest := float(np.abs(pack).max())) > LARGEST_STYLE:
+        raise InputError(
+            f"{where}: the voice holds a value of magnitude {largest:.2g}; magnitudes up to "
+            f"{LARGEST_STYLE:g} are accepted"
+        )
     return pack
 
 
 def style_row(pack: np.ndarray, n_phonemes: int) -> np.ndarray:
-    """The style for a chunk of `n_phonemes` (1 to 510), float32 [1, 256]: row `n_phonemes - 1`.
+    """The style vector for a chunk of `n_phonemes` (1 to 510), float32 [1, 256].
 
-    Raises InputError for another number.
+    This is row `n_phonemes - 1`. Raises InputError for a number outside of that range.
     """
     if not 1 <= n_phonemes <= PACK_SHAPE[0]:
         raise InputError(f"a chunk has 1 to {PACK_SHAPE[0]} phonemes, this has {n_phonemes}")
@@ -163,7 +202,7 @@ def _files(directory: Path) -> Mapping[str, Path]:
     folder = directory / "voices" if (directory / "voices").is_dir() else directory
     found: dict[str, Path] = {}
     try:
-        for suffix in _READERS:  # of several files of one name the first kind wins
+        for suffix in _READERS:  # among files of the same name, the first suffix takes precedence
             for file in sorted(folder.glob(f"*{suffix}")):
                 found.setdefault(file.stem, file)
     except OSError as error:
@@ -177,12 +216,12 @@ def _is_file_name(text: str) -> bool:
 
 def _read_npy(path: Path) -> np.ndarray:
     try:
-        # Mapping reads the header alone, so a header that claims a huge shape allocates nothing.
+        # Mapping only reads the header, so a header with a huge shape does not allocate memory.
         values = np.lib.format.open_memmap(path, mode="r")
     except OSError:
         raise
-    except Exception as error:  # numpy parses the header as Python text: anything can come of it
-        raise InputError(f"{path} is no .npy file, or is damaged: {error}") from error
+    except Exception as error:  # numpy parses the header as Python text, which can raise anything
+        raise InputError(f"{path} is not a .npy file, or is damaged: {error}") from error
     return np.asarray(values)
 
 

@@ -1,9 +1,9 @@
-"""Reading tensors that `torch.save` wrote, without torch and without running anything.
+"""Read tensors written by `torch.save`, without torch and without executing anything.
 
-The zip format only: a pickle that describes the tensors, beside their storages as plain bytes. The
-pickle is checked opcode by opcode against the few that describe containers and tensors, and the
-only names it may refer to are storage types, `torch._utils._rebuild_tensor_v2` and
-`collections.OrderedDict`. Everything else is refused: a hostile file can name no function to call.
+Only the zip format is supported: a pickle that describes the tensors, and their storages as plain
+bytes. The pickle may only contain the few opcodes that describe containers and tensors, and may
+only refer to storage types, `torch._utils._rebuild_tensor_v2` and `collections.OrderedDict`.
+Everything else is rejected, so a malicious file cannot name a function to call.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STORAGES = {
     "ByteStorage": "u1",
     "BoolStorage": "?",
 }
-"""torch's storage types, to numpy's codes of the elements."""
+"""torch's storage types to numpy's dtype codes."""
 
 _OPCODE_NAMES = (
     "PROTO STOP MARK GLOBAL REDUCE BINPERSID BINPUT LONG_BINPUT BINGET LONG_BINGET "
@@ -46,41 +46,44 @@ _OPCODE_NAMES = (
     "EMPTY_DICT SETITEM SETITEMS"
 )
 _OPCODES = frozenset(_OPCODE_NAMES.split())
-"""What pickling containers, numbers, strings and tensors at protocol 2 needs. BUILD is left out: it
-would set the state of an object."""
+"""The opcodes for containers, numbers, strings and tensors in pickle protocol 2.
+
+BUILD is excluded, since it would set the state of an object.
+"""
 
 _LARGEST_PICKLE = 4 << 20
 _LARGEST_TENSOR = 1 << 30
-"""Bytes. A tensor with zero strides can claim any size from a small file."""
+"""Limit in bytes; without it, a small file could describe a huge tensor with zero strides."""
 
 _LEGACY_START = b"\x80"
 
-# RuntimeError: encrypted, or of an unknown version; the rest: headers that contradict themselves.
+# RuntimeError is raised for encryption or an unknown version, the others for inconsistent headers.
 _ZIP_ERRORS = (zipfile.BadZipFile, RuntimeError, EOFError, ValueError, OverflowError, struct.error)
 
 
 @dataclass(frozen=True)
 class _StorageType:
-    """Stands for a class such as `torch.FloatStorage` while unpickling."""
+    """Represents a class such as `torch.FloatStorage` while unpickling."""
 
     code: str
 
 
 @dataclass(frozen=True)
 class _Storage:
-    """Flat elements of a storage. bfloat16 is held as its bits, uint16."""
+    """The flat elements of a storage; bfloat16 is stored as its bits, uint16."""
 
     values: np.ndarray
     is_bfloat16: bool
 
 
 def read_tensor_file(path: Path) -> Any:
-    """What `torch.load(path, map_location="cpu")` gives, with numpy arrays in the tensors' place.
+    """Like `torch.load(path, map_location="cpu")`, but with numpy arrays instead of tensors.
 
-    Tensors may have any strides and offset; bfloat16 comes as float32, everything else in its own
-    dtype; big-endian files are understood. Raises InputError for a file that cannot be read, is
-    damaged, holds anything but tensors in lists, tuples and dictionaries, or is of torch's format
-    from before 1.6.
+    Tensors may have any strides and offset. bfloat16 is converted to float32, everything else keeps
+    its dtype. Big-endian files are supported.
+
+    Raises InputError for a file that cannot be read, is damaged, contains anything but tensors in
+    lists, tuples and dictionaries, or has the format of torch before 1.6.
     """
     try:
         with path.open("rb") as stream:
@@ -99,7 +102,7 @@ def read_tensor_file(path: Path) -> Any:
 
 def _no_zip(path: Path, start: bytes) -> str:
     if not start.startswith(_LEGACY_START):
-        return f"{path} is no file of torch.save: it starts with {start.hex(' ') or 'nothing'}"
+        return f"{path} is not a file of torch.save: it starts with {start.hex(' ') or 'nothing'}"
     return (
         f"{path} is in torch's legacy format, which only torch can read. Convert it where torch is "
         "installed: python -c 'import sys, torch; torch.save(torch.load(sys.argv[1], "
@@ -127,7 +130,7 @@ class _Archive:
         return InputError(f"{self.path} holds more than tensors or is damaged: {what}")
 
     def member(self, name: str, limit: int = _LARGEST_PICKLE) -> bytes:
-        """Bytes of a member; its checksum is checked."""
+        """The bytes of a member, after verifying its checksum."""
         try:
             info = self.archive.getinfo(self.prefix + name)
         except KeyError:
@@ -164,7 +167,7 @@ class _Archive:
                 if opcode.name not in _OPCODES:
                     raise self.refusal(f"its data.pkl uses {opcode.name}")
                 if opcode.name in ("BINPUT", "LONG_BINPUT"):
-                    # Numbered in turn by every pickler; a huge number would fill the memory.
+                    # Picklers number these consecutively; a huge number would exhaust the memory.
                     number = int(argument or 0)
                     if number > stores:
                         raise self.refusal(f"its data.pkl stores {number} before {stores}")
@@ -172,10 +175,10 @@ class _Archive:
         except InputError:
             raise
         except ValueError as error:
-            raise self.refusal(f"its data.pkl is no pickle ({error})") from error
+            raise self.refusal(f"its data.pkl is not a pickle ({error})") from error
 
     def storage(self, identity: Any) -> _Storage:
-        """The storage that a persistent id `("storage", type, key, location, numel)` names."""
+        """The storage for a persistent id `("storage", type, key, location, numel)`."""
         if not (
             isinstance(identity, tuple)
             and len(identity) == 5
@@ -184,7 +187,7 @@ class _Archive:
             and isinstance(identity[2], str)
             and _is_count(identity[4])
         ):
-            raise self.refusal(f"{identity!r} names no storage")
+            raise self.refusal(f"{identity!r} does not name a storage")
         _, kind, key, _, count = identity
         if key not in self.storages:
             is_bfloat16 = kind.code == "bfloat16"
@@ -205,7 +208,7 @@ class _Archive:
         hooks: Any = None,
         metadata: Any = None,
     ) -> np.ndarray:
-        """`torch._utils._rebuild_tensor_v2`: a view of a storage, here always copied."""
+        """Replaces `torch._utils._rebuild_tensor_v2`: a view of a storage, here as a copy."""
         if not (
             isinstance(storage, _Storage)
             and _is_count(offset)
@@ -213,7 +216,7 @@ class _Archive:
             and _are_counts(strides)
             and len(shape) == len(strides)
         ):
-            raise self.refusal("a tensor's offset, shape or strides are no numbers from 0 up")
+            raise self.refusal("a tensor's offset, shape or strides are not numbers from 0 up")
         if hooks or metadata:
             raise self.refusal("a tensor carries hooks or metadata")
         values = storage.values
@@ -235,7 +238,7 @@ class _Archive:
 
 
 class _TensorUnpickler(pickle.Unpickler):
-    """Knows the names a pickle of tensors refers to, and no others."""
+    """Unpickler that only resolves the names that a pickle of tensors refers to."""
 
     def __init__(self, data: bytes, archive: _Archive) -> None:
         super().__init__(io.BytesIO(data))

@@ -107,8 +107,12 @@ def test_voices_checks_files_names_and_blends(run_cli, artifact, tmp_path):
 
 @pytest.mark.parametrize(
     "values",
-    [np.zeros((2, 256), np.float32), np.full((510, 256), np.nan, np.float32)],
-    ids=["shape", "NaN"],
+    [
+        np.zeros((2, 256), np.float32),
+        np.full((510, 256), np.nan, np.float32),
+        np.full((510, 256), 1e30, np.float32),
+    ],
+    ids=["shape", "NaN", "scale"],
 )
 def test_voices_refuses_a_file_that_is_no_voice(run_cli, tmp_path, values):
     file = tmp_path / "bad.npy"
@@ -116,6 +120,15 @@ def test_voices_refuses_a_file_that_is_no_voice(run_cli, tmp_path, values):
     ended = run_cli("voices", "--check", file)
     assert ended.code == 3
     assert "bad.npy" in ended.err
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["table", "json"])
+def test_a_bad_voice_does_not_hide_a_good_one(run_cli, artifact, form):
+    words = ("--check", "nobody", "--check", "af_heart", "--check", "nothing", *form)
+    ended = run_cli("voices", "--artifact", artifact, *words)
+    assert ended.code == 3
+    assert "nobody" in ended.err and "nothing" in ended.err
+    assert "510" in ended.out and "nobody" not in ended.out
 
 
 def test_an_unknown_voice_names_near_ones(run_cli, artifact):

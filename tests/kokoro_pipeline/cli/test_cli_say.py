@@ -1,7 +1,8 @@
-"""`say`: what reaches the synthesizer, what is refused before it, and what is written."""
+"""`say`: what is passed to the synthesizer, what is rejected before, what is written."""
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import sys
@@ -18,13 +19,15 @@ from kokoro_pipeline import runtime
 from kokoro_pipeline.cli import cached_artifact
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 from kokoro_pipeline.runtime import ChunkSpans, Span, Speech
-from kokoro_pipeline.runtime import text as text_package
 from kokoro_pipeline.runtime.text import Phonemized, Word
 from kokoro_pipeline.runtime.text.vocabulary import UnknownSymbol
 
+# The function of this name hides the module.
+PHONEMIZE = importlib.import_module("kokoro_pipeline.runtime.text.phonemize")
+
 
 class Spoken:
-    """A synthesizer that remembers what it was asked and hums."""
+    """A synthesizer that records its arguments and returns a hum."""
 
     def __init__(self, *, synthetic: bool = False, peak: float = 0.5) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
@@ -62,7 +65,7 @@ class Spoken:
 
 @pytest.fixture(autouse=True)
 def read_text(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Reads every text as one word, and remembers what it was asked to read."""
+    """Reads every text as one word, and records its arguments."""
     asked: list[tuple[str, str]] = []
 
     def phonemize(text: str, lang: str = "en-us") -> Phonemized:
@@ -71,7 +74,7 @@ def read_text(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
             raise InputError("language 'fr' is not supported: other languages come later")
         return Phonemized("həlˈoʊ", (Word("hello", "həlˈoʊ"),), ("☃",) if "☃" in text else ())
 
-    monkeypatch.setattr(text_package, "phonemize", phonemize)
+    monkeypatch.setattr(PHONEMIZE, "phonemize", phonemize)
     return asked
 
 
@@ -115,7 +118,7 @@ def test_what_has_no_reading_is_said(run_cli, voice_of, tmp_path):
     voice_of()
     ended = run_cli("say", "Hello ☃", "--artifact", "DIR", "-o", tmp_path / "o.wav")
     assert ended.code == 0
-    assert "left unspoken, having no reading in en-us: ☃" in ended.err
+    assert "left unspoken, for it has no phonemes: ☃" in ended.err
 
 
 def test_float_writes_float_samples(run_cli, voice_of, tmp_path):
@@ -194,9 +197,9 @@ def test_json_tells_everything_but_the_samples(run_cli, voice_of, tmp_path):
     [
         (["", "-o", "o.wav"], "the text is empty"),
         ([" \n\t", "-o", "o.wav"], "the text is empty"),
-        (["Hello", "-o", "o.wav", "--speed", "0"], "the speed is 0.0"),
-        (["Hello", "-o", "o.wav", "--speed", "nan"], "the speed is nan"),
-        (["Hello", "-o", "o.wav", "--speed", "-1"], "the speed is -1.0"),
+        (["Hello", "-o", "o.wav", "--speed", "0"], "speed is 0.0"),
+        (["Hello", "-o", "o.wav", "--speed", "nan"], "speed is nan"),
+        (["Hello", "-o", "o.wav", "--speed", "-1"], "speed is -1.0"),
         (["Hello", "-o", "absent/o.wav"], "absent"),
         (["Hello", "-o", "."], "folder"),
         (["Hello", "-o", "o.aiff"], ".aiff"),

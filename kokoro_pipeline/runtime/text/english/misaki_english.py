@@ -1,10 +1,11 @@
-"""misaki's English lexicon and morphology over our tokens, tags and fallback.
+"""misaki's English lexicon and morphology, with our own tokens, tags and fallback.
 
-Imports misaki (and with it spaCy) at the top: import this module through `english.load_english`.
+This module imports misaki, and thereby spaCy: import it through `english.load_english`.
 """
 
 from __future__ import annotations
 
+import copy
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -24,9 +25,9 @@ _TOKEN = re.compile(
     rf"{PRONOUNCED}|(?:[A-Za-z]\.)+[A-Za-z](?![A-Za-z])"
     r"|'?[^\W\d_]+(?:['-][^\W\d_]+)*'?|[^\w\s]"
 )
-# Words of the lexicon whose adjective sounds different, though only the noun is marked there.
+# Words whose adjective is pronounced differently, although the lexicon only marks the noun.
 _UNMARKED_ADJECTIVES = {"close", "content", "invalid", "upset"}
-# Words that the lexicon lacks and eSpeak gets wrong: American, British.
+# (American, British) pronunciations of words that the lexicon lacks and eSpeak gets wrong.
 _SUPPLEMENT = {
     "Kokoro": ("kˈOkəɹO", "kˈQkəɹQ"),
     "kokoro": ("kˈOkəɹO", "kˈQkəɹQ"),
@@ -47,14 +48,14 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 
 
 class Token(NamedTuple):
-    """A word or mark with the space behind it."""
+    """A word or punctuation mark with the space after it."""
 
     text: str
     space: str
 
 
 class ReadWord(NamedTuple):
-    """A word or mark of the sentence and its phonemes; `space` follows it."""
+    """A word or punctuation mark, its phonemes, and the space after it."""
 
     text: str
     phonemes: str
@@ -62,7 +63,7 @@ class ReadWord(NamedTuple):
 
 
 def tokenize(sentence: str) -> list[Token]:
-    """Words, with their hyphens and apostrophes, and single marks. Loses nothing but spaces."""
+    """Split into words, with their hyphens and apostrophes, and single marks, dropping spaces."""
     return [
         Token(match[0], " " if sentence[match.end() : match.end() + 1] == " " else "")
         for match in _TOKEN.finditer(sentence)
@@ -70,12 +71,12 @@ def tokenize(sentence: str) -> list[Token]:
 
 
 class EnglishG2P(en.G2P):
-    """Reads normalised sentences. Stateless between calls, so several threads may share one."""
+    """Reads normalised sentences. It has no state between calls, so threads can share it."""
 
     def __init__(self, british: bool, reader: WordReader, model: Model | None) -> None:
-        """`model` tags words where there is one, else the rules do. Loads the lexicon, no network.
+        """Load the lexicon, without network access. `model` tags words; if it is None, rules do.
 
-        misaki's own constructor is not called: it downloads a spaCy model.
+        misaki's own constructor is not called, since it downloads a spaCy model.
         """
         self.version = None
         self.british = british
@@ -87,6 +88,7 @@ class EnglishG2P(en.G2P):
         self.unk = ""
         self.nlp = model
         self._reader = reader
+        self._given: Iterator[Pronunciation] = iter(())
         split = {
             word: set(tags) & {"NOUN", "VERB", "ADJ", "VBD", "VBN"}
             for word, tags in self.lexicon.golds.items()
@@ -108,7 +110,7 @@ class EnglishG2P(en.G2P):
         )
 
     def _read_unknown(self, token: Any) -> tuple[str, int]:
-        if token.text.endswith("ied"):  # the one ending that misaki does not take off
+        if token.text.endswith("ied"):  # the only ending that misaki does not handle
             stem = token.text.removesuffix("ied") + "y"
             if self._is_ordinary(stem):
                 phonemes, rating = self.lexicon.lookup(stem, token.tag, None, None)
@@ -116,28 +118,30 @@ class EnglishG2P(en.G2P):
         return self._reader(token.text), 2
 
     def read(self, sentence: str, given: Iterator[Pronunciation]) -> list[ReadWord]:
-        """Words and marks of one normalised sentence in order.
+        """Read the words and marks of one normalised sentence, in order.
 
-        Each placeholder takes its phonemes from `given`. A word that cannot be read has none.
+        Each placeholder takes its phonemes from `given`. A word that cannot be read has no
+        phonemes.
         """
-        _, tokens = self.__call__((sentence, given), preprocess=False)
+        reader = copy.copy(self)  # misaki hands nothing but the text to `tokenize`
+        reader._given = given
+        _, tokens = reader(sentence, preprocess=False)
         return [ReadWord(tk.text, tk.phonemes or "", tk.whitespace) for tk in tokens]
 
-    def tokenize(self, text: Any, tokens: Any, features: Any) -> list[Any]:
-        """misaki's hook: the tokens of a sentence, tagged."""
-        sentence, given = text
-        words, tags = self._tagged(sentence)
+    def tokenize(self, text: str, tokens: Any, features: Any) -> list[Any]:
+        """Overrides misaki's method: the tagged tokens of a sentence."""
+        words, tags = self._tagged(text)
         lower = [word.text.lower() for word in words]
         result = []
         for i, (word, tag) in enumerate(zip(words, tags, strict=True)):
-            text, phonemes = word.text, None
-            if text == PRONOUNCED:
-                pronunciation = next(given)
-                text, phonemes, tag = pronunciation.text, pronunciation.phonemes, "NNP"
+            spelling, phonemes = word.text, None
+            if spelling == PRONOUNCED:
+                pronunciation = next(self._given)
+                spelling, phonemes, tag = pronunciation.text, pronunciation.phonemes, "NNP"
             elif sense := sense_of(lower, tags, i):
                 phonemes = sense[self.british]
             token = en.MToken(
-                text=text,
+                text=spelling,
                 tag=tag,
                 whitespace=word.space,
                 phonemes=phonemes,
@@ -162,7 +166,7 @@ class EnglishG2P(en.G2P):
         return tokens, tags
 
     def _spelled(self, token: Token, shouted: bool) -> Token:
-        """The spelling that the lexicon has: no accents, no capitals that are only emphasis."""
+        """The spelling used in the lexicon: without accents, and without capitals for emphasis."""
         text = token.text
         if not text.isascii() and text not in self.lexicon.golds:
             plain = _ACCENTS.sub("", unicodedata.normalize("NFD", text))

@@ -1,11 +1,12 @@
-"""Loads what reads English: misaki's lexicon, a tagger, and eSpeak for unknown words.
+"""Load the components that read English: misaki's lexicon, a tagger, and eSpeak for unknown words.
 
-Nothing is ever downloaded. spaCy's `en_core_web_sm` tags the words where it is installed; else
-rules do.
+Nothing is downloaded. Words are tagged by spaCy's `en_core_web_sm` if it is installed, else by
+rules.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.metadata
@@ -14,9 +15,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from kokoro_pipeline.errors import EnvironmentFault
+from kokoro_pipeline.extras import install_command
 
 from ..espeak import espeak_reader
 
@@ -26,15 +29,16 @@ if TYPE_CHECKING:
 TaggerChoice = Literal["auto", "rules"]
 
 MODEL = "en_core_web_sm"
-_INSTALL = "pip install 'tvm-kokoro[text]'"
 _lock = threading.Lock()
 
 
 def load_english(british: bool, tagger: TaggerChoice = "auto") -> EnglishG2P:
     """The reader of American or British English, loaded once for each `tagger`.
 
-    "auto" uses `en_core_web_sm` where it is installed, "rules" never does. Raises EnvironmentFault
-    where the extra `text` is not installed. Takes about a second for the first, most of it spaCy.
+    "auto" uses `en_core_web_sm` if it is installed, "rules" never does. spaCy is only loaded with
+    it.
+
+    Raises EnvironmentFault if the `text` extra is not installed.
     """
     with _lock:
         return _load(british, tagger)
@@ -44,12 +48,17 @@ def load_english(british: bool, tagger: TaggerChoice = "auto") -> EnglishG2P:
 def _load(british: bool, tagger: TaggerChoice) -> EnglishG2P:
     with_model = tagger == "auto" and model_installed()
     try:
-        with _torch_left_alone(needed=with_model and _spacy_plugin_needs_torch()):
+        with contextlib.ExitStack() as stack:
+            if with_model:
+                stack.enter_context(_torch_left_alone(needed=_spacy_plugin_needs_torch()))
+            else:
+                stack.enter_context(_spacy_put_off())
             module = importlib.import_module(".misaki_english", __package__)
             model = _load_model() if with_model else None
     except ImportError as error:
         raise EnvironmentFault(
-            f"reading text needs packages that are not installed ({error}): {_INSTALL}"
+            f"reading text needs packages that are not installed ({error}): "
+            f"{install_command('text')}"
         ) from error
     reader: EnglishG2P = module.EnglishG2P(british, espeak_reader(british), model)
     return reader
@@ -76,17 +85,45 @@ def _load_model() -> Any:
 
 
 def _spacy_plugin_needs_torch() -> bool:
-    # spaCy loads every installed plugin before a model, and this one imports torch.
+    # Before a model, spaCy loads all installed plugins, and this one imports torch.
     return importlib.util.find_spec("spacy_curated_transformers") is not None
 
 
 @contextmanager
-def _torch_left_alone(needed: bool) -> Iterator[None]:
-    """Keep spaCy from importing torch, which it does wherever torch is installed.
+def _spacy_put_off() -> Iterator[None]:
+    """Let misaki import a spaCy that is loaded at its first use, which rules never make.
 
-    A torch already imported stays, and torch can be imported afterwards; only spaCy's torch layers,
-    which nothing here uses, stay off in this process. For the half second that this takes, other
-    threads cannot import torch either.
+    misaki's module imports spaCy, three quarters of the time that reading a short text takes. What
+    it gets forwards every attribute to spaCy itself; other imports of spaCy are not affected.
+
+    Raises ImportError if spaCy is not installed, as misaki's own import would.
+    """
+    if "spacy" in sys.modules:
+        yield
+        return
+    if importlib.util.find_spec("spacy") is None:
+        raise ImportError("No module named 'spacy'", name="spacy")
+    stand_in = ModuleType("spacy")
+
+    def forward(name: str) -> Any:
+        return getattr(importlib.import_module("spacy"), name)
+
+    vars(stand_in)["__getattr__"] = forward  # PEP 562
+    sys.modules["spacy"] = stand_in
+    try:
+        yield
+    finally:
+        if sys.modules.get("spacy") is stand_in:
+            del sys.modules["spacy"]
+
+
+@contextmanager
+def _torch_left_alone(needed: bool) -> Iterator[None]:
+    """Keep spaCy from importing torch, which it does whenever torch is installed.
+
+    If torch is already imported, nothing changes. Otherwise torch can be imported afterwards, but
+    spaCy's torch layers, which are not used here, stay disabled in this process. While this context
+    is active, about half a second, other threads cannot import torch either.
     """
     if needed or "torch" in sys.modules or "thinc" in sys.modules:
         yield

@@ -1,9 +1,11 @@
-"""Synthesis over the six functions: arithmetic, chunks, determinism, threads, refusals."""
+"""Synthesis with the six functions: arithmetic, chunks, determinism, threads, errors."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib
+import pickle
 import shutil
 import threading
 import warnings
@@ -290,6 +292,18 @@ def test_synthesizers_at_the_same_time_give_the_bits_of_one(tts, toy_artifact):
     assert all(np.array_equal(audio, expected) for audio in spoken)
 
 
+@pytest.mark.parametrize("directory", [None, 3, b"folder"])
+def test_a_folder_that_is_no_path_is_refused(directory):
+    with pytest.raises(InputError, match="expected the path of its folder"):
+        kokoro_pipeline.load(directory)
+
+
+def test_a_synthesizer_is_not_pickled_or_copied(tts):
+    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(InputError, match="load.* in the other process"):
+            attempt(tts)
+
+
 def test_after_close_a_call_says_so(toy_artifact):
     tts = kokoro_pipeline.load(str(toy_artifact), threads=1)
     assert "threads=1" in repr(tts)
@@ -375,12 +389,14 @@ def test_non_finite_audio_is_an_error_not_a_sound(toy_artifact, tmp_path):
 
     with (
         kokoro_pipeline.load(change_manifest(toy_artifact, tmp_path, poison)) as tts,
-        pytest.raises(ArtifactError, match=r"no finite numbers; .*kokoro-pipeline verify"),
+        pytest.raises(
+            ArtifactError, match=r"samples that are not finite; .*kokoro-pipeline verify"
+        ),
     ):
         tts.synthesize(HELLO)
 
 
 @pytest.fixture(scope="session")
 def foreign_library() -> object:
-    """A shared library that is no model: an extension module of numpy."""
+    """A shared library that is not a model: an extension module of numpy."""
     return np.linalg._umath_linalg.__file__

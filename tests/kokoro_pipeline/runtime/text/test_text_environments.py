@@ -1,4 +1,4 @@
-"""What reading text may import, and what it says where something is missing. Fresh processes."""
+"""The imports of reading text, and the errors for missing packages, in fresh processes."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_an_installed_spacy_model_is_used(model_folder: Path) -> None:
 
 
 def test_a_broken_spacy_model_is_an_error(tmp_path: Path) -> None:
-    """A silent change to the rules would change pronunciations without a word."""
+    """Silently falling back to the rules would change pronunciations."""
     package = tmp_path / "en_core_web_sm"
     package.mkdir()
     (package / "__init__.py").write_text("def load(**overrides):\n    raise OSError('truncated')\n")
@@ -209,3 +209,19 @@ def test_a_broken_spacy_model_is_an_error(tmp_path: Path) -> None:
         tmp_path,
     )
     assert "en_core_web_sm is installed but does not load (truncated)" in out
+
+
+def test_rules_read_without_loading_spacy_and_leave_it_usable():
+    program = (
+        "import sys\n"
+        "from kokoro_pipeline.runtime.text import phonemize\n"
+        "phonemize('Hello world', tagger='rules')\n"
+        "assert 'spacy' not in sys.modules and 'torch' not in sys.modules\n"
+        "import misaki.en\n"
+        "assert misaki.en.spacy.util.is_package.__module__ == 'spacy.util'\n"
+        "import spacy\n"
+        "assert spacy.__file__ and misaki.en.spacy.blank is spacy.blank\n"
+    )
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr

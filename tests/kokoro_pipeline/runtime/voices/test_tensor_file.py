@@ -1,4 +1,4 @@
-"""The .pt reader: what torch.save writes, and nothing that a pickle could do besides."""
+"""The .pt reader supports what torch.save writes, and nothing else that a pickle could do."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def write_file(
 
 
 def test_the_hand_made_file_is_sound(tmp_path: Path) -> None:
-    """Else the refusals below would prove nothing."""
+    """Otherwise the errors below would prove nothing."""
     file = write_file(tmp_path / "x.pt", tensor(storage()))
     np.testing.assert_array_equal(read_tensor_file(file), FLOATS.reshape(3, 4))
     file = write_file(
@@ -210,12 +210,18 @@ BAD_TENSORS: list[tuple[str, Any]] = [
     ("numbers from 0 up", tensor("text")),
     ("hooks", tensor(storage(), 0, (3, 4), (4, 1), False, (1,))),
     ("does not unpickle", Call(REBUILD, storage())),
-    ("names no storage", tensor(Storage("storage"))),
-    ("names no storage", tensor(Storage("other", Global("torch", "FloatStorage"), "0", "cpu", 12))),
-    ("names no storage", tensor(Storage("storage", "FloatStorage", "0", "cpu", 12))),
-    ("names no storage", tensor(Storage("storage", Global("torch", "FloatStorage"), 0, "cpu", 12))),
+    ("does not name a storage", tensor(Storage("storage"))),
+    (
+        "does not name a storage",
+        tensor(Storage("other", Global("torch", "FloatStorage"), "0", "cpu", 12)),
+    ),
+    ("does not name a storage", tensor(Storage("storage", "FloatStorage", "0", "cpu", 12))),
+    (
+        "does not name a storage",
+        tensor(Storage("storage", Global("torch", "FloatStorage"), 0, "cpu", 12)),
+    ),
     ("has 48 bytes for 13", tensor(storage(count=13))),
-    ("names no storage", tensor(storage(count=-1))),
+    ("does not name a storage", tensor(storage(count=-1))),
     ("has 48 bytes for 12 of f8", tensor(storage(kind="DoubleStorage"))),
     ("lacks voice/data/1", tensor(storage("1"))),
     ("lacks voice/data/../../x", tensor(storage("../../x"))),
@@ -263,7 +269,7 @@ def test_a_pickle_that_does_anything_else_is_refused(
 
 
 def test_the_attack_would_work_on_plain_pickle(tmp_path: Path) -> None:
-    """So that the refusal above is of a real attack."""
+    """This shows that the test above rejects a real attack."""
     mark = tmp_path / "mark"
     pickle.loads(b"\x80\x02" + encode(Call(Global("os", "mkdir"), str(mark))) + b".")
     assert mark.exists()
@@ -346,7 +352,7 @@ def test_reading_needs_no_torch(tmp_path: Path) -> None:
 
 
 def test_the_opcodes_torch_uses_are_known(tmp_path: Path) -> None:
-    """A new torch that pickles otherwise shows here first."""
+    """This test detects a new torch that pickles differently."""
     torch = pytest.importorskip("torch")
     from kokoro_pipeline.runtime.voices import tensor_file
 

@@ -1,4 +1,4 @@
-"""Voices: every form of a pack is read alike, everything else is refused by name."""
+"""Voices: all formats of a pack give the same result, and everything else is rejected by name."""
 
 from __future__ import annotations
 
@@ -124,15 +124,16 @@ def test_blends_of_names_and_files(folder: Path, tmp_path: Path) -> None:
         (",", "a name is missing"),
         ("af_heart,", "a name is missing"),
         (":1", "a name is missing"),
-        ("af_heart:x", "'x' is no weight"),
-        ("af_heart:", "'' is no weight"),
+        ("af_heart:x", "'x' is not a weight"),
+        ("af_heart:", "'' is not a weight"),
         ("af_heart:0", "is not positive"),
         ("af_heart:-1,af_bella:2", "is not positive"),
         ("af_heart:nan", "is not positive"),
         ("af_heart:inf,af_bella:1", "is not positive"),
+        ("af_heart:1e308,af_bella:1e308", "sum of the weights is not finite"),
         ("af_heart:0.5,af_bella", "to every voice or to none"),
         ("af_heart:0.5,af_heart:0.5", "appears twice"),
-        ("af_heart\0", "names no voice"),
+        ("af_heart\0", "is not the name of a voice"),
     ],
 )
 def test_bad_blends(folder: Path, text: str, message: str) -> None:
@@ -266,7 +267,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, name: str) -> None:
 
 def test_other_files_and_other_objects(tmp_path: Path) -> None:
     (tmp_path / "voice.safetensors").touch()
-    with pytest.raises(InputError, match=r"no voice file: expected one of \.npy, \.pt, \.bin"):
+    with pytest.raises(InputError, match=r"not a voice file: expected one of \.npy, \.pt, \.bin"):
         load_voice(tmp_path / "voice.safetensors", tmp_path)
     with pytest.raises(InputError, match="not list"):
         load_voice([1.0], tmp_path)  # type: ignore[arg-type]
