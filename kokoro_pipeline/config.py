@@ -1,4 +1,4 @@
-"""The model's configuration: the real `config.json` of Kokoro-82M, and constants that follow."""
+"""The model's configuration: the `config.json` of Kokoro-82M, and constants derived from it."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from typing import Any
 from .errors import InputError
 
 SAMPLE_RATE = 24_000
-"""Samples a second."""
+"""Samples per second."""
 SAMPLES_PER_FRAME = 600
-"""Samples of a frame, 25 ms: upsample rates 10 and 6, hop 5, two-fold upsampling before them."""
+"""Samples per frame of 25 ms: 2-fold upsampling, upsample rates 10 and 6, and a hop of 5."""
 MAX_PHONEMES = 510
-"""Phonemes of one chunk: 512 positions less the two boundary tokens."""
+"""Phonemes per chunk: 512 positions minus the two boundary tokens."""
 MAX_TOKENS = 512
-"""Positions that BERT knows."""
+"""Number of positions that BERT supports."""
 STYLE_DIM = 128
-"""Width of one half of a style vector; a voice row is [decoder half, predictor half]."""
+"""Width of one half of a style vector; a row of a voice is [decoder half, predictor half]."""
 N_HARMONICS = 9
-"""The fundamental and eight overtones of the harmonic source."""
+"""Harmonics of the source: the fundamental and eight overtones."""
 HAR_FRAMES_PER_FRAME = 120
-"""Columns of the source's spectrogram a frame; one more follows the last frame."""
+"""Columns of the source's spectrogram per frame; one more follows the last frame."""
 BOUNDARY_TOKEN = 0
-"""The id put before and after every chunk."""
+"""The token id that is put before and after every chunk."""
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """A parsed `config.json`; `raw` is its dictionary, as `kokoro.KModel(config=…)` takes it."""
+    """A parsed `config.json`; `raw` is the dictionary that `kokoro.KModel(config=…)` takes."""
 
     raw: dict[str, Any]
 
     @property
     def vocab(self) -> dict[str, int]:
-        """Phoneme symbol to token id."""
+        """Token ids by phoneme symbol."""
         return self.raw["vocab"]
 
     @property
     def n_token(self) -> int:
-        """Size of the token table; ids lie in [0, n_token)."""
+        """Size of the token table; ids are in [0, n_token)."""
         return int(self.raw["n_token"])
 
 
@@ -54,9 +54,9 @@ def default_config() -> ModelConfig:
 
 
 def load_config(path: Path | None = None) -> ModelConfig:
-    """Read a `config.json`, or the shipped one without a path.
+    """Read a `config.json`, or the one shipped with the package if no path is given.
 
-    Raises InputError where the file is missing, is no JSON or lacks `vocab` or `n_token`.
+    Raises InputError if the file cannot be read, is not JSON, or lacks a required key.
     """
     if path is None:
         return default_config()
@@ -66,5 +66,5 @@ def load_config(path: Path | None = None) -> ModelConfig:
         raise InputError(f"cannot read the model configuration {path}: {error}") from error
     missing = [key for key in ("vocab", "n_token", "plbert", "istftnet") if key not in raw]
     if missing:
-        raise InputError(f"{path} is no Kokoro configuration: it lacks {', '.join(missing)}")
+        raise InputError(f"{path} is not a Kokoro configuration: it lacks {', '.join(missing)}")
     return ModelConfig(raw)

@@ -1,6 +1,7 @@
-"""What machine a shared library is for, from the first bytes of the file.
+"""Determine the machine that a shared library is for from the first bytes of the file.
 
-Loading a library of another machine fails with a message of the dynamic loader that names neither.
+Loading a library for another machine fails with a message of the dynamic loader that names neither
+of the two machines.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _HEADER_BYTES = 20
 def library_machine(path: Path) -> tuple[str, str]:
     """(system, architecture) of a 64-bit little-endian ELF ("linux") or Mach-O ("darwin") library.
 
-    Raises ArtifactError for any other file, or one that cannot be read.
+    Raises ArtifactError for any other file, or if the file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -35,11 +36,14 @@ def library_machine(path: Path) -> tuple[str, str]:
         magic, machine = struct.unpack_from("<II", header)
         if magic == _MACHO_64:
             return "darwin", _MACHO_MACHINES.get(machine, f"Mach-O machine {machine:#x}")
-    raise ArtifactError(f"{path} is no shared library: it starts with {header.hex(' ')}")
+    raise ArtifactError(f"{path} is not a shared library: it starts with {header.hex(' ')}")
 
 
 def check_machine(path: Path) -> str:
-    """Evidence that the library is for this system and architecture. Raises ArtifactError."""
+    """Check that the library is for this system and architecture.
+
+    Returns the evidence as text. Raises ArtifactError if it is for another machine.
+    """
     built = library_machine(path)
     here = ("linux" if sys.platform.startswith("linux") else sys.platform, host_architecture())
     if built != here:

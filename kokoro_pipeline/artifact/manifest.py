@@ -1,11 +1,11 @@
-"""The manifest of an artifact: what is in the folder, what made it, and what it needs to run.
+"""The manifest of an artifact: its files, how it was built, and what it needs to run.
 
-A manifest is written last into a folder and is the folder's only entry point. It lists every
-other file with its size and SHA-256, and carries the SHA-256 of its own canonical JSON, so that any
-change of a listed file, a name or a figure shows.
+The manifest is written last and is the only entry point of the folder. It lists every other file
+with its size and SHA-256, and contains the SHA-256 of its own canonical JSON, so that any change of
+a listed file or of the manifest itself is detected.
 
 Reading checks, in this order: JSON, schema version, self-hash, then every field. All failures are
-`ArtifactError`.
+reported as `ArtifactError`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ from typing import Any, TypeVar
 from ..errors import ArtifactError
 
 SCHEMA_VERSION = 3
-"""The layout this package writes, and the newest it reads. Schema 1 had no device in its target,
-schema 2 no precision."""
+"""The schema that this package writes and reads; no release has written an older one."""
 
 MANIFEST_NAME = "manifest.json"
 PARAMETERS_NAME = "params.bin"
 CONFIG_NAME = "config.json"
 VOICES_FOLDER = "voices"
 LIBRARY_NAMES = ("model.so", "model.dylib")
-"""The compiled library's name: ELF, or Mach-O."""
+"""Names of the compiled library: ELF and Mach-O."""
 
 ALIGNMENT = 64
-"""Bytes. Kernels assume it of every tensor; parameters lie at its multiples."""
+"""Alignment in bytes that kernels assume of every tensor; parameters are stored at multiples."""
 
 DTYPES: Mapping[str, int] = {
     "bool": 1,
@@ -48,10 +47,10 @@ DTYPES: Mapping[str, int] = {
     "float32": 4,
     "float64": 8,
 }
-"""Element types a tensor of an artifact may have, with their size in bytes."""
+"""The dtypes that tensors of an artifact may have, with their sizes in bytes."""
 
 PRECISIONS = ("float32", "tf32", "bfloat16", "float16")
-"""What the operands of the decoder's products may be rounded to."""
+"""The dtypes that the operands of the decoder's products may be rounded to."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _AFFINE = re.compile(
@@ -64,7 +63,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FileEntry:
-    """One file of the folder. `sha256` is 64 lower-case hexadecimal digits, `size` is in bytes."""
+    """A file of the folder. `sha256` is 64 lower-case hexadecimal digits, `size` is in bytes."""
 
     sha256: str
     size: int
@@ -72,11 +71,11 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class WeightsInfo:
-    """Where the parameters came from.
+    """The origin of the parameters.
 
-    `source` is a hub name, a folder or "synthetic"; `revision` the hub's commit where there is one.
-    `sha256` covers the checkpoint's tensors and its configuration. `synthetic` marks the random
-    stand-in, whose output is no speech; `seed` is its seed.
+    `source` is a hub name, a folder or "synthetic"; `revision` is the commit on the hub, if any.
+    `sha256` covers the tensors of the checkpoint and its configuration. `synthetic` marks random
+    weights, whose output is not speech; `seed` is their seed.
     """
 
     source: str
@@ -88,13 +87,14 @@ class WeightsInfo:
 
 @dataclass(frozen=True)
 class TargetInfo:
-    """What the library was compiled for: TVM target kind, LLVM CPU name, and the vector features
-    (canonical names, see `cpu.vector_features`) that the CPU running it must have.
+    """The target that the library was compiled for.
 
-    `host` is the system ("linux-x86_64", "linux-aarch64", "macos-arm64"), "" where schema 1 did not
-    say. `archs` are the CUDA architectures with machine code ("sm_80"), the oldest first; PTX of
-    the newest serves the GPUs after it. `precision` is what the operands of the decoder's products
-    are rounded to: "float32", or what a GPU's tensor cores multiply.
+    `kind` is the kind of the TVM target, `mcpu` LLVM's CPU name, and `features` are the vector
+    features that the CPU must have (canonical names, see `cpu.vector_features`). `host` is the
+    system ("linux-x86_64", "linux-aarch64", "macos-arm64"). `archs` are the CUDA architectures
+    with machine code ("sm_80"), the oldest first; the PTX of the newest supports newer GPUs.
+    `precision` is the dtype that the operands of the decoder's products are rounded to:
+    "float32", or one for the tensor cores of a GPU.
     """
 
     kind: str
@@ -112,8 +112,10 @@ class TargetInfo:
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """An input or output of a function. A dimension is a number, or an expression in one symbol:
-    "n", "2*t", "120*t+1"."""
+    """An input or output of a function.
+
+    A dimension is a number or an expression in one symbol, such as "n", "2*t" or "120*t+1".
+    """
 
     name: str
     dtype: str
@@ -122,7 +124,7 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class ParameterSpec:
-    """A parameter: `offset` is its first byte in the parameter file, a multiple of `ALIGNMENT`."""
+    """A parameter. `offset` is its position in the parameter file, a multiple of `ALIGNMENT`."""
 
     name: str
     dtype: str
@@ -131,23 +133,25 @@ class ParameterSpec:
 
     @property
     def size(self) -> int:
-        """Bytes of the values."""
+        """Size of the values in bytes."""
         return math.prod(self.shape) * DTYPES[self.dtype]
 
 
 @dataclass(frozen=True)
 class FunctionSpec:
-    """A compiled function. A call passes the inputs, then the parameters, each in this order."""
+    """A compiled function. A call passes the inputs, then the parameters, in the given order."""
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     parameters: tuple[ParameterSpec, ...] = ()
     workspace: tuple[int, ...] = ()
-    """Bytes of intermediate results at length s: the coefficients of a polynomial in s, the number
-    of tokens or frames that the inputs have; () where they were not counted."""
+    """Bytes of the intermediate results, as coefficients of a polynomial in s.
+
+    s is the number of tokens or frames of the inputs. Empty if the bytes were not counted.
+    """
 
     def workspace_bytes(self, symbols: Mapping[str, int]) -> int:
-        """Bytes of intermediate results of a call, about, for the sizes that its symbols have."""
+        """An estimate of the bytes of intermediate results of a call with these symbol values."""
         lengths = [size for symbol, size in symbols.items() if symbol != "B"]
         longest = max(lengths, default=0)
         rows = symbols.get("B", 1)
@@ -156,12 +160,13 @@ class FunctionSpec:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything an artifact says of itself.
+    """The manifest of an artifact.
 
-    `files` maps paths relative to the folder (with "/") to their entries, the manifest itself left
-    out. `versions` maps distributions ("apache-tvm", "apache-tvm-ffi", …) to the ones that built.
-    `fixes` maps each fix of the extension to its state; `validation` holds the build's figures.
-    `sha256` is the hash of all the rest: empty until `sealed`.
+    `files` maps paths relative to the folder (with "/") to their entries, without the manifest
+    itself. `versions` maps distributions ("apache-tvm", "apache-tvm-ffi", …) to the versions that
+    built the artifact. `fixes` maps each fix of the extension to its state. `validation` holds the
+    figures of the build's validation. `sha256` is the hash of everything else, empty until
+    `sealed`.
     """
 
     package_version: str
@@ -177,7 +182,7 @@ class Manifest:
     sha256: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The manifest as JSON values, in the order a reader wants them."""
+        """The manifest as JSON values, in an order suited for reading."""
         return {
             "schema_version": self.schema_version,
             "package_version": self.package_version,
@@ -189,12 +194,9 @@ class Manifest:
                 "seed": self.weights.seed,
             },
             "versions": dict(self.versions),
-            "target": _target_json(self.target, self.schema_version),
+            "target": _target_json(self.target),
             "opt_level": self.opt_level,
-            "functions": {
-                name: _function_json(spec, self.schema_version)
-                for name, spec in self.functions.items()
-            },
+            "functions": {name: _function_json(spec) for name, spec in self.functions.items()},
             "fixes": dict(self.fixes),
             "validation": self.validation,
             "files": {
@@ -205,17 +207,17 @@ class Manifest:
         }
 
     def sealed(self) -> Manifest:
-        """This manifest with its own hash filled in.
+        """A copy of this manifest with its own hash filled in.
 
-        Raises ArtifactError where a value has no JSON form (NaN among the validation's figures).
+        Raises ArtifactError if a value cannot be stored as JSON (such as NaN in `validation`).
         """
         return replace(self, sha256=_self_hash(self.to_json()))
 
     def dumps(self) -> str:
-        """The text of a manifest file, sealed.
+        """The text of the sealed manifest file.
 
-        Raises ArtifactError where the manifest would not be read back: a bad path, an unknown
-        dtype, a misaligned parameter.
+        Raises ArtifactError if the manifest could not be read back, for example because of a bad
+        path, an unknown dtype or a misaligned parameter.
         """
         data = self.sealed().to_json()
         from_json(data)
@@ -245,15 +247,16 @@ def loads(text: str, where: str = MANIFEST_NAME) -> Manifest:
         data = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ArtifactError(
-            f"{where} is damaged: no JSON ({error}); build the artifact anew"
+            f"{where} is damaged: not valid JSON ({error}); build the artifact anew"
         ) from None
     return from_json(data, where)
 
 
 def from_json(data: Any, where: str = MANIFEST_NAME) -> Manifest:
-    """Check JSON values and make a Manifest of them; `where` names the file in errors.
+    """Check JSON values and convert them to a Manifest; `where` names the file in errors.
 
-    Raises ArtifactError: a newer schema, a self-hash that differs, a missing, unknown or bad field.
+    Raises ArtifactError for another schema, a wrong self-hash, or a missing, unknown or invalid
+    field.
     """
     reader = _Reader(where)
     top = reader.mapping(data, "the manifest")
@@ -264,6 +267,12 @@ def from_json(data: Any, where: str = MANIFEST_NAME) -> Manifest:
             f"the artifact was made by a newer kokoro_pipeline ({top.get('package_version')}); "
             "upgrade with: pip install --upgrade tvm-kokoro, or build the artifact anew"
         )
+    if version < SCHEMA_VERSION:
+        raise ArtifactError(
+            f"{where} has schema {version}, this package reads schema {SCHEMA_VERSION}: the "
+            f"artifact was made by an older kokoro_pipeline ({top.get('package_version')}); "
+            "build the artifact anew"
+        )
     stored = top.get("sha256")
     actual = _self_hash(top)
     if stored != actual:
@@ -272,25 +281,30 @@ def from_json(data: Any, where: str = MANIFEST_NAME) -> Manifest:
 
 
 def affine(dimension: str) -> tuple[int, str, int]:
-    """Split a dimension's expression: "120*t+1" gives (120, "t", 1), "n" gives (1, "n", 0).
+    """Split the expression of a dimension: "120*t+1" gives (120, "t", 1), "n" gives (1, "n", 0).
 
-    Raises ArtifactError for anything else than `[factor*]symbol[+constant]`.
+    Raises ArtifactError for anything but `[factor*]symbol[+constant]`.
     """
     match = _AFFINE.fullmatch(dimension)
     if match is None:
-        raise ArtifactError(f"{dimension!r} is no dimension: expected [factor*]symbol[+constant]")
+        raise ArtifactError(
+            f"{dimension!r} is not a dimension: expected [factor*]symbol[+constant]"
+        )
     return int(match["factor"] or 1), match["symbol"], int(match["rest"] or 0)
 
 
 def is_safe_path(path: str) -> bool:
-    """Whether `path` names a file inside a folder on every system: relative, "/" between the parts,
-    no empty, "." or ".." part, no character that some system reserves."""
+    """Whether `path` names a file inside a folder on every system.
+
+    It must be relative, with "/" between the parts, without empty, "." or ".." parts, and without
+    characters that some system reserves.
+    """
     parts = path.split("/")
     return not _UNSAFE_IN_NAMES.search(path) and all(part not in ("", ".", "..") for part in parts)
 
 
 def _self_hash(data: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical JSON (sorted keys, no spaces, UTF-8) of all but the hash itself."""
+    """SHA-256 of the canonical JSON (sorted keys, no spaces, UTF-8) without the hash itself."""
     rest = {key: value for key, value in data.items() if key != "sha256"}
     try:
         text = json.dumps(
@@ -298,13 +312,12 @@ def _self_hash(data: Mapping[str, Any]) -> str:
         )
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
     except (TypeError, ValueError) as error:
-        raise ArtifactError(f"the manifest holds a value that JSON cannot: {error}") from error
+        raise ArtifactError(f"a value of the manifest cannot be stored as JSON: {error}") from error
 
 
-def _function_json(spec: FunctionSpec, schema_version: int) -> dict[str, Any]:
-    later = {} if schema_version == 1 else {"workspace": list(spec.workspace)}
+def _function_json(spec: FunctionSpec) -> dict[str, Any]:
     return {
-        **later,
+        "workspace": list(spec.workspace),
         "inputs": [_tensor_json(tensor) for tensor in spec.inputs],
         "outputs": [_tensor_json(tensor) for tensor in spec.outputs],
         "parameters": [
@@ -313,17 +326,15 @@ def _function_json(spec: FunctionSpec, schema_version: int) -> dict[str, Any]:
     }
 
 
-def _target_json(target: TargetInfo, schema_version: int) -> dict[str, Any]:
-    """In the layout of the schema: a manifest that was read hashes to what it says."""
-    fields: dict[str, Any] = {
+def _target_json(target: TargetInfo) -> dict[str, Any]:
+    return {
         "kind": target.kind,
         "mcpu": target.mcpu,
         "features": list(target.features),
+        "host": target.host,
+        "archs": list(target.archs),
+        "precision": target.precision,
     }
-    if schema_version == 1:
-        return fields
-    fields = {**fields, "host": target.host, "archs": list(target.archs)}
-    return fields if schema_version == 2 else {**fields, "precision": target.precision}
 
 
 def _tensor_json(tensor: TensorSpec | ParameterSpec) -> dict[str, Any]:
@@ -331,7 +342,7 @@ def _tensor_json(tensor: TensorSpec | ParameterSpec) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _is_int(value: Any) -> bool:
@@ -339,7 +350,7 @@ def _is_int(value: Any) -> bool:
 
 
 class _Reader:
-    """Typed access to parsed JSON; every refusal names the file and the field."""
+    """Typed access to parsed JSON; errors name the file and the field."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -359,13 +370,9 @@ class _Reader:
             package_version=self.string(top["package_version"], "package_version"),
             weights=self.weights(top["weights"]),
             versions=self.table(top["versions"], "versions", self.string),
-            target=self.target(top["target"], top["schema_version"]),
+            target=self.target(top["target"]),
             opt_level=self.integer(top["opt_level"], "opt_level"),
-            functions=self.table(
-                top["functions"],
-                "functions",
-                self.function if top["schema_version"] != 1 else self.function_of_schema_1,
-            ),
+            functions=self.table(top["functions"], "functions", self.function),
             fixes=self.table(top["fixes"], "fixes", self.string),
             validation=self.mapping(top["validation"], "validation"),
             files=self.table(top["files"], "files", self.file),
@@ -377,7 +384,7 @@ class _Reader:
     def check_paths(self, manifest: Manifest) -> None:
         for path in manifest.files:
             if not is_safe_path(path) or path == MANIFEST_NAME:
-                raise self.damaged(f"files: {path!r} is no name of a file inside the folder")
+                raise self.damaged(f"files: {path!r} does not name a file inside the folder")
         libraries = [name for name in LIBRARY_NAMES if name in manifest.files]
         if len(libraries) != 1:
             raise self.damaged(
@@ -406,20 +413,15 @@ class _Reader:
             seed=self.optional(data["seed"], "weights.seed", self.integer),
         )
 
-    def target(self, value: Any, schema_version: int) -> TargetInfo:
-        if schema_version == 1:
-            data = {**self.fields(value, "target", "kind mcpu features"), "host": "", "archs": []}
-        elif schema_version == 2:
-            data = self.fields(value, "target", "kind mcpu features host archs")
-        else:
-            data = self.fields(value, "target", "kind mcpu features host archs precision")
+    def target(self, value: Any) -> TargetInfo:
+        data = self.fields(value, "target", "kind mcpu features host archs precision")
         return TargetInfo(
             kind=self.string(data["kind"], "target.kind"),
             mcpu=self.string(data["mcpu"], "target.mcpu"),
             features=self.sequence(data["features"], "target.features", self.string),
             host=self.string(data["host"], "target.host"),
             archs=self.sequence(data["archs"], "target.archs", self.string),
-            precision=self.precision(data.get("precision", "float32")),
+            precision=self.precision(data["precision"]),
         )
 
     def file(self, value: Any, field_name: str) -> FileEntry:
@@ -428,10 +430,6 @@ class _Reader:
             sha256=self.sha256(data["sha256"], f"{field_name}.sha256"),
             size=self.integer(data["size"], f"{field_name}.size"),
         )
-
-    def function_of_schema_1(self, value: Any, field_name: str) -> FunctionSpec:
-        data = self.fields(value, field_name, "inputs outputs parameters")
-        return self.function({**data, "workspace": []}, field_name)
 
     def function(self, value: Any, field_name: str) -> FunctionSpec:
         data = self.fields(value, field_name, "inputs outputs parameters workspace")
@@ -456,7 +454,7 @@ class _Reader:
         data = self.fields(value, field_name, "name dtype shape offset")
         offset = self.integer(data["offset"], f"{field_name}.offset")
         if offset % ALIGNMENT:
-            raise self.damaged(f"{field_name}.offset is {offset}, no multiple of {ALIGNMENT}")
+            raise self.damaged(f"{field_name}.offset is {offset}, not a multiple of {ALIGNMENT}")
         return ParameterSpec(
             name=self.string(data["name"], f"{field_name}.name"),
             dtype=self.dtype(data["dtype"], f"{field_name}.dtype"),

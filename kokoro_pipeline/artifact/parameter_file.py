@@ -1,7 +1,7 @@
-"""The parameter file: little-endian tensors one after the other, each at a multiple of 64 bytes.
+"""The parameter file: consecutive little-endian tensors, each at a multiple of 64 bytes.
 
-The file is mapped copy-on-write and handed to the kernels as it lies, so loading costs no reading,
-and processes that run the same artifact share its pages.
+The file is mapped copy-on-write and passed to the kernels without a copy. Loading therefore does
+not read the file, and processes that run the same artifact share its pages.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .manifest import ALIGNMENT, DTYPES, ParameterSpec
 
 
 def write_parameters(path: Path, arrays: Iterable[tuple[str, np.ndarray]]) -> list[ParameterSpec]:
-    """Write named arrays, of any layout and byte order, as they come: one is held at a time.
+    """Write named arrays of any layout and byte order, holding only one in memory at a time.
 
-    Returns their specs in the same order. The file is never empty, an empty one cannot be mapped.
-    Raises ArtifactError for a dtype that an artifact cannot hold, EnvironmentFault where the disk
-    does not take the bytes.
+    Returns their specs in the same order. The file is never empty, since an empty file cannot be
+    mapped. Raises ArtifactError for an unsupported dtype, EnvironmentFault if the file cannot be
+    written.
     """
     specs = []
     with writing(path), path.open("wb") as file:
@@ -38,11 +38,12 @@ def write_parameters(path: Path, arrays: Iterable[tuple[str, np.ndarray]]) -> li
 
 
 def map_parameters(path: Path, specs: Sequence[ParameterSpec]) -> list[np.ndarray]:
-    """Views into one copy-on-write mapping of a parameter file, in the order of `specs`.
+    """Views into a copy-on-write mapping of a parameter file, in the order of `specs`.
 
-    Every array is C-contiguous and lies at a multiple of 64 bytes. It may be written to; what is
-    written stays in this process. Only the part of the file that `specs` spans is mapped. Raises
-    ArtifactError where the file is missing or too short.
+    Every array is C-contiguous and aligned to 64 bytes. Arrays may be modified; the changes are
+    private to this process. Only the part of the file that `specs` spans is mapped.
+
+    Raises ArtifactError if the file is missing, too short or cannot be mapped.
     """
     filled = [spec for spec in specs if spec.size]
     start = min((spec.offset for spec in filled), default=0)
@@ -54,8 +55,8 @@ def map_parameters(path: Path, specs: Sequence[ParameterSpec]) -> list[np.ndarra
     except (OSError, ValueError) as error:
         raise ArtifactError(f"cannot map the parameters {path}: {error}") from error
     if mapped.ctypes.data % ALIGNMENT:
-        raise ArtifactError(f"{path} was mapped at an address that is no multiple of {ALIGNMENT}")
-    # A plain ndarray: every operation on a memmap's subclass pays for its hooks.
+        raise ArtifactError(f"{path} was mapped at an address that is not aligned to {ALIGNMENT}")
+    # Convert to a plain ndarray, since the subclass memmap adds overhead to every operation.
     values = np.asarray(mapped)
     return [_view(values, spec, start) for spec in specs]
 
@@ -64,7 +65,7 @@ def _check_specs(path: Path, specs: Sequence[ParameterSpec], available: int) -> 
     for spec in specs:
         if spec.offset % ALIGNMENT:
             raise ArtifactError(
-                f"{path}: {spec.name} lies at {spec.offset}, no multiple of {ALIGNMENT}"
+                f"{path}: {spec.name} is at {spec.offset}, not a multiple of {ALIGNMENT}"
             )
         end = spec.offset + spec.size
         if end > available:
@@ -74,7 +75,7 @@ def _check_specs(path: Path, specs: Sequence[ParameterSpec], available: int) -> 
 
 
 def _view(values: np.ndarray, spec: ParameterSpec, start: int) -> np.ndarray:
-    # An array without values may lie anywhere, also past the mapped part: give it the beginning.
+    # The offset of an empty array may be outside of the mapped part; use the beginning instead.
     first = spec.offset - start if spec.size else 0
     dtype = np.dtype(spec.dtype).newbyteorder("<")
     return values[first : first + spec.size].view(dtype).reshape(spec.shape)

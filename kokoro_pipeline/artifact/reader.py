@@ -1,7 +1,7 @@
-"""Opening an artifact: nothing is loaded of a folder whose manifest, sizes or library do not hold.
+"""Opening artifacts: nothing is loaded unless the manifest, the file sizes and the library match.
 
-An artifact contains machine code, which runs with the rights of whoever loads it. The hashes show
-damage; they are no signature: load only what you trust.
+An artifact contains machine code, which runs with the permissions of the process that loads it. The
+hashes detect damage, but they are not a signature: only load artifacts that you trust.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from .manifest import (
 from .parameter_file import map_parameters
 
 TVM = "apache-tvm"
-"""The distribution whose major.minor must be the builder's."""
+"""The distribution whose major.minor version must be the same as for the build."""
 
 UNFINISHED = re.compile(r"\.(?P<output>.+)\.building-(?P<pid>\d+)-[0-9a-f]+")
-"""Name of a folder that a build is writing, or that a killed one left behind."""
+"""Name of a folder that a build is writing, or that a killed build left behind."""
 
 _LARGEST_MANIFEST = 64 << 20
 _CHUNK = 1 << 20
@@ -42,7 +42,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Artifact:
-    """A folder and its manifest."""
+    """An artifact folder and its manifest."""
 
     path: Path
     manifest: Manifest
@@ -68,9 +68,9 @@ class Artifact:
         return self.path / VOICES_FOLDER
 
     def parameters(self, function: str) -> list[np.ndarray]:
-        """Mapped parameters of a function, in the order of a call.
+        """The mapped parameters of a function, in the order of a call.
 
-        Raises ArtifactError for a function that the artifact lacks, or a short file.
+        Raises ArtifactError for an unknown function or a truncated file.
         """
         if function not in self.manifest.functions:
             raise ArtifactError(
@@ -82,7 +82,7 @@ class Artifact:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One thing that was checked; `detail` is the evidence, or what is wrong and the way out."""
+    """The result of one check; `detail` is the evidence, or the problem and its remedy."""
 
     name: str
     passed: bool
@@ -90,9 +90,10 @@ class CheckResult:
 
 
 def read_artifact(path: Path) -> Artifact:
-    """Read and check a folder's manifest (schema, self-hash, fields), and nothing else.
+    """Read and check the manifest of a folder (schema, self-hash, fields), and nothing else.
 
-    For looking at artifacts, of any machine; to run one use `open_artifact`. Raises ArtifactError.
+    This is for inspecting artifacts, including those for other machines; to run one, use
+    `open_artifact`. Raises ArtifactError.
     """
     folder = path.absolute()
     if not folder.is_dir():
@@ -109,7 +110,7 @@ def read_artifact(path: Path) -> Artifact:
         text = raw.decode("utf-8")
     except FileNotFoundError:
         raise ArtifactError(
-            f"{path} is no artifact: it has no {MANIFEST_NAME}; "
+            f"{path} is not an artifact: it has no {MANIFEST_NAME}; "
             "build one with kokoro-pipeline build -o DIR"
         ) from None
     except OSError as error:
@@ -120,11 +121,14 @@ def read_artifact(path: Path) -> Artifact:
 
 
 def open_artifact(path: Path) -> Artifact:
-    """Read an artifact's manifest and check that it can run here.
+    """Read the manifest of an artifact and check that it can run here.
 
-    Checks the manifest, the sizes of all files, the library's hash and machine, the version of TVM
-    and the CPU's features. The parameters' hash is left to `verify_artifact`. Raises ArtifactError,
-    or EnvironmentFault where TVM is missing or the system hides the CPU's features.
+    Checks the manifest, the sizes of all files, the hash and the machine of the library, the
+    version of TVM and the features of the CPU. The hash of the parameters is only checked by
+    `verify_artifact`.
+
+    Raises ArtifactError if a check fails, or EnvironmentFault if TVM is missing or the system does
+    not report the features of the CPU.
     """
     artifact = read_artifact(path)
     for name, entry in artifact.manifest.files.items():
@@ -137,11 +141,12 @@ def open_artifact(path: Path) -> Artifact:
 
 
 def verify_artifact(path: Path) -> list[CheckResult]:
-    """Check everything that can be checked without running: the manifest, each file's size and
-    hash, files that are not listed, and whether this machine can run it.
+    """Check everything that can be checked without running the artifact.
 
-    A damaged manifest is a failed check too, the only one then. Raises ArtifactError where `path`
-    is no artifact folder at all.
+    This covers the manifest, the size and hash of each file, unlisted files, and whether this
+    machine can run it. If the manifest is damaged, this is the only (failed) check.
+
+    Raises ArtifactError if `path` is not an artifact folder at all.
     """
     if not (path / MANIFEST_NAME).is_file():
         read_artifact(path)
@@ -167,7 +172,7 @@ def verify_artifact(path: Path) -> list[CheckResult]:
 
 
 def check_size(artifact: Artifact, name: str, entry: FileEntry) -> None:
-    """Raise ArtifactError unless the file is there in its size."""
+    """Raise ArtifactError unless the file exists with the right size."""
     file = artifact.path / name
     try:
         size = file.stat().st_size
@@ -183,7 +188,10 @@ def check_size(artifact: Artifact, name: str, entry: FileEntry) -> None:
 
 
 def check_hash(artifact: Artifact, name: str) -> str:
-    """Evidence that the file's bytes are the builder's. Raises ArtifactError."""
+    """Check that a file has the hash recorded by the build.
+
+    Returns the evidence as text. Raises ArtifactError if it is damaged.
+    """
     entry = artifact.manifest.files[name]
     check_size(artifact, name, entry)
     file = artifact.path / name
@@ -200,7 +208,10 @@ def check_hash(artifact: Artifact, name: str) -> str:
 
 
 def check_unlisted(artifact: Artifact) -> str:
-    """Evidence that the folder holds nothing but the artifact. Raises ArtifactError."""
+    """Check that the folder contains nothing but the artifact.
+
+    Returns the evidence as text. Raises ArtifactError if there are other files.
+    """
     listed = {*artifact.manifest.files, MANIFEST_NAME}
     found = {
         file.relative_to(artifact.path).as_posix()
@@ -216,9 +227,10 @@ def check_unlisted(artifact: Artifact) -> str:
 
 
 def check_tvm(artifact: Artifact) -> str:
-    """Evidence that the running TVM's major.minor is the builder's; TVM is not imported.
+    """Check that the installed TVM has the major.minor version of the build, without importing it.
 
-    Raises ArtifactError naming both where it is not, EnvironmentFault where there is no TVM.
+    Returns the evidence as text. Raises ArtifactError with both versions if they differ,
+    EnvironmentFault if TVM is not installed.
     """
     built = artifact.manifest.versions.get(TVM)
     try:
@@ -241,7 +253,7 @@ def check_tvm(artifact: Artifact) -> str:
 
 
 def file_sha256(file: Path) -> str:
-    """SHA-256 of a file's bytes, 64 lower-case hexadecimal digits. Raises OSError."""
+    """SHA-256 of a file, as 64 lower-case hexadecimal digits. Raises OSError."""
     digest = hashlib.sha256()
     with file.open("rb", buffering=0) as stream:
         while chunk := stream.read(_CHUNK):

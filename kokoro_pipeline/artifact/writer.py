@@ -1,10 +1,10 @@
-"""Writing an artifact so that a reader sees the whole of it or nothing.
+"""Writing an artifact atomically: a reader sees all of it or nothing.
 
-Everything goes to a hidden sibling of the output, `.NAME.building-PID-RANDOM`, which no reader
-opens. `commit` hashes the files, writes the manifest last, and gives the folder its name in one
-step. The builder holds a lock on its folder, which the kernel drops with the process: a second
-build of the same output sees the lock and refuses; what a killed build left has none and is cleared
-away.
+Everything is written to a hidden sibling of the output, `.NAME.building-PID-RANDOM`, which readers
+reject. `commit` hashes the files, writes the manifest last, and renames the folder in one step. The
+builder holds a lock on its folder, which the kernel releases when the process ends: a second build
+of the same output sees the lock and fails, while the folder of a killed build is not locked and
+gets removed.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ from .reader import UNFINISHED, Artifact, file_sha256
 _OWN_NAMES = {*LIBRARY_NAMES, MANIFEST_NAME, PARAMETERS_NAME, CONFIG_NAME, VOICES_FOLDER}
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _NO_ROOM = 1 << 20
-"""Bytes. With less room than this a failed build is put down to the disk."""
+"""With less free space than this, in bytes, a failed build is attributed to a full disk."""
 
 
 class ArtifactWriter:
-    """A context in which an artifact is written::
+    """Context manager for writing an artifact::
 
         with ArtifactWriter(Path("kokoro")) as writer:
             ...                                # write files below writer.directory
             writer.commit(manifest)
 
-    Entering refuses an existing output unless `force` is given, and with it anything that is no
-    artifact; it refuses while another build writes the same output, and clears what dead builds of
-    it left. Leaving without `commit` removes everything that was written.
+    On entry, folders left over from killed builds of the same output are removed. On exit without
+    `commit`, everything that was written is removed.
 
-    Raises ArtifactError for those refusals, EnvironmentFault where the disk does not take the files
-    (also for OSErrors of that kind from the body).
+    Raises ArtifactError if the output exists and `force` is not given, if the existing output is
+    not an artifact, or if another build is writing the same output. Raises EnvironmentFault if the
+    files cannot be written to the disk, including OSErrors of this kind from the body.
     """
 
     def __init__(self, output: Path, force: bool = False) -> None:
         self.output = output.absolute()
-        """As asked for."""
+        """The output path as given, made absolute."""
         self.directory: Path
-        """The folder to write to, while the context lasts."""
+        """The folder to write to, while the context is active."""
         self._force = force
-        # A link to an artifact keeps pointing to it: what it points to is replaced.
+        # If the output is a symbolic link, its target is replaced, and the link is kept.
         self._final = Path(os.path.realpath(output))
         self._replaced: tuple[int, int] | None = None
         self._lock: int | None = None
@@ -69,7 +69,7 @@ class ArtifactWriter:
         parent = self._final.parent
         with writing(self.output):
             parent.mkdir(parents=True, exist_ok=True)
-            # The parent's lock makes looking for others and appearing to them one step.
+            # The parent lock makes the check for other builds and this registration atomic.
             with locked_folder(parent):
                 self._check_output()
                 self._clear_leftovers()
@@ -80,16 +80,19 @@ class ArtifactWriter:
         return self
 
     def preview(self, manifest: Manifest) -> Artifact:
-        """The artifact as it is so far, for trying it before `commit`: nothing is written, and
-        `open_artifact` goes on refusing the folder. Errors as for `commit`."""
+        """The artifact in its current state, for trying it before `commit`.
+
+        Nothing is written, and `open_artifact` still rejects the folder. Raises the same errors as
+        `commit`.
+        """
         with writing(self.directory):
             return Artifact(self.directory, self._complete(manifest))
 
     def commit(self, manifest: Manifest) -> Path:
-        """Finish the artifact: `manifest.files` and its hash are filled in from the folder's files.
+        """Finish the artifact, filling in `manifest.files` and the hash of the manifest.
 
-        Returns the output's path. Raises ArtifactError when another build has written the output
-        meanwhile or a file's name is unfit, EnvironmentFault where the disk does not take it.
+        Returns the path of the output. Raises ArtifactError if another build has written the output
+        in the meantime or a file has an unsupported name, EnvironmentFault if the disk fails.
         """
         with writing(self.directory):
             complete = self._complete(manifest)
@@ -113,7 +116,7 @@ class ArtifactWriter:
     ) -> None:
         disk_error = self._disk_error(error)
         if not self._committed:
-            # What cannot be removed now has no manifest or no lock, and the next build clears it.
+            # Files that cannot be removed now are unlocked later, and removed by the next build.
             shutil.rmtree(self.directory, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
@@ -122,8 +125,11 @@ class ArtifactWriter:
             raise disk_error from error
 
     def _disk_error(self, error: BaseException | None) -> EnvironmentFault | None:
-        """What the body's error says of the disk. A linker and numpy give no errno when it is full,
-        so a disk without room is evidence too."""
+        """Convert an error of the body to an EnvironmentFault if the disk caused it.
+
+        Linkers and numpy do not report an errno for a full disk, so a lack of free space counts as
+        evidence as well.
+        """
         if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
             return fault(self.directory, error)
         if isinstance(error, Exception) and not isinstance(error, KokoroError):
@@ -145,7 +151,7 @@ class ArtifactWriter:
         foreign = [name for name in foreign if name not in _OWN_NAMES]
         if foreign:
             raise ArtifactError(
-                f"{self.output} holds what no artifact has ({', '.join(foreign[:5])}), and --force "
+                f"{self.output} contains other files ({', '.join(foreign[:5])}), and --force "
                 "would delete it: choose another -o, or move those files away"
             )
 
@@ -163,7 +169,7 @@ class ArtifactWriter:
                 ) from None
             except FileNotFoundError:
                 continue
-            # Without locks nobody can tell a dead build from a living one: leave both alone.
+            # Without locks a dead build cannot be told from a running one, so leave both alone.
             if lock is not None:
                 shutil.rmtree(entry)
                 os.close(lock)
@@ -187,7 +193,7 @@ class ArtifactWriter:
         with locked_folder(self._final.parent):
             if _identity(self._final) != self._replaced:
                 raise ArtifactError(
-                    f"another build wrote {self.output} meanwhile, and this one gives way: "
+                    f"another build wrote {self.output} in the meantime, and this one gives way: "
                     "use that artifact, or replace it with --force"
                 )
             if self._replaced is None:
@@ -199,14 +205,14 @@ class ArtifactWriter:
             sync(self._final.parent)
 
     def _swap(self) -> None:
-        """Put the new artifact in the old one's place, and delete the old one."""
+        """Replace the old artifact by the new one, and delete the old one."""
         old = self.directory
         if not exchange(self.directory, self._final):
             old = self._sibling()
             self._final.rename(old)
             self.directory.rename(self._final)
         self._committed = True
-        # Open libraries and mappings of the old artifact stay valid until they are closed.
+        # Loaded libraries and mappings of the old artifact stay valid until they are closed.
         shutil.rmtree(old)
 
 

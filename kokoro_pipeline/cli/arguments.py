@@ -1,4 +1,4 @@
-"""Options that several commands share, and the types that refuse nonsense before any work."""
+"""Options shared by several commands, and argument types that reject invalid values early."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from ..errors import InputError
 
 HUB_WEIGHTS = "hexgrad/Kokoro-82M"
-"""The checkpoint that speaks."""
+"""The checkpoint with the real weights."""
 
 
 def number(text: str) -> float:
-    """An argparse type: a number. What range makes sense is the command's to say."""
+    """An argparse type: a number. The valid range is checked by the command."""
     try:
         return float(text)
     except ValueError as error:
@@ -28,7 +28,7 @@ def positive_int(text: str) -> int:
 
 
 def seed(text: str) -> int:
-    """An argparse type: a whole number that seeds a generator, 0 or above."""
+    """An argparse type: the seed of a generator, an integer of 0 or above."""
     value = _integer(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or above")
@@ -36,7 +36,7 @@ def seed(text: str) -> int:
 
 
 def device(text: str) -> str:
-    """An argparse type: a device's name. Whether it is there, loading the artifact sees."""
+    """An argparse type: the name of a device. Its presence is checked when loading the artifact."""
     from ..runtime.engine.device import parse_device
 
     try:
@@ -47,7 +47,7 @@ def device(text: str) -> str:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """An argparse type: NAME,NAME,… without blanks or empty names."""
+    """An argparse type: a list NAME,NAME,… without empty names; blanks are removed."""
     found = tuple(name.strip() for name in text.split(","))
     if not all(found):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list NAME,NAME,…")
@@ -62,7 +62,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_debug(parser: argparse.ArgumentParser) -> None:
-    """`--debug` after a command too; absent there, it must not undo `kokoro-pipeline --debug …`."""
+    """Allow `--debug` after a command; its absence must not undo `kokoro-pipeline --debug …`."""
     parser.add_argument(
         "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
     )
@@ -74,19 +74,19 @@ def add_artifact_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """`--device`: where an artifact runs."""
+    """`--device`: the device that an artifact runs on."""
     parser.add_argument(
         "--device",
         type=device,
         default="auto",
         metavar="DEVICE",
         help="where the artifact runs: auto (what it was built for, default), cpu, cuda, cuda:N, "
-        "metal; nothing runs elsewhere than asked",
+        "metal; there is no fallback to another device",
     )
 
 
 def add_synthetic_seed(parser: argparse.ArgumentParser) -> None:
-    """`--seed`: which synthetic weights."""
+    """`--seed`: the seed of the synthetic weights."""
     parser.add_argument(
         "--seed",
         type=seed,

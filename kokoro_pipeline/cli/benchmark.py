@@ -1,4 +1,4 @@
-"""`kokoro-pipeline benchmark DIR`: speed, start and memory of an artifact, and peers beside it."""
+"""`kokoro-pipeline benchmark DIR`: speed, start-up and memory of an artifact, and of its peers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--seconds",
         type=_numbers,
         metavar="S,…",
-        help="lengths of audio, about, reached by the number of phonemes (default: 1,4,10)",
+        help="approximate lengths of audio in seconds, set by the number of phonemes "
+        "(default: 1,4,10)",
     )
     spoken.add_argument("--phonemes", metavar="TEXT", help="speak these phonemes instead")
     parser.add_argument(
@@ -44,31 +45,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=arguments.positive_int,
         default=5,
         metavar="N",
-        help="repeats of everything, of which medians are taken (default: 5)",
+        help="number of repeats, of which the median is reported (default: 5)",
     )
     parser.add_argument(
-        "--no-warmup", action="store_true", help="keep the first repeat, which others do before"
+        "--no-warmup", action="store_true", help="measure without one repeat to warm up first"
     )
     parser.add_argument(
         "--against",
         type=arguments.names,
         default=(),
         metavar="NAME,…",
-        help="run peers in turns with us on the same weights, phonemes, noise and frames: pytorch, "
-        "torch.compile, onnxruntime, openvino, openvino-bf16",
+        help="also measure peers, in turns, on the same weights, phonemes, noise and frames: "
+        "pytorch, torch.compile, onnxruntime, openvino, openvino-bf16",
     )
     parser.add_argument(
         "--weights",
         metavar="SPEC",
-        help="the peers' weights (default: those the artifact was built from)",
+        help="the weights of the peers (default: those the artifact was built from)",
     )
     parser.add_argument(
         "--kernels",
         action="store_true",
-        help="measure the kernels instead, against the machine's peak of multiply-adds",
+        help="measure the kernels instead, relative to the machine's peak of multiply-adds",
     )
     parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="draw RTF against length (.png, .svg, .pdf)"
+        "--plot", type=Path, metavar="FILE", help="plot RTF against length (.png, .svg, .pdf)"
     )
     parser.add_argument(
         "-o", "--output", choices=("md", "json"), default="md", help="form (default: md)"
@@ -79,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    """Measure and print."""
+    """Measure and print the results."""
     from ..benchmarking.tables import markdown
 
     _refuse_contradictions(args)
@@ -101,7 +102,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 
 def make_request(args: argparse.Namespace) -> BenchmarkRequest:
-    """What the command line asks for."""
+    """Convert the command line to a request."""
     from ..benchmarking.benchmark import BenchmarkRequest
     from ..runtime.engine.threads import available_cpus
 
@@ -163,7 +164,7 @@ COMMAND = Command(
     run=run,
     epilog="""\
 RTF is time / length of the audio: lower is better. --against needs the extras `build` and `bench`:
-pip install 'tvm-kokoro[build,bench]'. A peer whose results are not PyTorch's is not timed: exit
-code 1.
+pip install 'tvm-kokoro[build,bench]'. A peer whose results differ from PyTorch's is not timed, and
+the exit code is 1.
 """,
 )

@@ -1,4 +1,4 @@
-"""`kokoro-pipeline build`: PyTorch weights in, an artifact out."""
+"""`kokoro-pipeline build`: build an artifact from PyTorch weights."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--weights",
         default="auto",
         metavar="SPEC",
-        help=f"auto (default: {arguments.HUB_WEIGHTS}, else synthetic where the hub is not "
+        help=f"auto (default: {arguments.HUB_WEIGHTS}, else synthetic if the hub cannot be "
         "reached), "
         f"{arguments.HUB_WEIGHTS}, synthetic, or a folder in the hub's layout",
     )
@@ -33,8 +33,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--target",
         default="llvm",
         metavar="TARGET",
-        help="what to compile for: llvm (the CPU, default), cuda, metal, a tag of TVM as "
-        'nvidia/nvidia-a100, or JSON as \'{"kind": "cuda", "arch": ["sm_80", "sm_90"]}\'',
+        help="what to compile for: llvm (the CPU, default), cuda, metal, a tag of TVM such as "
+        'nvidia/nvidia-a100, or JSON such as \'{"kind": "cuda", "arch": ["sm_80", "sm_90"]}\'',
     )
     parser.add_argument(
         "--host",
@@ -51,8 +51,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--precision",
         default="float32",
         metavar="P",
-        help="what CUDA's tensor cores multiply in the decoder: tf32, bfloat16, float16 (default: "
-        "float32, without them)",
+        help="dtype for CUDA's tensor cores in the decoder: tf32, bfloat16, float16 (default: "
+        "float32, without tensor cores)",
     )
     parser.add_argument(
         "--opt",
@@ -64,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--components",
         type=arguments.names,
         metavar="NAME,…",
-        help="compile these functions only; such an artifact is for work on the compiler",
+        help="only compile these functions, for work on the compiler",
     )
     parser.add_argument("--force", action="store_true", help="replace an existing output")
     parser.add_argument(
@@ -77,13 +77,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--debug-dump", type=Path, metavar="D", help="write the module after every pass into D"
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be built, check it, build nothing"
+        "--dry-run", action="store_true", help="check and print what would be built; build nothing"
     )
     arguments.add_json(parser)
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    """Build, and say where the time went."""
+    """Build, and report the time of each stage."""
     if args.output is None and not args.dry_run:
         raise UsageError("where to? give -o DIR")
     if args.dry_run:
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 
 def build_artifact(args: argparse.Namespace, console: Console) -> BuildReport:
-    """Call the builder with what the command line says, and be loud about synthetic weights."""
+    """Call the builder with the options of the command line, and warn about synthetic weights."""
     from ..builder import build
 
     report = build(
@@ -135,7 +135,7 @@ def build_artifact(args: argparse.Namespace, console: Console) -> BuildReport:
 
 
 def summary(report: BuildReport) -> str:
-    """Where the artifact is and where the time went."""
+    """The path of the artifact and the time of each stage."""
     total = sum(spent for _, spent in report.stages)
     rows = [
         (name, seconds(spent), f"{spent / total:4.0%}" if total else "")
@@ -145,7 +145,7 @@ def summary(report: BuildReport) -> str:
 
 
 def _synthetic(args: argparse.Namespace) -> str:
-    """What must be said of an artifact without the real weights."""
+    """The warning for an artifact without the real weights."""
     why = "were asked for" if args.weights == "synthetic" else "are what could be had"
     return (
         f"SYNTHETIC WEIGHTS {why}: this artifact computes and does NOT SPEAK. "
@@ -155,7 +155,7 @@ def _synthetic(args: argparse.Namespace) -> str:
 
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
-    """Say what a build would do, and fail where it would fail at once; reads no weights."""
+    """Print what a build would do, with the checks that a build does first; reads no weights."""
     from ..compiler.codegen.cuda_compiler import find_cuda_compiler
     from ..compiler.codegen.linking import find_linker
     from ..compiler.codegen.target import check_precision_level, resolve_target

@@ -1,4 +1,4 @@
-"""`kokoro-pipeline info DIR`: what an artifact says of itself."""
+"""`kokoro-pipeline info DIR`: show the manifest of an artifact."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    """Print the manifest: a summary, or with `--json` the whole of it."""
+    """Print a summary of the manifest, or with `--json` the whole manifest."""
     from ..artifact.reader import read_artifact
 
     manifest = read_artifact(args.artifact).manifest
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 
 def describe(manifest: Manifest) -> str:
-    """A manifest on one screen."""
+    """A summary of a manifest."""
     weights = manifest.weights
     origin = weights.source + (f" at {weights.revision}" if weights.revision else "")
     if weights.synthetic:
@@ -93,7 +93,7 @@ def _tensors(tensors: tuple[TensorSpec, ...]) -> str:
 
 COMMAND = Command(
     name="info",
-    summary="print what an artifact is, from its manifest",
+    summary="describe an artifact by its manifest",
     configure=configure,
     run=run,
 )

@@ -1,4 +1,4 @@
-"""`kokoro-pipeline validate DIR`: an artifact against PyTorch, in float32 and float64."""
+"""`kokoro-pipeline validate DIR`: compare an artifact with PyTorch in float32 and float64."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    """Run the built-in cases; 1 where a tolerance is missed."""
+    """Run the built-in cases; returns 1 if a tolerance is missed."""
     from ..validation import validate
 
     report = validate(
@@ -52,6 +52,7 @@ COMMAND = Command(
     configure=configure,
     run=run,
     epilog="""\
-Needs the extra `build`: pip install 'tvm-kokoro[build]'. Exit code 1 where a tolerance is missed.
+Needs the extra `build`: pip install 'tvm-kokoro[build]'. The exit code is 1 if a tolerance is
+missed.
 """,
 )

@@ -1,4 +1,4 @@
-"""`kokoro-pipeline weights`: write the synthetic stand-in, look at weights, fetch the real ones."""
+"""`kokoro-pipeline weights`: write synthetic weights, inspect weights, download the real ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "synthetic",
         help="write a folder of synthetic weights",
         description="Write random, calibrated weights of the real architecture in the hub's "
-        "layout. The same seed gives the same bits on every machine. What they say is not speech.",
+        "layout. The same seed gives identical weights on every machine. Their output is not "
+        "speech.",
     )
     synthetic.add_argument(
         "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder to write"

@@ -1,10 +1,14 @@
-"""WAV files: 16-bit PCM, or 32-bit IEEE float. The header is complete before the first sample, so
-that a pipe can take them."""
+"""WAV files with 16-bit PCM or 32-bit float samples.
+
+The header is complete before the first sample, so the output can be a pipe.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
+import shutil
 import struct
 from pathlib import Path
 from typing import BinaryIO
@@ -17,7 +21,7 @@ from .samples import check_samples, to_pcm16
 
 _PCM, _IEEE_FLOAT = 1, 3
 _LARGEST = (1 << 32) - 1
-"""Bytes that RIFF's 32-bit sizes can name."""
+"""The largest number of bytes that RIFF's 32-bit sizes can express."""
 
 
 def write_wav(
@@ -29,11 +33,12 @@ def write_wav(
 ) -> int:
     """Write mono `samples` (float32 [n], in [-1, 1]) to a path or an open binary file.
 
-    `sample_rate` is in samples a second. Returns how many samples lay outside [-1, 1] and were
-    clipped; with `floating` all are written as they are and it is 0. The file need not be seekable.
+    `sample_rate` is in samples per second. Returns the number of samples outside [-1, 1], which are
+    clipped; with `floating`, samples are written unchanged as float32 and the result is 0. The file
+    does not have to be seekable.
 
-    Raises InputError for samples that are no audio (rank, dtype, NaN, over 4 GiB), EnvironmentFault
-    where the file cannot be written; then a regular file that was begun is removed.
+    Raises InputError for invalid samples (rank, dtype, NaN, more than 4 GiB), EnvironmentFault if
+    the file cannot be written; an existing file then stays as it was.
     """
     content, clipped = encode_wav(samples, sample_rate, floating=floating)
     if isinstance(target, str | os.PathLike):
@@ -59,7 +64,7 @@ def encode_wav(
         data, tag, width = pcm.astype("<i2", copy=False), _PCM, 2
     layout = struct.pack("<HHIIHH", tag, 1, sample_rate, sample_rate * width, width, 8 * width)
     if floating:
-        # Formats other than PCM carry the size of their extension, and a count of samples.
+        # Formats other than PCM have the size of their extension and the number of samples.
         chunks = _chunk(b"fmt ", layout + struct.pack("<H", 0))
         chunks += _chunk(b"fact", struct.pack("<I", checked.size))
     else:
@@ -69,25 +74,51 @@ def encode_wav(
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a whole file, or remove it. Raises EnvironmentFault."""
+    """Write a file completely, or leave what was there and raise EnvironmentFault.
+
+    The content is written beside the file and renamed over it, which keeps the permissions of an
+    existing one. What is not a regular file (a pipe, a terminal) is written directly, and so is an
+    existing file in a folder that takes no new ones.
+    """
     try:
-        file = path.open("wb")
+        if path.exists() and not path.is_file():
+            _write_to(path, content)
+        else:
+            _replace(path.resolve(), content)  # resolved: a symbolic link stays one
     except OSError as error:
         raise EnvironmentFault(f"cannot write {path}: {error.strerror}") from error
+
+
+def _write_to(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
+    try:
+        file = beside.open("xb")
+    except PermissionError:
+        if not path.exists():
+            raise
+        _write_to(path, content)
+        return
     try:
         with file:
             file.write(content)
-    except OSError as error:
-        if path.is_file():
-            with contextlib.suppress(OSError):  # the fault below is the one to tell
-                path.unlink()
-        raise EnvironmentFault(f"cannot write {path}: {error.strerror}") from error
+        if path.exists():
+            shutil.copymode(path, beside)
+        beside.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):  # the first error is the one to report
+            beside.unlink()
+        raise
 
 
 def _write_stream(stream: BinaryIO, content: bytes) -> None:
     rest = memoryview(content)
     try:
-        while rest:  # an unbuffered stream takes a part at a time
+        while rest:  # an unbuffered stream may write only a part at a time
             rest = rest[stream.write(rest) :]
         stream.flush()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The compiled functions of an artifact on a device, and tensors that stay there between them."""
+"""The compiled functions of an artifact for a device, and tensors that stay on the device."""
 
 from __future__ import annotations
 
@@ -25,14 +25,17 @@ from .library import VirtualMachine, find_runtime_library, release_pool
 from .spare_tensors import SPARE, SpareTensors
 
 _SECONDS = {"t": SAMPLES_PER_FRAME / SAMPLE_RATE, "m": SAMPLES_PER_FRAME / SAMPLE_RATE / 2}
-"""Seconds of audio in one of what a symbol counts."""
+"""Seconds of audio per unit of a symbol."""
 
 Fetch = Callable[[Any, Array], None]
 
 
 class Resident:
-    """A tensor on a device. `numpy.asarray` copies it to the host; a compiled function of the same
-    artifact takes it as it is."""
+    """A tensor on a device.
+
+    `numpy.asarray` copies it to the host; the compiled functions of the same artifact take it
+    without a copy.
+    """
 
     def __init__(
         self,
@@ -41,9 +44,12 @@ class Resident:
         release: Callable[[Any], None] | None = None,
         wait: Callable[[], None] | None = None,
     ) -> None:
-        """`fetch(tensor, array)` copies to the host, on whichever thread that needs;
-        `release(tensor)` is told when nothing refers to this any more; `wait()` returns when the
-        device has done what it was asked for."""
+        """Wrap a tensor.
+
+        `fetch(tensor, array)` copies it to the host and takes care of calling TVM on the right
+        thread. `release(tensor)` is called when nothing refers to this object any more. `wait()`
+        returns when the device has finished all pending work.
+        """
         self.tensor = tensor
         self._wait = wait
         if release is not None:
@@ -53,26 +59,30 @@ class Resident:
         self._fetch = fetch
 
     def wait(self) -> None:
-        """Return when the tensor has been computed. What it is for is measuring: functions and
-        copies wait by themselves."""
+        """Wait until the tensor is computed.
+
+        This is only needed for measurements, since functions and copies wait by themselves.
+        """
         if self._wait is not None:
             self._wait()
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
-        """A copy on the host. Raises ValueError for `copy=False`, which a device cannot give."""
+        """A copy on the host. Raises ValueError for `copy=False`, which is impossible here."""
         if copy is False:
-            raise ValueError("a tensor on a device cannot be had without a copy")
+            raise ValueError("a tensor on a device cannot be converted to an array without a copy")
         array = aligned_empty(self.shape, self.dtype)
         self._fetch(self.tensor, array)
         return array if dtype is None else array.astype(dtype)
 
 
 class DeviceExecutable:
-    """Make and call it in one thread only. The parameters are copied to the device once.
+    """Calls the compiled functions on a device. Create and use it on one thread only.
 
-    `graphs` (CUDA only) makes CUDA graphs of functions for sizes that come again. Raises
-    ArtifactError where the library or the parameters cannot be used, EnvironmentFault where the
-    device has no room for them.
+    The parameters are copied to the device once. With `graphs` (CUDA only), functions are captured
+    as CUDA graphs for sizes that occur again.
+
+    Raises ArtifactError if the library or the parameters cannot be used, EnvironmentFault if they
+    do not fit into the memory of the device.
     """
 
     def __init__(
@@ -86,7 +96,8 @@ class DeviceExecutable:
         self._upload_bytes = tvm_ffi.get_global_func("runtime.TVMTensorCopyFromBytes")
         self._download_bytes = tvm_ffi.get_global_func("runtime.TVMTensorCopyToBytes")
         self._synchronize = tvm_ffi.get_global_func("runtime.Device_StreamSync")
-        # CUDA copies to a tensor after the kernels that still read it; nothing says Metal does.
+        # CUDA copies to a tensor only after the kernels that still read it; for Metal this is not
+        # documented.
         self._spare = SpareTensors(self._empty, SPARE if device.kind == "cuda" else 0)
         machine = VirtualMachine(artifact.library, tvm_ffi, device.code, device.index)
         self._functions = {name: machine.function(name) for name in self._specs}
@@ -97,10 +108,12 @@ class DeviceExecutable:
     def call(
         self, name: str, symbols: Mapping[str, int], inputs: Sequence[Array | Resident]
     ) -> list[Any]:
-        """Call function `name`; returns its outputs as tensors of the device.
+        """Call function `name` and return its outputs as tensors of the device.
 
-        `symbols` are the sizes the inputs' shapes stand for. Raises EnvironmentFault, with the
-        length and an estimate, where the device runs out of memory.
+        `symbols` are the values of the symbolic sizes of the inputs.
+
+        Raises EnvironmentFault if the device runs out of memory; the message gives the length and
+        an estimate of the memory needed.
         """
 
         def run(graphs: CudaGraphs | None) -> list[Any]:
@@ -117,8 +130,8 @@ class DeviceExecutable:
         except RuntimeError as error:
             if not _out_of_memory(error):
                 raise
-        # What other lengths left behind is kept for reuse, and graphs keep theirs: give that back,
-        # and try once more with what a single call takes.
+        # Memory of calls with other lengths is kept for reuse, and graphs keep their own. Release
+        # both, and try again with only the memory that this call needs.
         if self._graphs is not None:
             self._graphs.clear()
         self._spare.clear()
@@ -131,22 +144,24 @@ class DeviceExecutable:
             raise EnvironmentFault(self._no_room(name, symbols)) from error
 
     def fetch(self, tensor: Any, array: Array) -> None:
-        """Copy a tensor to an array of its shape and dtype, after all that is under way."""
+        """Copy a tensor to an array of the same shape and dtype, after all pending work."""
         if array.nbytes:
             self._download_bytes(tensor, array.ctypes.data_as(ctypes.c_void_p), array.nbytes)
 
     def wait(self) -> None:
-        """Return when all that is under way is done."""
+        """Wait for all pending work of the device."""
         self._synchronize(self._place, 0)
 
     def release(self, tensor: Any) -> None:
-        """Take notice that nobody reads an output any more; from any thread."""
+        """Record that an output is no longer read. Can be called from any thread."""
         if self._graphs is not None:
             self._graphs.give_back(tensor)
 
     def _run_on_arrays(self, name: str, inputs: Sequence[Any]) -> list[Any]:
-        """Call a function, arrays of the host copied to tensors that earlier calls have left: the
-        device does the copy after the work that still reads them."""
+        """Call a function after copying host arrays to tensors left over from earlier calls.
+
+        The device executes the copies after pending work that still reads these tensors.
+        """
         taken: list[Any] = []
         tensors: list[Any] = []
         for given in inputs:
@@ -191,7 +206,7 @@ class DeviceExecutable:
         for name, spec in self._specs.items():
             arrays = artifact.parameters(name)
             for parameter, array in zip(spec.parameters, arrays, strict=True):
-                if parameter.name in uploaded:  # functions share some
+                if parameter.name in uploaded:  # some are shared by functions
                     continue
                 try:
                     uploaded[parameter.name] = self._upload(array)

@@ -1,7 +1,7 @@
-"""How many threads the kernels use, and telling TVM's pool so.
+"""The number of threads that the kernels use, and the configuration of TVM's pool.
 
-TVM's pool and its size are thread-local: a pool configured in one thread says nothing to kernels
-called from another. `configure_pool` therefore belongs on the thread that makes the calls.
+TVM's pool and its size are thread-local: configuring it on one thread does not affect kernels that
+are called from another. Therefore `configure_pool` must run on the thread that makes the calls.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ _COUNT = "runtime.NumThreads"
 
 
 def resolve_threads(threads: int | None = None) -> int:
-    """The number of threads to use: `threads`, else $TVM_NUM_THREADS, else the CPUs that this
-    process may run on.
+    """The number of threads to use.
 
-    Raises InputError for a `threads` outside 1..1024 and EnvironmentFault for such a variable.
+    This is `threads`, else $TVM_NUM_THREADS, else the number of CPUs that this process may run on.
+
+    Raises InputError for `threads` outside 1..1024, and EnvironmentFault for such a value of the
+    variable.
     """
     if threads is not None:
         return _checked(threads)
     value = os.environ.get(ENVIRONMENT_VARIABLE)
-    if value is not None:
+    if value:  # an empty value is no value, as for OMP_NUM_THREADS
         if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= MAX_THREADS:
             raise EnvironmentFault(
                 f"{ENVIRONMENT_VARIABLE} is {value!r}, expected a whole number from 1 to "
@@ -40,25 +42,25 @@ def resolve_threads(threads: int | None = None) -> int:
 
 
 def available_cpus() -> int:
-    """CPUs in this process's affinity mask, or all of the machine where the system has no masks."""
+    """The number of CPUs in the affinity mask of this process, or in the machine without masks."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def forbid_binding() -> None:
-    """Keep TVM from pinning worker i to core i, which makes two pools share one core.
+    """Keep TVM from pinning worker i to core i, which would make two pools share cores.
 
-    Read by the pool when it starts, so call this before the first kernel. A value the user has set
-    stays.
+    The pool reads this setting when it starts, so call this before the first kernel. A value set by
+    the user is kept.
     """
     os.environ.setdefault("TVM_BIND_THREADS", "0")
 
 
 def configure_pool(threads: int, tvm_ffi: Any) -> None:
-    """Start the calling thread's pool with exactly `threads` threads, the caller among them.
+    """Start the pool of the calling thread with exactly `threads` threads, including the caller.
 
-    Raises EnvironmentFault where this TVM cannot be told, or does not obey.
+    Raises EnvironmentFault if this TVM does not support it, or the pool has another size.
     """
     configure = tvm_ffi.get_global_func(_CONFIGURE, allow_missing=True)
     count = tvm_ffi.get_global_func(_COUNT, allow_missing=True)
@@ -67,8 +69,8 @@ def configure_pool(threads: int, tvm_ffi: Any) -> None:
             f"libtvm_runtime has no {_CONFIGURE} or no {_COUNT}: this build of TVM cannot be told "
             "how many threads to use; install apache-tvm 0.27 from PyPI"
         )
-    # The list's length, not its content, sets the pool's limit; without it the limit is half the
-    # machine's CPUs, or what OMP_NUM_THREADS says.
+    # The length of the list, not its content, sets the limit of the pool. Without the list, the
+    # limit is half the CPUs of the machine, or the value of OMP_NUM_THREADS.
     configure(_FAST_CORES, threads, [str(index) for index in range(threads)])
     if count() != threads:
         raise EnvironmentFault(

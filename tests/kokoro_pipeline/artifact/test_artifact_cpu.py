@@ -1,4 +1,4 @@
-"""CPU features: one naming for LLVM, Linux and macOS, and a refusal in place of SIGILL."""
+"""CPU features: common names for LLVM, Linux and macOS, and an error instead of SIGILL."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, system: str, machine: str, said: st
 
 
 def capabilities(said: str) -> tuple[int, ...]:
-    """The words of an aarch64 machine that has what is named."""
+    """The capability words of an aarch64 machine with the named capabilities."""
     return tuple(
         sum(1 << bit for name, bit in bits.items() if name in said.split())
         for bits in cpu.ARM_CAPABILITIES
@@ -184,5 +184,5 @@ def test_library_of_another_machine_is_named(
 def test_no_library(tmp_path: Path, content: bytes) -> None:
     library = tmp_path / "model.so"
     library.write_bytes(content)
-    with pytest.raises(ArtifactError, match="no shared library"):
+    with pytest.raises(ArtifactError, match="not a shared library"):
         binary.library_machine(library)

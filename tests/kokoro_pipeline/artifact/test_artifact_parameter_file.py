@@ -1,4 +1,4 @@
-"""Parameters lie aligned in their file and are mapped, not read."""
+"""Parameters are aligned in their file, and are mapped instead of read."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_mapping_copies_nothing_and_writes_nothing_back(tmp_path: Path) -> None:
 def test_a_part_of_the_specs_maps_its_part_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each function maps its own parameters, not the whole file over again."""
+    """Each function only maps its own parameters."""
     spans: list[int] = []
     original: Any = np.memmap
 
@@ -111,7 +111,7 @@ def test_dtype_that_no_kernel_takes_is_refused(tmp_path: Path, dtype: Any) -> No
     ("spec", "message"),
     [
         (ParameterSpec("x", "float32", (1000,), 0), "truncated"),
-        (ParameterSpec("x", "float32", (1,), 4), "no multiple of 64"),
+        (ParameterSpec("x", "float32", (1,), 4), "not a multiple of 64"),
     ],
 )
 def test_spec_that_does_not_fit_the_file(tmp_path: Path, spec: ParameterSpec, message: str) -> None:

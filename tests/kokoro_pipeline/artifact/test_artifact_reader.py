@@ -1,4 +1,4 @@
-"""Opening: damage, other versions and other machines are refused before anything is loaded."""
+"""Opening: damage, other versions and other machines are rejected before loading anything."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_relocatable(tmp_path: Path, make_artifact: Make, monkeypatch: pytest.Mo
 
 
 def test_files_may_be_links(tmp_path: Path, make_artifact: Make) -> None:
-    """Content-addressed stores lay folders out so."""
+    """Content-addressed stores use this layout."""
     path = make_artifact(tmp_path / "a")
     store = tmp_path / "store"
     shutil.move(path / "params.bin", store)
@@ -228,7 +228,7 @@ def test_path_traversal_in_the_manifest_is_refused(
     data["files"]["../secret"] = {"sha256": "0" * 64, "size": 1}
     data["sha256"] = module._self_hash(data)
     file.write_text(json.dumps(data))
-    with pytest.raises(ArtifactError, match="no name of a file inside the folder"):
+    with pytest.raises(ArtifactError, match="does not name a file inside the folder"):
         open_artifact(path)
 
 
@@ -243,7 +243,7 @@ def test_what_is_no_artifact(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
     for name, message in [
-        ("empty", r"no artifact: it has no manifest\.json"),
+        ("empty", r"not an artifact: it has no manifest\.json"),
         ("file", "is a file"),
         ("absent", "does not exist"),
     ]:

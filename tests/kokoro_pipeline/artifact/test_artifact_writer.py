@@ -1,4 +1,4 @@
-"""Writing: a reader sees a whole artifact or none, whatever happens to the writer."""
+"""Writing: a reader sees a complete artifact or none, whatever happens to the writer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 import conftest
-from kokoro_pipeline.artifact import parameters, writer
+from kokoro_pipeline.artifact import parameter_file as parameters, writer
 from kokoro_pipeline.errors import KokoroError
 
 output, stage = Path(sys.argv[1]), sys.argv[2]
@@ -350,7 +350,7 @@ def test_without_locks_the_first_to_finish_wins(
     if force:
         make_artifact(output, seed=0)
     with (
-        pytest.raises(ArtifactError, match=r"another build wrote .* meanwhile"),
+        pytest.raises(ArtifactError, match=r"another build wrote .* in the meantime"),
         ArtifactWriter(output, force) as late,
     ):
         specs = fill_folder(late.directory, seed=1)
@@ -435,7 +435,7 @@ def test_full_disk_in_every_stage(
 def test_errors_without_a_number_are_put_down_to_a_full_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """A linker's exit and numpy's tofile say nothing of the disk."""
+    """The exit of a linker and numpy's tofile do not tell that the disk is full."""
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=4096))
     with pytest.raises(EnvironmentFault, match="disk is full"), ArtifactWriter(tmp_path / "a"):
         raise error
@@ -447,7 +447,7 @@ def test_errors_without_a_number_are_put_down_to_a_full_disk(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
 def test_a_real_limit_on_file_sizes(tmp_path: Path) -> None:
-    """The kernel refuses the write here, not a stand-in: EFBIG instead of ENOSPC."""
+    """Here the kernel itself rejects the write, with EFBIG instead of ENOSPC."""
     limited = (
         "import resource, signal\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"

@@ -1,11 +1,10 @@
-"""From `--weights` to a folder: which specification means what, and what stands in for what."""
+"""From `--weights` to a folder: the meaning of each specification, and the fallbacks."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -62,7 +61,9 @@ def test_synthetic_is_written_where_it_is_missing_or_damaged(
 
     monkeypatch.setattr(resolving, "write_synthetic", write)
     assert resolve("synthetic", seed=7) == "folder"
-    assert resolve("synthetic", seed=7) == "folder"  # the empty folder there is no weights folder
+    assert (
+        resolve("synthetic", seed=7) == "folder"
+    )  # the empty folder there is not a weights folder
     assert resolve("synthetic", seed=8) == "folder"
     assert [seed for _, seed in written] == [7, 7, 8]
     assert written[0][0] == written[1][0] != written[2][0]
@@ -115,14 +116,14 @@ def test_a_local_folder_is_opened(synthetic_folder: Path, as_path: bool) -> None
 def test_anything_else_is_refused_with_the_choices(
     spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A typing mistake does not become a download or a stand-in."""
+    """A typo does not lead to a download or synthetic weights."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"auto, hexgrad/Kokoro-82M, synthetic|lacks config"):
         resolve(spec)
 
 
 def test_without_a_network_auto_is_quick(stocked: Path, tmp_path: Path) -> None:
-    """The real client, no hub: the stand-in within 15 seconds, torch's import included."""
+    """The real client, no hub: the stand-in without a long wait, torch's import included."""
     pytest.importorskip("huggingface_hub")
     program = (
         "from kokoro_pipeline.compiler.weights import resolve\n"
@@ -130,14 +131,12 @@ def test_without_a_network_auto_is_quick(stocked: Path, tmp_path: Path) -> None:
         "print(folder.info.synthetic, '127.0.0.1:9' in folder.fallback_reason)\n"
     )
     own = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path / "hf"), "NO_PROXY": "*"}
-    begin = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, **own},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=60,
         check=False,
     )
     assert done.stdout.split() == ["True", "True"], done.stderr
-    assert time.monotonic() - begin < 30

@@ -74,7 +74,7 @@ def test_a_missing_part_is_named(small: Path, name: str, lacks: str) -> None:
 
 @pytest.mark.parametrize("target", ["nowhere", "weights/config.json"])
 def test_what_is_no_folder_is_refused(small: Path, target: str) -> None:
-    """Neither nothing nor a single file is a weights folder."""
+    """Neither a missing path nor a single file is a weights folder."""
     with pytest.raises(InputError, match=r"does not exist|is a file"):
         open_folder(small.parent / target)
 
@@ -121,7 +121,7 @@ def test_a_broken_configuration_is_refused(small: Path) -> None:
 @pytest.mark.parametrize(
     ("mark", "match"),
     [
-        ({"seed": 4, "generator": 1, "sha256": "0" * 64}, "seed 4, but the tensors are others"),
+        ({"seed": 4, "generator": 1, "sha256": "0" * 64}, "seed 4, but the tensors differ"),
         ({"seed": 4}, "is damaged"),
         ("nonsense", "is damaged"),
     ],

@@ -1,4 +1,4 @@
-"""WAV: the bytes other programs expect, in files and pipes, nothing wrapped or half written."""
+"""WAV: the bytes that other programs expect, in files and pipes, complete and without wrapping."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_more_than_riff_can_name() -> None:
 
 
 class Unbuffered(io.RawIOBase):
-    """A pipe's end: cannot seek, and takes 1000 bytes at a time."""
+    """Like the end of a pipe: it cannot seek, and takes 1000 bytes at a time."""
 
     def __init__(self) -> None:
         self.taken = bytearray()
@@ -231,7 +231,7 @@ def test_a_file_that_fills_the_disk_is_removed(
     real = Path.open
 
     def open_failing(self: Path, mode: str) -> io.BytesIO:
-        real(self, mode).close()
+        real(self, mode).close()  # the file is there, and then the disk is full
         return Failing()
 
     monkeypatch.setattr(Path, "open", open_failing)
@@ -239,6 +239,35 @@ def test_a_file_that_fills_the_disk_is_removed(
         write_wav(tmp_path / "x.wav", TONE, RATE)
     monkeypatch.undo()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_file_survives_a_write_that_fails(tmp_path: Path) -> None:
+    """Under a limit on the size of files, as on a full disk."""
+    file = tmp_path / "old.wav"
+    write_wav(file, TONE, RATE)
+    old = file.read_bytes()
+    program = (
+        "import resource, signal, sys, numpy as np\n"
+        "from kokoro_pipeline.runtime.audio import write_wav\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "write_wav(sys.argv[1], np.zeros(24000, np.float32), 24000)\n"
+    )
+    words = [sys.executable, "-c", program, str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and f"cannot write {file}: File too large" in done.stderr
+    assert file.read_bytes() == old
+    assert [path.name for path in tmp_path.iterdir()] == ["old.wav"]
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions_and_its_link(tmp_path: Path) -> None:
+    file, link = tmp_path / "x.wav", tmp_path / "link.wav"
+    file.write_bytes(b"old")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    write_wav(link, TONE, RATE)
+    assert link.is_symlink() and file.read_bytes()[:4] == b"RIFF"
+    assert file.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_file_that_cannot_be_opened_is_kept(

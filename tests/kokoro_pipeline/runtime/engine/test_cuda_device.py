@@ -1,5 +1,8 @@
-"""An artifact for CUDA on a machine whose driver, runtime and GPU are stand-ins: TVM's own CUDA
-runtime runs the library that the builder's steps made, and what a machine can lack is lacked."""
+"""An artifact for CUDA on a machine whose driver, runtime and GPU are stand-ins.
+
+TVM's own CUDA runtime runs the library that the builder's steps made. Other tests simulate
+machines that lack a part.
+"""
 
 from __future__ import annotations
 
@@ -109,11 +112,10 @@ def machine(tmp_path_factory) -> Machine:
     from kokoro_pipeline.compiler.codegen.linking import export_library, find_linker
     from kokoro_pipeline.compiler.codegen.packing import cuda_packer, device_code_kept_as_text
     from kokoro_pipeline.compiler.codegen.target import resolve_target
-    from kokoro_pipeline.compiler.gpu_pipeline import gpu_phases
     from kokoro_pipeline.compiler.lowering.parameter_table import ParameterTable
-    from kokoro_pipeline.compiler.passes.pipeline import generate_code, run_phases
+    from kokoro_pipeline.compiler.passes.pipeline import generate_code, phases, run_phases
 
-    from .conftest import SIGNATURES, toy_module, write_toy_artifact
+    from ..conftest import SIGNATURES, toy_module, write_toy_artifact
 
     folder = tmp_path_factory.mktemp("cuda")
     for name, flag in (("libcuda.so.1", "-DDRIVER"), ("libcudart.so.13", "-DRUNTIME")):
@@ -125,7 +127,7 @@ def machine(tmp_path_factory) -> Machine:
     target = resolve_target("cuda")
     module = toy_module()
     add_alignment(module)
-    todo = gpu_phases(0, target.tvm, ParameterTable(), [*SIGNATURES, "align_forward"])
+    todo = phases(0, target.tvm, ParameterTable(), [*SIGNATURES, "align_forward"])
     lowered = run_phases(module, todo, target.tvm)
     with device_code_kept_as_text():
         executable = generate_code(lowered, target.tvm)
@@ -221,7 +223,7 @@ for _ in range(3):
 
 
 def test_what_is_benchmarked_stays_on_the_device(machine, symbols, tmp_path):
-    """Features that went to the host and back would be timed as the kernels' work."""
+    """Otherwise, copying features to the host and back would be timed as work of the kernels."""
     log = tmp_path / "log"
     program = f"""
 import pathlib

@@ -1,5 +1,8 @@
-"""CUDA graphs on the stand-in for driver and GPU: what is captured is launched again, on memory
-that is still there, and the results are those of the single launches."""
+"""CUDA graphs on the stand-in for driver and GPU.
+
+Captured graphs are launched again, on memory that is still allocated, and give the same results as
+single launches.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ answer = [[np.asarray(x).tolist() for x in kept], [np.asarray(x).tolist() for x 
 
 
 def test_a_graph_keeps_the_memory_of_its_launches(machine):  # noqa: F811
-    """Not its outputs' alone: intermediate results are written at every launch."""
+    """This includes intermediate results, which are written at every launch."""
     program = """
 import gc
 tts = kokoro_pipeline.load(dir, threads=1, graphs=True)
@@ -92,7 +95,7 @@ answer = [len(graph.outputs), len(graph.storages)]
 def test_the_longest_unused_graph_makes_room(machine, tmp_path):  # noqa: F811
     program = """
 import gc
-from kokoro_pipeline.runtime import cuda_graphs
+from kokoro_pipeline.runtime.engine import cuda_graphs
 cuda_graphs.CudaGraphs.__init__.__defaults__ = (3,)
 tts = kokoro_pipeline.load(dir, threads=1, graphs=True)
 def bert(n):
@@ -127,7 +130,7 @@ except kokoro_pipeline.EnvironmentFault as error:
 
 
 def test_a_full_device_gives_the_graphs_up_first(machine, symbols, tmp_path):  # noqa: F811
-    """Memory that graphs keep is no reason to refuse a length that fits without them."""
+    """A length that fits without the memory of graphs must not be rejected."""
     texts = [symbols[:n] for n in (20, 20, 18, 18, 16, 16, 20, 19, 20)]
     program = f"{SPEAK}answer = speak(%s, {texts!r})"
     whole = machine.run(program % False, log=tmp_path / "plain")

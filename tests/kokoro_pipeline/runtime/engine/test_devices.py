@@ -1,4 +1,4 @@
-"""Which device runs an artifact, and the refusals that need no driver, not even a stand-in."""
+"""Which device runs an artifact, and the errors that do not involve a driver."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_build_says_why_it_is_not_validated(monkeypatch):
     monkeypatch.setattr(builder, "find_device", no_driver)
     assert builder._obstacle(plan("cuda")) == "no NVIDIA driver on this machine"
     other = "linux-aarch64" if plan("llvm").target.host.architecture == "x86_64" else "linux-x86_64"
-    assert builder._obstacle(plan("llvm", None, other)) == f"this machine is no {other}"
+    assert builder._obstacle(plan("llvm", None, other)) == f"this machine is not {other}"
     assert plan("cuda").functions == (*builder.COMPONENT_NAMES, "align_forward")
     assert plan("llvm").functions == builder.COMPONENT_NAMES
 

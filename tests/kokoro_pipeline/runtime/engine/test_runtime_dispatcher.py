@@ -1,4 +1,4 @@
-"""One thread makes all calls; nothing that happens to a caller breaks it."""
+"""A single thread makes all calls, and problems of a caller do not affect it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,8 +26,17 @@ def nothing() -> None:
     """For dispatchers with nothing to clear away."""
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, also where the suite is a shell's background job, which
+    starts with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_main() -> None:
-    """What Ctrl-C does."""
+    """Interrupt the main thread like Ctrl-C."""
     signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
 
@@ -78,6 +88,7 @@ def test_a_job_may_call_its_own_dispatcher(dispatcher):
     assert dispatcher.run(lambda: dispatcher.run(lambda: 7)) == 7
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_leaves_at_once_and_locks_nothing(dispatcher):
     release = threading.Event()
     started = threading.Event()
@@ -98,6 +109,7 @@ def test_an_interrupt_leaves_at_once_and_locks_nothing(dispatcher):
     assert dispatcher.run(lambda: 7) == 7
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_job_that_has_not_started_never_runs(dispatcher):
     release, started, ran = threading.Event(), threading.Event(), []
 
