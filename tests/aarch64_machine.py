@@ -1,4 +1,4 @@
-"""The whole running half on aarch64, emulated: an artifact that is built here speaks there.
+"""Run the whole running half on emulated aarch64, with an artifact that is built on this machine.
 
     python tests/aarch64_machine.py [--directory DIR] [--weights synthetic]
 
@@ -7,8 +7,8 @@ Downloads Debian's Python and the wheels of TVM and numpy for aarch64, builds an
 intermediate results, then `say`. Nothing is installed outside of the directory. Needs a Debian
 machine with qemu-user-static, a linker for aarch64 (ziglang) and the extra `build`.
 
-Prints a row for each output; the exit code is 0 where all agree with PyTorch, 1 where one does not
-or a program fails there, 3 where the machine cannot be made.
+Prints a row for each output. The exit code is 0 if all outputs agree with PyTorch, 1 if one differs
+or a program fails there, and 3 if the emulated machine cannot be created.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ for found in verify(functions, Path(sys.argv[2]), Tolerance(networks=2e-5, sourc
 
 
 class NoMachine(Exception):
-    """What the emulated machine is made of could not be had."""
+    """A part of the emulated machine is not available."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A Python for aarch64 with what running needs, below `root` and `site`."""
+    """A Python for aarch64 with the packages for running, below `root` and `site`."""
 
     emulator: str
     root: Path
     site: Path
 
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run its Python with this repository on the path; its words go to stderr as they come."""
+        """Run its Python with this repository on the path; its output goes to stderr."""
         path = os.pathsep.join((str(self.site), str(REPOSITORY)))
         return subprocess.run(
             [self.emulator, "-L", str(self.root), str(self.root / "usr/bin/python3"), *arguments],
@@ -75,7 +75,7 @@ class Machine:
 
 
 def make_machine(directory: Path) -> Machine:
-    """Download and unpack; what is there from before is taken.
+    """Download and unpack what is not there yet.
 
     Raises NoMachine with the words of the program that failed.
     """
@@ -99,7 +99,7 @@ def make_machine(directory: Path) -> Machine:
 
 
 def download_packages(directory: Path) -> list[Path]:
-    """Debian's packages for arm64, by an apt that knows of no machine but this directory."""
+    """Download Debian's packages for arm64, with an apt configured for this directory only."""
     for folder in ("state/lists/partial", "cache/archives/partial"):
         (directory / folder).mkdir(parents=True, exist_ok=True)
     (directory / "status").touch()
@@ -120,7 +120,7 @@ def download_packages(directory: Path) -> list[Path]:
 
 
 def running_requirements() -> list[str]:
-    """What the base installation needs; TVM's pair as it is here."""
+    """The requirements of the base installation, with the TVM pair installed here."""
     needed = [r for r in metadata.requires("tvm-kokoro") or () if "extra ==" not in r]
     pair = ("apache-tvm", "apache-tvm-ffi")
     others = [r for r in needed if re.split(r"[<>=~! ]", r)[0] not in pair]
@@ -136,8 +136,9 @@ def run(command: Sequence[str]) -> None:
 
 
 def check(machine: Machine, artifact: Path, files: Path) -> int:
-    """Hold the artifact to PyTorch on the machine; the exit code."""
-    # Their package imports torch, which only this machine has.
+    """Compare the artifact with PyTorch on the machine; returns the exit code."""
+    # A script finds only its own folder, and the peers are not installed: they need the checkout and torch.
+    sys.path.insert(0, str(REPOSITORY))
     from benchmarks.peers.reference import ReferenceRole
 
     case, reference, speech = (str(files / name) for name in ("case.npz", "ref.npz", "hello.wav"))

@@ -1,21 +1,95 @@
-"""Fixtures that several areas share."""
+"""The tiers, what keeps the suite small, and fixtures that several areas share."""
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-# `benchmarks` is found in the checkout only.
-sys.path.append(str(Path(__file__).resolve().parent.parent))
+HERE = Path(__file__).resolve().parent
+FAST = (
+    "kokoro_pipeline/artifact",
+    "kokoro_pipeline/cli",
+    "kokoro_pipeline/runtime/audio",
+    "kokoro_pipeline/runtime/text/test_chunking.py",
+    "kokoro_pipeline/runtime/text/test_numbers_as_words.py",
+    "kokoro_pipeline/runtime/text/test_text_normalization.py",
+    "kokoro_pipeline/runtime/voices",
+    "kokoro_pipeline/validation/test_validation_cases.py",
+    "kokoro_pipeline/validation/test_validation_gates.py",
+    "kokoro_pipeline/validation/test_validation_report.py",
+    "test_import_hygiene.py",
+    "test_version_matrix.py",
+)
+"""Files and folders of the tier `fast`, in which a test is fast unless it is marked otherwise: no
+weights, no model, and neither torch nor the TVM compiler at collection."""
+
+# `benchmarks` is found in the checkout only; behind the rest, so that what is installed is tested.
+sys.path.append(str(HERE.parent))
+
+# Processes that share the cores share them out: two teams of torch's threads on two cores wait for
+# one another, and take five times as long. Before torch and numpy are imported, and for children.
+if (workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) > 1:
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+
+
+def _leads_to_fast(path: Path) -> bool:
+    own = path.relative_to(HERE).parts
+    fast = [Path(entry).parts for entry in FAST]
+    return any(own[: len(entry)] == entry or entry[: len(own)] == own for entry in fast)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m fast` does not import the other tests either: that takes longer than it has."""
+    if config.option.markexpr == "fast" and not _leads_to_fast(collection_path):
+        return True
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        marked = {marker.name for marker in item.iter_markers()}
+        if _leads_to_fast(item.path) and not marked & {"slow", "qemu", "cuda_build", "sweep"}:
+            item.add_marker(pytest.mark.fast)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: collecting garbage need not look there again."""
+    gc.collect()
+    gc.freeze()
+
+
+def _give_memory_back() -> None:
+    gc.collect()  # a reference model refers to itself
+    if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        libc.malloc_trim(0)
+
+
+@pytest.fixture
+def memory_given_back() -> Iterator[None]:
+    """For a test that makes whole models: what they took goes back to the system after it."""
+    yield
+    _give_memory_back()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _memory_of_modules_given_back() -> Iterator[None]:
+    """The same when the fixtures of a module have ended."""
+    yield
+    _give_memory_back()
 
 
 @pytest.fixture(scope="session")
 def synthetic_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The synthetic weights of seed 0 in the hub's layout, written once a session. Read only."""
+    """The synthetic weights of seed 0 in the hub's layout, written once per session. Read only."""
     pytest.importorskip("torch", reason="writing a checkpoint needs torch")
     from kokoro_pipeline.compiler.weights import write_synthetic
 
@@ -26,13 +100,40 @@ def synthetic_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
 
 @pytest.fixture(scope="session")
 def artifact(synthetic_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The whole model of the synthetic weights for this machine at the highest --opt. Read only.
+    """An artifact of the synthetic weights for this machine at the highest --opt. Read only.
 
-    Built once a session, which takes about a minute; not validated: that is a test's work.
+    Built once a session, which takes about a minute, by a process whose memory goes when it ends;
+    not validated: that is a test's work.
     """
-    import kokoro_pipeline
-
     folder = tmp_path_factory.mktemp("artifact") / "kokoro"
-    kokoro_pipeline.build(str(synthetic_folder), output=folder, validate=False)
+    words = ["build", "--weights", synthetic_folder, "-o", folder, "--no-validate"]
+    done = subprocess.run(
+        [sys.executable, "-m", "kokoro_pipeline", *map(str, words)],
+        cwd=HERE.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
     yield folder
     shutil.rmtree(folder)  # some 500 MB
+
+
+@pytest.fixture
+def pipeline_cache(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """A user's cache of the test's own, but for the references of PyTorch in float64: pytest's
+    cache keeps them from run to run, by the weights' hash and the versions that computed them."""
+    folder = tmp_path_factory.mktemp("pipeline-cache")
+    if (cache := getattr(request.config, "cache", None)) is not None:
+        references = cache.mkdir("references")
+    else:
+        references = tmp_path_factory.getbasetemp() / "references"
+        references.mkdir(exist_ok=True)
+    (folder / "references").symlink_to(references, target_is_directory=True)
+    monkeypatch.setenv("KOKORO_PIPELINE_CACHE", str(folder))
+    return folder

@@ -1,5 +1,5 @@
-"""The benchmark that a folder takes elsewhere: parameters made again bit for bit, a model that is
-kokoro's, and a program that needs nothing but torch and what the folder brings."""
+"""The portable GPU benchmark folder: its parameters are reproduced bit for bit, its model equals
+kokoro's, and its program needs only torch and the contents of the folder."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ SOME = ("text_encoder_forward", "source_forward")
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
-    """Small tensors: threads would spend their time waiting for one another."""
+    """Tensors are small, so threads would mostly wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -166,7 +166,7 @@ def reference(synthetic_folder):
     float64 = ReferenceModel(load_model(folder), torch.float64)
     float32 = ReferenceModel(load_model(folder), torch.float32)
     case = replace(min(short_cases(), key=lambda case: len(case.phonemes) != 5), max_frames=4)
-    return float64, compute_reference(case_inputs(case, load_voices(folder)), float64, float32)
+    return compute_reference(case_inputs(case, load_voices(folder)), float64, float32)
 
 
 @pytest.fixture(scope="module")
@@ -178,9 +178,11 @@ def plain(synthetic_folder):
     return load_plain(default_config().raw, {k: v.clone() for k, v in model.state_dict().items()})
 
 
-def test_the_plain_model_is_kokoro(plain, reference):
+@pytest.mark.slow
+def test_the_plain_model_is_kokoro(plain, reference, synthetic_folder):
     """Step by step in float64, the second of two rows."""
-    stock, answer = reference
+    stock = ReferenceModel(load_model(open_folder(synthetic_folder)), torch.float64)
+    answer = reference
     model = copy.deepcopy(plain).double()
     rng = np.random.default_rng(1)
     ids = np.stack([answer.inputs.input_ids[0], rng.permutation(answer.inputs.input_ids[0])])
@@ -227,8 +229,7 @@ def test_the_plain_model_lacks_and_invents_nothing(plain):
 def test_a_contender_speaks_rows_of_a_case(plain, reference):
     from kokoro_pipeline.benchmarking.chunk_inputs import Case
 
-    _, answer = reference
-    inputs = answer.inputs
+    answer, inputs = reference, reference.inputs
     case = Case(inputs.input_ids, inputs.style, answer.arrays.durations, answer.noise)
     audio = Plain("eager", plain, case, batch=2).speak()
     assert audio.shape == (2, 600 * answer.frames)
@@ -248,8 +249,7 @@ def test_a_peer_that_fails_is_told_and_the_others_are_timed(plain, reference, mo
             super().__init__(name, *words)
 
     monkeypatch.setattr(run, "Plain", Failing)
-    _, answer = reference
-    inputs = answer.inputs
+    answer, inputs = reference, reference.inputs
     case = Case(inputs.input_ids, inputs.style, answer.arrays.durations, answer.noise)
     refused: list[run.Refusal] = []
     speeds = run.measure({}, plain, [case], ["compile", "eager", "graphs"], 2, refused)
@@ -275,7 +275,7 @@ def test_another_model_is_not_timed(plain, reference, name, said):
     state = dict(plain.state_dict())
     state[name] = state[name] * 1.02
     with pytest.raises(CheckFailed, match=said):
-        run.check_plain(load_plain(default_config().raw, state), [reference[1]])
+        run.check_plain(load_plain(default_config().raw, state), [reference])
 
 
 # The folder
@@ -288,7 +288,7 @@ def made(built, reference, tmp_path_factory) -> Path:
     output = tmp_path_factory.mktemp("folder") / "new"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(making, "build", lambda *words, **named: _copied(report, words[2]))
-        patch.setattr(making, "_write_references", _references(reference[1]))
+        patch.setattr(making, "_write_references", _references(reference))
         size = making.make_folder(output, target="llvm", opt=1, lengths=(5,))
     assert size < 40 << 20
     return output

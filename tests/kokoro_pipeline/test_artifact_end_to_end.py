@@ -1,4 +1,4 @@
-"""One whole artifact of the synthetic weights: built, validated, moved, called, spoken from."""
+"""End-to-end tests of an artifact of the synthetic weights: build, validation, calls, synthesis."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from kokoro_pipeline.artifact.reader import open_artifact, verify_artifact
 from kokoro_pipeline.config import load_config
 from kokoro_pipeline.runtime import Synthesizer
 
+pytestmark = pytest.mark.usefixtures("pipeline_cache")
+
 PHRASE = "həlˈO wˈɜɹld."
 VOCABULARY = load_config().n_token
 COMPONENTS = (
@@ -44,16 +46,10 @@ def tts(artifact: Path) -> Iterator[Synthesizer]:
         yield synthesizer
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """References and artifacts of these tests are cached apart from the user's."""
-    folder = tmp_path_factory.getbasetemp() / "cache"
-    monkeypatch.setenv("KOKORO_PIPELINE_CACHE", str(folder))
-
-
 # Against PyTorch
 
 
+@pytest.mark.usefixtures("memory_given_back")
 def test_validation_passes_and_names_every_step(artifact, synthetic_folder):
     report = kokoro_pipeline.validate(artifact, weights=str(synthetic_folder), cases="short")
     assert report.passed, str(report)
@@ -62,6 +58,7 @@ def test_validation_passes_and_names_every_step(artifact, synthetic_folder):
     assert report.whole is not None
 
 
+@pytest.mark.usefixtures("memory_given_back")
 def test_speech_equals_the_whole_stock_model(tts, synthetic_folder):
     """Durations exactly, audio no farther from float64 than PyTorch's float32 is, and not by luck
     of a mute model: it has a pitch and a peak."""
@@ -102,7 +99,7 @@ LENGTHS = np.array([11, 4, 1, 7])
 
 @pytest.mark.parametrize("name", ["bert_forward", "text_encoder_forward"])
 def test_each_row_of_a_padded_batch_of_ids_equals_the_row_alone(name, tts):
-    """Any ids of the vocabulary may pad."""
+    """The padding may be any ids of the vocabulary."""
     rng = np.random.default_rng(1)
     ids = rng.integers(0, VOCABULARY, (len(LENGTHS), LENGTHS.max()))
     function = tts.functions[name]
@@ -334,7 +331,7 @@ def naive(
 
 
 def test_plain_legalization_computes_the_same(naive, tts):
-    """What --opt 0 is for: telling a wrong kernel from a wrong model."""
+    """This is the purpose of --opt 0: to distinguish a wrong kernel from a wrong model."""
     folder, _ = naive
     ids, lengths = np.random.default_rng(1).integers(0, VOCABULARY, (2, 9)), np.array([9, 4])
     style, (_, f0, _, _) = 0.3 * normal(4, 2, 128), decoder_inputs(3)
@@ -378,7 +375,7 @@ KILLED = """
 import os, shutil, signal, sys
 from pathlib import Path
 from kokoro_pipeline.artifact.writer import ArtifactWriter
-from kokoro_pipeline.compiler import builder
+from kokoro_pipeline import builder
 
 source, folder, copies, *stages = sys.argv[1:]
 
@@ -408,6 +405,7 @@ STAGES = (
 )
 
 
+@pytest.mark.usefixtures("memory_given_back")
 def test_a_build_killed_in_any_stage_leaves_nothing_that_loads(synthetic_folder, tmp_path):
     """SIGKILL: no handler runs, so what is on the disk is all that is left."""
     folder, copies = tmp_path / "killed", tmp_path / "copies"
@@ -443,8 +441,9 @@ def test_a_build_killed_in_any_stage_leaves_nothing_that_loads(synthetic_folder,
     assert open_artifact(built.path).manifest == built.manifest
 
 
+@pytest.mark.usefixtures("memory_given_back")
 def test_a_build_that_misses_a_tolerance_leaves_nothing(synthetic_folder, tmp_path, monkeypatch):
-    """A merge weight a thousandth off, which nobody would hear."""
+    """A merge weight is changed by a thousandth, which is inaudible."""
     from kokoro_pipeline import builder
 
     make_components = builder.make_components

@@ -20,12 +20,14 @@ def test_threads_default_to_the_variable_then_to_the_affinity_mask(monkeypatch):
     monkeypatch.delenv("TVM_NUM_THREADS", raising=False)
     if hasattr(os, "sched_getaffinity"):
         assert resolve_threads() == len(os.sched_getaffinity(0))
+        monkeypatch.setenv("TVM_NUM_THREADS", "")
+        assert resolve_threads() == len(os.sched_getaffinity(0))
     monkeypatch.setenv("TVM_NUM_THREADS", "3")
     assert resolve_threads() == 3
     assert resolve_threads(5) == 5
 
 
-@pytest.mark.parametrize("value", ["", "0", "-1", "two", "2.0", "٣", "1025"])
+@pytest.mark.parametrize("value", ["0", "-1", "two", "2.0", "٣", "1025"])
 def test_a_bad_variable_is_refused_by_name(value, monkeypatch):
     monkeypatch.setenv("TVM_NUM_THREADS", value)
     with pytest.raises(EnvironmentFault, match="TVM_NUM_THREADS"):
@@ -128,7 +130,7 @@ def test_frames_per_token(sums, speed, frames):
 
 
 def test_a_duration_that_is_no_number_is_refused():
-    with pytest.raises(ArtifactError, match="no finite number"):
+    with pytest.raises(ArtifactError, match="not finite"):
         frames_per_token(np.full((1, 2, 50), np.nan, np.float32), 1.0)
 
 

@@ -1,29 +1,34 @@
-"""One stock KModel with lively random weights, its reference for one tiny case, and helpers."""
+"""A stock KModel with random weights that exercise it, its reference for a tiny case, helpers."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import kokoro
 import numpy as np
 import pytest
-import torch
 
 from kokoro_pipeline.config import default_config
-from kokoro_pipeline.validation.case_reference import CaseReference, case_inputs, compute_reference
 from kokoro_pipeline.validation.cases import VOICES, Case
-from kokoro_pipeline.validation.reference import ReferenceModel
-from kokoro_pipeline.validation.references import ReferenceWeights
+
+if TYPE_CHECKING:
+    import kokoro
+
+    from kokoro_pipeline.validation.case_reference import CaseReference
+    from kokoro_pipeline.validation.reference import ReferenceModel
+    from kokoro_pipeline.validation.references import ReferenceWeights
 
 TINY = Case("mI tˈOz.", VOICES[0], 1.0, max_frames=6)
 """8 phonemes, cut to 6 frames: 0.15 s of audio."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def stock_model() -> kokoro.KModel:
     """A stock KModel of random weights: voiced and unvoiced frames, no norm at identity."""
+    import kokoro
+    import torch
+
     # Built in float32 whatever came before, from a fixed seed, the global state left as it was.
     with torch.random.fork_rng(), pytest.MonkeyPatch.context() as patch, torch.no_grad():
         torch.manual_seed(7)
@@ -51,21 +56,29 @@ def stock_model() -> kokoro.KModel:
     return model.eval()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def copy_model(stock_model: kokoro.KModel) -> Callable[[], kokoro.KModel]:
     """A new model at every call, as `load_model` gives."""
     return lambda: copy.deepcopy(stock_model)
 
 
-@pytest.fixture(scope="session")
-def float32(copy_model: Callable[[], kokoro.KModel]) -> ReferenceModel:
-    """The ReferenceModel in float32."""
-    return ReferenceModel(copy_model(), torch.float32)
+@pytest.fixture(scope="module")
+def float32(stock_model: kokoro.KModel) -> ReferenceModel:
+    """The ReferenceModel in float32: the stock model itself, for nothing is cast."""
+    import torch
+
+    from kokoro_pipeline.validation.reference import ReferenceModel
+
+    return ReferenceModel(stock_model, torch.float32)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def float64(copy_model: Callable[[], kokoro.KModel]) -> ReferenceModel:
     """The ReferenceModel in float64."""
+    import torch
+
+    from kokoro_pipeline.validation.reference import ReferenceModel
+
     return ReferenceModel(copy_model(), torch.float64)
 
 
@@ -76,15 +89,17 @@ def voices() -> dict[str, np.ndarray]:
     return {name: 0.5 * rng.standard_normal((510, 1, 256), dtype=np.float32) for name in VOICES}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def tiny(
     voices: dict[str, np.ndarray], float64: ReferenceModel, float32: ReferenceModel
 ) -> CaseReference:
     """The CaseReference of TINY."""
+    from kokoro_pipeline.validation.case_reference import case_inputs, compute_reference
+
     return compute_reference(case_inputs(TINY, voices), float64, float32)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def functions(float32: ReferenceModel, float64: ReferenceModel) -> dict[str, Callable[..., Any]]:
     """The six functions as a good implementation has them: float32 networks, a float64 source."""
 
@@ -101,9 +116,11 @@ def functions(float32: ReferenceModel, float64: ReferenceModel) -> dict[str, Cal
     }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def weights(
     float64: ReferenceModel, float32: ReferenceModel, voices: dict[str, np.ndarray]
 ) -> ReferenceWeights:
     """The model as weights to validate against."""
+    from kokoro_pipeline.validation.references import ReferenceWeights
+
     return ReferenceWeights("5" * 64, "a test", lambda: (float64, float32), voices)

@@ -23,12 +23,20 @@ CASES = (Case("sˈi", max_frames=8), Case("mI", "af_bella", 1.3, max_frames=6))
 """With fewer frames an instance norm's variance is all rounding, in PyTorch too."""
 
 
+@pytest.fixture(scope="module")
+def kept(weights: ReferenceWeights, tmp_path_factory: pytest.TempPathFactory) -> ReferenceStore:
+    """References of the cases: each is computed by the first test that needs it."""
+    return ReferenceStore(tmp_path_factory.mktemp("references"), weights.sha256)
+
+
 @pytest.fixture
-def compare(functions: dict[str, Any], weights: ReferenceWeights) -> Callable[..., Any]:
+def compare(
+    functions: dict[str, Any], weights: ReferenceWeights, kept: ReferenceStore
+) -> Callable[..., Any]:
     """`compare_functions` of the good functions over CASES, unless told otherwise."""
 
     def run(**changes: Any) -> Any:
-        given = {"functions": functions, "weights": weights, "cases": CASES, "store": None}
+        given = {"functions": functions, "weights": weights, "cases": CASES, "store": kept}
         given |= {"artifact": "in memory", "opt_level": 0} | changes
         positional = [given.pop(name) for name in ("functions", "weights", "cases")]
         return compare_functions(*positional, **given)

@@ -1,4 +1,4 @@
-"""What `--target`, `--mcpu` and `--host` mean together, and what each refusal lists."""
+"""The meaning of `--target`, `--mcpu` and `--host` together, and the lists in their errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kokoro_pipeline.errors import InputError
 
 @pytest.fixture(autouse=True)
 def on_linux_x86(monkeypatch):
-    """The tables below say what "here" is."""
+    """Make this machine a Linux on x86-64, as assumed by the tables below."""
     monkeypatch.setattr(targets, "_system", lambda: "linux")
     monkeypatch.setattr(targets, "host_architecture", lambda: "x86_64")
     monkeypatch.setattr(targets, "host_mcpu", lambda: "x86-64-v2")
@@ -99,7 +99,7 @@ def test_the_manifest_gets_device_host_and_architectures():
         ("", None, None, KINDS),
         ('{"kind": ["cuda"]}', None, None, KINDS),
         ('{"arch": "sm_80"}', None, None, KINDS),
-        ('{"kind": "cuda"', None, None, ("no JSON",)),
+        ('{"kind": "cuda"', None, None, ("not valid JSON",)),
         ('{"kind": "cuda", "arch": "sm_50"}', None, None, ("sm_50", *CUDA_ARCHS)),
         ('{"kind": "cuda", "arch": ["sm_80", 90]}', None, None, ("90", *CUDA_ARCHS)),
         ('{"kind": "cuda", "arch": []}', None, None, CUDA_ARCHS),

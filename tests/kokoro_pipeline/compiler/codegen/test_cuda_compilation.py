@@ -1,4 +1,4 @@
-"""CUDA text to machine code: which compiler, with which options, and what it is held to."""
+"""Compiling CUDA text: the choice of the compiler, its options, and checks of its output."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ def test_ptx_without_a_version_is_refused():
         write_fatbin({}, {90: b"hello"})
 
 
+@pytest.mark.cuda_build
 @needs_nvcc
 def test_the_container_is_the_toolkits_byte_for_byte(tmp_path):
     """Drivers read what nvcc writes."""
@@ -136,7 +137,7 @@ def test_words_that_cannot_be_read_are_no_zeroes():
 
 @pytest.fixture
 def nvcc(tmp_path):
-    """A program that notes its options, says `words` and writes `data`."""
+    """A program that records its options, prints `words` and writes `data`."""
     if os.name != "posix":
         pytest.skip("the stand-in is a shell script")
 
@@ -312,12 +313,14 @@ def test_nvcc_comes_first(installed, nvrtc, monkeypatch):
 # The real ones
 
 
+@pytest.mark.cuda_build
 @needs_nvcc
 def test_the_real_nvcc_compiles():
     assert NVCC is not None
     check(Nvcc(NVCC, "nvcc").compile(SOURCE, ARCHS))
 
 
+@pytest.mark.cuda_build
 @pytest.mark.skipif(real_nvrtc() is None, reason="NVRTC is not installed")
 def test_the_real_nvrtc_compiles_and_its_stand_in_headers_suffice():
     library = real_nvrtc()

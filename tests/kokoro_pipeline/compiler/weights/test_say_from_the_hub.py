@@ -1,4 +1,4 @@
-"""`say` without an artifact, whole: download, build into the cache, speak; later only speak."""
+"""`say` without an artifact: download, build into the cache, speak; later runs only speak."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ def spoken(done: subprocess.CompletedProcess[str], output: Path) -> dict[str, An
     return report
 
 
+@pytest.mark.slow
 def test_downloads_builds_and_speaks_and_the_second_time_only_speaks(
     hub_server: ModuleType, synthetic_folder: Path, tmp_path: Path
 ) -> None:
@@ -90,7 +91,7 @@ def test_downloads_builds_and_speaks_and_the_second_time_only_speaks(
 def test_without_hub_and_cache_it_names_cause_and_way_out(
     variables: dict[str, str], evidence: str, tmp_path: Path
 ) -> None:
-    """Never a fall back to the stand-in, nor a file that looks like speech."""
+    """It must neither fall back to synthetic weights nor write a file."""
     output = tmp_path / "never.wav"
     done = say(UNREACHABLE, tmp_path, output, **variables)
     assert done.returncode == 3, done.stderr
