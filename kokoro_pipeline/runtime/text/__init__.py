@@ -5,17 +5,23 @@ extra when it is called.
 """
 
 from .chunking import PhonemeSpan, split_phonemes
-from .phonemize import LANGUAGES, Phonemized, Word, phonemize
+from .languages import LANGUAGES, Language, find_language
+from .phonemize import Phonemized, phonemize, read_sentences
+from .reading import Sentence, Word
 from .vocabulary import Encoded, UnknownSymbol, Vocabulary
 
 __all__ = [
     "LANGUAGES",
     "Encoded",
+    "Language",
     "PhonemeSpan",
     "Phonemized",
+    "Sentence",
     "UnknownSymbol",
     "Vocabulary",
     "Word",
+    "find_language",
     "phonemize",
+    "read_sentences",
     "split_phonemes",
 ]

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from kokoro_pipeline.errors import InputError
 
-from .english.normalize import PRONOUNCED, normalize
-from .english.reader import TaggerChoice, load_english
-from .english.sentences import split_sentences
-
-LANGUAGES = {"en-us": "American English", "en-gb": "British English"}
-"""Supported language codes (BCP 47, in lower case) with their names."""
-
-ALIASES = {"en": "en-us", "a": "en-us", "b": "en-gb"}
-"""Other names of the languages: without a region, and kokoro's letters."""
+from .languages import Language, find_language
+from .reading import Sentence, TaggerChoice, Word
+from .segments import split_segments
 
 _EXCERPT = 60
-
-
-class Word(NamedTuple):
-    """A word or punctuation mark of the normalised text with its phonemes."""
-
-    text: str
-    phonemes: str
+_FINAL_MARKS = ".!?…:;,—"
+_CLOSERS = '”")'
 
 
 @dataclass(frozen=True)
@@ -32,8 +21,8 @@ class Phonemized:
     """The phonemes of a text.
 
     `phonemes` is the input of `synthesize`. `words` are the words and marks that it was made from,
-    in order, with numbers and abbreviations spelled out. `unspoken` lists the parts that have no
-    English reading (emoji, other scripts) and were left out.
+    in order, as they are written. `unspoken` lists the parts that have no reading (emoji, other
+    scripts) and were left out.
     """
 
     phonemes: str
@@ -41,23 +30,8 @@ class Phonemized:
     unspoken: tuple[str, ...] = ()
 
 
-def check_language(lang: str) -> str:
-    """The canonical code of a language. Raises InputError, which lists the supported ones."""
-    if not isinstance(lang, str):
-        raise InputError(f"lang is {type(lang).__name__}, expected a string such as 'en-us'")
-    code = lang.strip().lower().replace("_", "-")
-    code = ALIASES.get(code, code)
-    if code in LANGUAGES:
-        return code
-    known = ", ".join(f"{code} ({name})" for code, name in LANGUAGES.items())
-    raise InputError(
-        f"language {lang!r} is not supported: other languages come later; known are {known}. "
-        "Phonemes of any language can be given as they are (--phonemes)"
-    )
-
-
 def phonemize(text: str, lang: str = "en-us", *, tagger: TaggerChoice = "auto") -> Phonemized:
-    """Convert `text` in language `lang`, "en-us" or "en-gb", to phonemes, without network access.
+    """Convert `text` in language `lang` to phonemes, without network access.
 
     Numbers, money, dates, times, units, abbreviations and addresses are spelled out. A word written
     as `[text](/phonemes/)` is pronounced as given. All symbols of the result are in Kokoro's
@@ -66,35 +40,64 @@ def phonemize(text: str, lang: str = "en-us", *, tagger: TaggerChoice = "auto") 
     thread-safe.
 
     Raises InputError for an unknown language and for text with nothing to speak, EnvironmentFault
-    if the `text` extra is not installed.
+    if the extra of the language is not installed.
     """
-    british = check_language(lang) == "en-gb"
-    normalized = normalize(text, british)
-    if not any(_speakable(p) for p in normalized.paragraphs):
-        raise InputError(f"the text has nothing to speak: {_excerpt(text)}")
-    reader = load_english(british, tagger)
-    given = iter(normalized.pronunciations)
+    parts: list[str] = []
     words: list[Word] = []
-    unspoken = list(normalized.unspoken)
-    sentences: list[str] = []
-    for paragraph in normalized.paragraphs:
-        for sentence in split_sentences(paragraph):
-            read = reader.read(sentence, given)
-            words.extend(Word(word.text, word.phonemes) for word in read)
-            unspoken.extend(w.text for w in read if _speakable(w.text) and not w.phonemes)
-            sentences.append(" ".join("".join(w.phonemes + w.space for w in read).split()))
-    phonemes = " ".join(filter(None, sentences))
-    if not phonemes:
-        raise InputError(f"the text has nothing to speak: {_excerpt(text)}")
-    return Phonemized(phonemes, tuple(words), tuple(unspoken))
+    unspoken: list[str] = []
+    length = 0
+    for sentence in read_sentences(text, lang, tagger=tagger):
+        words.extend(word.moved(0, length) for word in sentence.words)
+        unspoken.extend(sentence.unspoken)
+        if sentence.phonemes:
+            parts.append(sentence.phonemes)
+            length += len(sentence.phonemes) + 1
+    return Phonemized(" ".join(parts), tuple(words), tuple(unspoken))
 
 
-def _speakable(text: str) -> bool:
-    return any(character.isalpha() or character == PRONOUNCED for character in text)
+def read_sentences(
+    text: str | Iterable[str], lang: str = "en-us", *, tagger: TaggerChoice = "auto"
+) -> Iterator[Sentence]:
+    """The sentences of a text in order, each read when it is asked for; see `phonemize`.
+
+    The text can be given in parts, of which no more are consumed than the next sentence needs. The
+    sentences do not depend on the parts. Positions of words count from the beginning of the text.
+    A paragraph that another one follows ends with a mark.
+
+    The language is checked at the call. Raises InputError after the last sentence if none had
+    anything to speak.
+    """
+    language = find_language(lang)
+    return _sentences(text, language, tagger)
+
+
+def _sentences(
+    text: str | Iterable[str], language: Language, tagger: TaggerChoice
+) -> Iterator[Sentence]:
+    spoken = False
+    beginning = ""
+    for segment in split_segments(text, language.ends):
+        read = language.reader(tagger).read(segment.text)
+        beginning = beginning or segment.text[: _EXCERPT + 1]
+        spoken = spoken or any(sentence.phonemes for sentence in read)
+        for position, sentence in enumerate(read):
+            last = position == len(read) - 1
+            moved = tuple(word.moved(segment.start, 0) for word in sentence.words)
+            whole = replace(sentence, words=moved, ends_paragraph=last and segment.ends_paragraph)
+            yield _finished(whole) if whole.ends_paragraph else whole
+    if not spoken:
+        raise InputError(f"the text has nothing to speak: {_excerpt(beginning)}")
+
+
+def _finished(sentence: Sentence) -> Sentence:
+    """The sentence with a point, if it has no mark at its end."""
+    if not sentence.phonemes or sentence.phonemes.rstrip(_CLOSERS)[-1:] in _FINAL_MARKS:
+        return sentence
+    return replace(sentence, phonemes=sentence.phonemes + ".")
 
 
 def _excerpt(text: str) -> str:
     shown = " ".join(text.split())
     if not shown:
-        return "it is empty" if not text else "it is only white space"
+        return "it is empty or only white space"
     return repr(shown if len(shown) <= _EXCERPT else shown[:_EXCERPT] + "…")

@@ -16,20 +16,64 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.extras import install_command
 
 from ..espeak import espeak_reader
+from ..reading import Reader, Sentence, TaggerChoice, Word
+from .normalize import PRONOUNCED, normalize
+from .sentences import split_sentences
 
 if TYPE_CHECKING:
-    from .misaki_english import EnglishG2P
-
-TaggerChoice = Literal["auto", "rules"]
+    from .misaki_english import EnglishG2P, ReadWord
 
 MODEL = "en_core_web_sm"
 _lock = threading.Lock()
+
+
+def load_reader(code: str, tagger: TaggerChoice = "auto") -> Reader:
+    """The reader of "en-us" or "en-gb"; see `load_english`."""
+    british = code == "en-gb"
+    return EnglishReader(british, load_english(british, tagger))
+
+
+class EnglishReader:
+    """Reads segments of English text."""
+
+    def __init__(self, british: bool, g2p: EnglishG2P) -> None:
+        self._british = british
+        self._g2p = g2p
+
+    def read(self, text: str) -> list[Sentence]:
+        """The sentences of a segment; see `Reader`."""
+        normalized = normalize(text, self._british)
+        given = iter(normalized.pronunciations)
+        sentences = [
+            _sentence(self._g2p.read(sentence, given), len(text))
+            for paragraph in normalized.paragraphs
+            for sentence in split_sentences(paragraph)
+        ]
+        return (
+            [*sentences, Sentence("", (), normalized.unspoken)]
+            if normalized.unspoken
+            else sentences
+        )
+
+
+def _sentence(read: list[ReadWord], length: int) -> Sentence:
+    phonemes = ""
+    words = []
+    for word in read:
+        words.append(Word(word.text, word.phonemes, 0, length, len(phonemes)))
+        phonemes += word.phonemes + word.space
+    unspoken = tuple(w.text for w in read if _speakable(w.text) and not w.phonemes)
+    return Sentence(phonemes.strip(), tuple(words), unspoken)
+
+
+def _speakable(text: str) -> bool:
+    return any(character.isalpha() or character == PRONOUNCED for character in text)
 
 
 def load_english(british: bool, tagger: TaggerChoice = "auto") -> EnglishG2P:

@@ -311,7 +311,7 @@ def test_given_pronunciation_is_used_as_it_is() -> None:
     """`[text](/phonemes/)` overrides the lexicon, and its vowel decides the form of "the"."""
     result = read("The [Kokoro](/ˈakeko/) said: the [it](/bˈɪt/).")
     assert result.phonemes == "ði ˈakeko sˈɛd: ðə bˈɪt."
-    assert ("Kokoro", "ˈakeko") in result.words
+    assert ("Kokoro", "ˈakeko") in [word[:2] for word in result.words]
 
 
 def test_what_is_not_english_is_reported() -> None:

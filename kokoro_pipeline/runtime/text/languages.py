@@ -1,0 +1,68 @@
+"""The languages that text is read in, and where their readers are."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+
+from kokoro_pipeline.errors import InputError
+
+from .english.sentence_ends import ENGLISH
+from .reading import Reader, TaggerChoice
+from .segments import SentenceEnds
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language of the model."""
+
+    code: str
+    """As BCP 47 has it, in lower case."""
+    name: str
+    letter: str
+    """kokoro's name of the language, which also begins the names of its voices."""
+    folder: str
+    """The package beside this module whose module `reader` has `load_reader`."""
+    ends: SentenceEnds = field(repr=False)
+    aliases: tuple[str, ...] = ()
+
+    def reader(self, tagger: TaggerChoice = "auto") -> Reader:
+        """Load the reader, once a process. `tagger` matters in English only.
+
+        Raises EnvironmentFault if the packages that it needs are not installed.
+        """
+        module = importlib.import_module(f".{self.folder}.reader", __package__)
+        reader: Reader = module.load_reader(self.code, tagger)
+        return reader
+
+
+LANGUAGES = {
+    language.code: language
+    for language in (
+        Language("en-us", "American English", "a", "english", ENGLISH, ("en",)),
+        Language("en-gb", "British English", "b", "english", ENGLISH),
+    )
+}
+"""By code."""
+
+_NAMES = {
+    name: language
+    for language in LANGUAGES.values()
+    for name in (language.code, language.letter, *language.aliases)
+}
+
+
+def find_language(lang: str) -> Language:
+    """The language of a code, an alias or one of kokoro's letters.
+
+    Raises InputError, which lists the known ones.
+    """
+    if not isinstance(lang, str):
+        raise InputError(f"lang is {type(lang).__name__}, expected a string such as 'en-us'")
+    if language := _NAMES.get(lang.strip().lower().replace("_", "-")):
+        return language
+    known = ", ".join(f"{language.code} ({language.name})" for language in LANGUAGES.values())
+    raise InputError(
+        f"language {lang!r} is not supported; known are {known}. "
+        "Phonemes of any language can be given as they are (--phonemes)"
+    )

@@ -1,0 +1,204 @@
+"""Cut a text into segments that are read one by one, while the text is still arriving.
+
+A segment is a sentence, or several where the text does not show for certain that one ends: a
+segment too long costs a little latency, one too short would be read wrong. A segment never holds
+the end of a paragraph inside. Where the cuts are depends only on the text, not on the parts in
+which it arrives, and a cut is made as soon as the character after the white space is known.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+MAX_SEGMENT = 1000
+"""Code points after which a segment is cut without a sentence end."""
+
+_SLICE = 4096
+_MARKUP = 200
+"""The longest text, and the longest phonemes, of `[text](/phonemes/)`."""
+
+_CLOSERS = "\"'”’»)]」』）】"
+_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])[ \t]+\S")
+_MAYBE_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)]?)[ \t]*")
+_NUMBER_OF_ITEM = re.compile(r"\(?\d{1,3}")
+_LAST_WORD = re.compile(r"[^\s\"“”(\[]*$")
+_INITIALS = re.compile(r"\w(?:\.\w)*")
+_CLAUSE = re.compile(r"[,;:—、，；：]\s*")
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True)
+class SentenceEnds:
+    """How sentences end in a language."""
+
+    before_space: str = ".!?…"
+    """Marks that end a sentence if white space follows and no lower-case letter comes next."""
+    anywhere: str = ""
+    """Marks that end a sentence whatever follows."""
+    abbreviations: frozenset[str] = frozenset()
+    """Words in lower case, without their last point, after which a point ends no sentence."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of a text that is read by itself."""
+
+    text: str
+    start: int
+    """Its position in the text, in code points."""
+    ends_paragraph: bool
+    """Whether a paragraph ends here and more text follows."""
+
+
+def split_segments(text: str | Iterable[str], ends: SentenceEnds) -> Iterator[Segment]:
+    """The segments of a text, or of the strings that make it up, in order.
+
+    Only white space and bullets are left out between them. Of an iterable, no more is consumed
+    than is needed to find the end of the next segment.
+    """
+    splitter = _Splitter(ends)
+    for part in _slices(text) if isinstance(text, str) else text:
+        yield from splitter.feed(part)
+    yield from splitter.finish()
+
+
+def _slices(text: str) -> Iterator[str]:
+    return (text[start : start + _SLICE] for start in range(0, len(text), _SLICE))
+
+
+class _Decision(Enum):
+    CUT = auto()
+    PARAGRAPH = auto()
+    KEEP = auto()
+    WAIT = auto()
+    """More text is needed."""
+
+
+class _Splitter:
+    """The text that is not cut yet."""
+
+    def __init__(self, ends: SentenceEnds) -> None:
+        self._ends = ends
+        marks = (
+            f"|[{re.escape(ends.anywhere)}]+[{re.escape(_CLOSERS)}]*\\s*" if ends.anywhere else ""
+        )
+        # Where a segment may end: after the marks, in the white space, or at a bullet.
+        self._gap = re.compile(rf"\s+|[•‣◦]\s*{marks}")
+        self._buffer = ""
+        self._position = 0
+        self._scanned = 0
+        self._final = False
+
+    def feed(self, part: str) -> Iterator[Segment]:
+        self._buffer += part
+        return self._segments()
+
+    def finish(self) -> Iterator[Segment]:
+        self._final = True
+        yield from self._segments()
+        if rest := self._buffer.rstrip():
+            yield Segment(rest, self._position, False)
+
+    def _segments(self) -> Iterator[Segment]:
+        while True:
+            self._drop(len(self._buffer) - len(self._buffer.lstrip()))
+            found = self._cut()
+            if found is None:
+                return
+            end, resume, paragraph = found
+            segment = Segment(self._buffer[:end].rstrip(), self._position, paragraph)
+            self._drop(resume)
+            if segment.text:
+                yield segment
+
+    def _drop(self, count: int) -> None:
+        self._buffer = self._buffer[count:]
+        self._position += count
+        self._scanned = 0 if count else self._scanned
+
+    def _cut(self) -> tuple[int, int, bool] | None:
+        """End of the first segment, start of the next, and whether a paragraph ends.
+
+        None if more text is needed, or if all that is left is one segment.
+        """
+        for gap in self._gap.finditer(self._buffer, self._scanned):
+            if gap.start() >= MAX_SEGMENT:
+                break
+            decision = self._decide(gap)
+            if decision is _Decision.WAIT:
+                self._scanned = gap.start()
+                return None
+            if decision is not _Decision.KEEP:
+                bullet = gap[0][0] in "•‣◦"
+                end = gap.start() if bullet else gap.end()
+                return end, gap.end(), decision is _Decision.PARAGRAPH
+        if len(self._buffer) > MAX_SEGMENT:
+            end = self._forced()
+            return end, end, False
+        self._scanned = len(self._buffer)
+        return None
+
+    def _decide(self, gap: re.Match[str]) -> _Decision:
+        buffer, start, end = self._buffer, gap.start(), gap.end()
+        if end == len(buffer):
+            return _Decision.KEEP if self._final else _Decision.WAIT
+        if gap[0][0] in "•‣◦":
+            return _Decision.PARAGRAPH
+        lines = gap[0].replace("\r\n", "\n").replace("\r", "\n")
+        if lines.count("\n") > 1 or "\u2029" in lines:
+            return _Decision.PARAGRAPH
+        if "\n" in lines:
+            if _ITEM.match(buffer, end):
+                return _Decision.PARAGRAPH
+            if not self._final and _MAYBE_ITEM.fullmatch(buffer, end):
+                return _Decision.WAIT
+        if not gap[0][0].isspace():
+            return _Decision.CUT
+        if not self._sentence_ends(start, buffer[end]):
+            return _Decision.KEEP
+        return self._outside_markup(start)
+
+    def _sentence_ends(self, position: int, following: str) -> bool:
+        before = self._buffer[max(0, position - 80) : position].rstrip(_CLOSERS)
+        if before[-1:] not in self._ends.before_space or not before or following.islower():
+            return False
+        if before[-1] != "." or before.endswith(".."):
+            return True
+        found = _LAST_WORD.search(before, 0, len(before) - 1)
+        word = found[0].lower() if found else ""
+        if word in self._ends.abbreviations:
+            return False
+        if _NUMBER_OF_ITEM.fullmatch(word):
+            return position > len(word) + 2  # "1. First" is not two sentences
+        return word.isdigit() or not _INITIALS.fullmatch(word)
+
+    def _outside_markup(self, position: int) -> _Decision:
+        """Whether a sentence may be cut here: not inside `[text](/phonemes/)`."""
+        for opening, closing, follows in (("[", "]", "("), ("](/", ")", "")):
+            start = self._buffer.rfind(opening, max(0, position - _MARKUP), position)
+            if start < 0 or closing in self._buffer[start + len(opening) : position]:
+                continue
+            limit = start + _MARKUP + len(opening) + 1
+            end = self._buffer.find(closing, position, limit)
+            if end >= 0 and self._buffer.startswith(follows, end + 1):
+                return _Decision.KEEP
+            if not self._final and len(self._buffer) <= (limit if end < 0 else end + 1):
+                return _Decision.WAIT
+        return _Decision.CUT
+
+    def _forced(self) -> int:
+        """Where to cut a text without sentence ends: after a clause, else between words."""
+        window = self._buffer[:MAX_SEGMENT]
+        clauses = [m.end() for m in _CLAUSE.finditer(window, MAX_SEGMENT // 2)]
+        spaces = [m.end() for m in _SPACE.finditer(window)]
+        for end in (*reversed(clauses), *reversed(spaces)):
+            if self._outside_markup(end) is not _Decision.KEEP:
+                return end
+        end = MAX_SEGMENT
+        while end > 1 and unicodedata.combining(self._buffer[end]):
+            end -= 1
+        return end
