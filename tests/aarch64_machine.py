@@ -137,7 +137,7 @@ def run(command: Sequence[str]) -> None:
 
 def check(machine: Machine, artifact: Path, files: Path) -> int:
     """Compare the artifact with PyTorch on the machine; returns the exit code."""
-    # A script finds only its own folder, and the peers are not installed: they need the checkout and torch.
+    # The peers are not installed, and a script only finds its own folder.
     sys.path.insert(0, str(REPOSITORY))
     from benchmarks.peers.reference import ReferenceRole
 

@@ -10,27 +10,43 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .speech.result import ChunkSpans, Span, Speech, UnknownSymbolWarning, UnspokenTextWarning
+    from .speech.result import Speech, UnknownSymbolWarning, UnspokenTextWarning
+    from .speech.spans import ChunkSpans, Span
+    from .speech.streaming import SpeechStream
     from .speech.synthesizer import Synthesizer, load
+    from .speech.timings import PhonemeTime, WordTime
 
 __all__ = [
     "ChunkSpans",
+    "PhonemeTime",
     "Span",
     "Speech",
+    "SpeechStream",
     "Synthesizer",
     "UnknownSymbolWarning",
     "UnspokenTextWarning",
+    "WordTime",
     "load",
 ]
 
-_SYNTHESIZER = ("Synthesizer", "load")
+_MODULES = {
+    "ChunkSpans": "spans",
+    "PhonemeTime": "timings",
+    "Span": "spans",
+    "Speech": "result",
+    "SpeechStream": "streaming",
+    "Synthesizer": "synthesizer",
+    "UnknownSymbolWarning": "result",
+    "UnspokenTextWarning": "result",
+    "WordTime": "timings",
+    "load": "synthesizer",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = ".speech.synthesizer" if name in _SYNTHESIZER else ".speech.result"
-    return getattr(importlib.import_module(module, __name__), name)
+    return getattr(importlib.import_module(f".speech.{_MODULES[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

@@ -5,76 +5,131 @@ from __future__ import annotations
 import math
 import numbers
 import os
-import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
 
 from kokoro_pipeline.errors import InputError
 
 from ..engine.arrays import Array
+from ..text.languages import find_language, language_of_voice
+from ..text.reading import Sentence
 from ..voices import check_voice
 from .noise import check_seed
-from .result import UnspokenTextWarning
+from .pieces import First, Piece, Split, Splitting, group_sentences, sentences_of_phonemes
 
 MIN_SPEED = 0.1
 MAX_SPEED = 10.0
+LONGEST_PAUSE = 60_000.0
+"""Milliseconds."""
+
+DEFAULT_LANGUAGE = "en-us"
 
 Voice = str | os.PathLike[str] | Array
 
 
 @dataclass(frozen=True)
 class SpeechRequest:
-    """A checked request: phonemes, voice, speed and seed, as `Synthesizer.synthesize` has them.
+    """A checked request: a text or phonemes, and how to speak them; see `Synthesizer.stream`.
 
     Whether a voice of that name exists is known to the artifact, which is asked later.
     """
 
-    phonemes: str
+    text: str | Iterable[str] | None = None
+    phonemes: str | None = None
     voice: Voice = "af_heart"
+    lang: str | None = None
+    """As given; the language that is spoken is `language`."""
     speed: float = 1.0
     seed: int = 0
-    unspoken: tuple[str, ...] = ()
-    """Parts of the text that have no phonemes."""
+    splitting: Splitting = field(default_factory=Splitting)
 
     def __post_init__(self) -> None:
         """Raises InputError for what cannot be spoken and for arguments out of range."""
-        if not isinstance(self.phonemes, str):
-            raise InputError(f"phonemes is {type(self.phonemes).__name__}, expected a string")
+        if (self.text is None) == (self.phonemes is None):
+            raise InputError("give either a text or phonemes")
+        if self.phonemes is not None:
+            check_phonemes(self.phonemes)
+        elif isinstance(self.text, bytes) or not isinstance(self.text, Iterable):
+            raise InputError(
+                f"text is {type(self.text).__name__}, expected a string or strings in order"
+            )
         object.__setattr__(self, "speed", check_speed(self.speed))
-        if not self.phonemes.strip():
-            raise InputError("there is nothing to say: the phonemes are empty")
         object.__setattr__(self, "seed", check_seed(self.seed))
         check_voice(self.voice)
+        if self.lang is not None:
+            find_language(self.lang)
+        _check_splitting(self.splitting)
+
+    @property
+    def language(self) -> str:
+        """The code of the language: the given one, or else that of the voice."""
+        if self.lang is not None:
+            return find_language(self.lang).code
+        named = language_of_voice(self.voice) if isinstance(self.voice, str) else None
+        return named.code if named else DEFAULT_LANGUAGE
+
+    def pieces(self) -> Iterator[Piece]:
+        """The pieces of the text, each read when it is asked for.
+
+        Raises EnvironmentFault if the extra of the language is not installed, and InputError at the
+        end of a text with nothing to say.
+        """
+        return group_sentences(self._sentences(), self.splitting)
+
+    def _sentences(self) -> Iterator[Sentence]:
+        if self.phonemes is not None:
+            return sentences_of_phonemes(self.phonemes)
+        # Imported lazily, since synthesis from phonemes does not need its packages.
+        from ..text.phonemize import read_sentences
+
+        assert self.text is not None
+        return read_sentences(_strings(self.text), self.language)
 
 
-def request_of_text(
-    text: str,
-    voice: Voice = "af_heart",
-    lang: str = "en-us",
-    speed: float = 1.0,
-    seed: int = 0,
-    *,
-    stacklevel: int = 2,
-) -> SpeechRequest:
-    """The request for a text, whose phonemes are found here.
+def splitting_of(
+    split: Split, first: First, pause_sentence: float, pause_paragraph: float
+) -> Splitting:
+    """The checked options of that name; see `Synthesizer.stream`. Raises InputError."""
+    splitting = Splitting(split, first, pause_sentence, pause_paragraph)
+    _check_splitting(splitting)
+    return splitting
 
-    Parts without phonemes are not spoken: an UnspokenTextWarning, at `stacklevel`, lists them.
 
-    Raises EnvironmentFault if the `text` extra is not installed, and InputError for an unsupported
-    language, a text with nothing to say, and other arguments out of range.
-    """
-    # Imported lazily, since synthesis from phonemes does not need its packages.
-    from ..text.phonemize import phonemize
+def _check_splitting(splitting: Splitting) -> None:
+    for name, value, known in (
+        ("split", splitting.split, get_args(Split)),
+        ("first", splitting.first, get_args(First)),
+    ):
+        if value not in known:
+            raise InputError(f"{name} is {value!r}, expected one of {', '.join(known)}")
+    for name, pause in (
+        ("pause_sentence", splitting.pause_sentence),
+        ("pause_paragraph", splitting.pause_paragraph),
+    ):
+        number = float(pause) if isinstance(pause, numbers.Real) else math.nan
+        if not 0 <= number <= LONGEST_PAUSE:
+            raise InputError(
+                f"{name} is {pause!r}, expected milliseconds from 0 to {LONGEST_PAUSE:g}"
+            )
 
-    if not isinstance(text, str):
-        raise InputError(f"text is {type(text).__name__}, expected a string")
-    check_speed(speed)  # phonemizing takes longer
-    read = phonemize(text, lang)
-    if read.unspoken:
-        message = f"left unspoken, for it has no phonemes: {excerpt(read.unspoken)}"
-        warnings.warn(UnspokenTextWarning(message), stacklevel=stacklevel)
-    return SpeechRequest(read.phonemes, voice, speed, seed, read.unspoken)
+
+def _strings(text: str | Iterable[str]) -> str | Iterator[str]:
+    return text if isinstance(text, str) else map(_string, text)
+
+
+def _string(part: Any) -> str:
+    if not isinstance(part, str):
+        raise InputError(f"a part of the text is {type(part).__name__}, expected a string")
+    return part
+
+
+def check_phonemes(phonemes: Any) -> None:
+    """Raises InputError unless it is a string that is not blank."""
+    if not isinstance(phonemes, str):
+        raise InputError(f"phonemes is {type(phonemes).__name__}, expected a string")
+    if not phonemes.strip():
+        raise InputError("there is nothing to say: the phonemes are empty")
 
 
 def check_speed(speed: Any) -> float:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_pipeline.config import SAMPLE_RATE
 
+from ..text.reading import Word
 from ..text.vocabulary import UnknownSymbol
+from .spans import ChunkSpans
+from .timings import PhonemeTime, WordTime, phoneme_times, word_times
 
 
 class UnknownSymbolWarning(UserWarning):
@@ -21,37 +25,25 @@ class UnspokenTextWarning(UserWarning):
     """Parts of the text have no phonemes and were not spoken."""
 
 
-class Span(NamedTuple):
-    """A half-open interval: `start` is included, `end` is not."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class ChunkSpans:
-    """The position of a chunk in the whole utterance."""
-
-    phonemes: Span
-    """Characters of `Speech.phonemes`."""
-    tokens: Span
-    """Elements of `Speech.durations`: the tokens of the chunk and its two boundary tokens."""
-    samples: Span
-    """Elements of `Speech.audio`."""
-
-
 @dataclass(frozen=True, eq=False)
 class Speech:
     """Synthesized speech and the inputs it was made from."""
 
     audio: NDArray[np.float32] = field(repr=False)
-    """float32 [600 * frames], mono, `sample_rate` samples per second, values about -1 to 1."""
+    """float32 [samples], mono, `sample_rate` samples per second, values about -1 to 1.
+
+    600 samples a frame, in the order of `chunks`, and zeros where a pause was asked for.
+    """
     durations: NDArray[np.int64] = field(repr=False)
     """int64 [tokens + 2 * chunks]: frames (600 samples) of each token, with boundary tokens."""
     phonemes: str
     """The complete phoneme input."""
     chunks: tuple[ChunkSpans, ...]
-    """The chunks of at most 510 phonemes each, in order and without gaps."""
+    """The chunks of at most 510 phonemes each, in order.
+
+    Pieces of a text are chunks of their own: between them are a space of `phonemes`, which is not
+    spoken, and the samples of a pause.
+    """
     unknown: tuple[UnknownSymbol, ...]
     """Symbols of `phonemes` that are not in the model's vocabulary and were not spoken."""
     voice: str
@@ -64,8 +56,50 @@ class Speech:
     unspoken: tuple[str, ...] = ()
     """Parts of the text without phonemes (emoji, other scripts); empty for phoneme input."""
     sample_rate: int = SAMPLE_RATE
+    read: tuple[Word, ...] = field(default=(), repr=False)
+    """The words and marks of the text with their phonemes; empty for phoneme input."""
+
+    @functools.cached_property
+    def words(self) -> tuple[WordTime, ...]:
+        """The words of the text as they are written, with their times; empty for phoneme input."""
+        return word_times(self, self.read)
+
+    @functools.cached_property
+    def phoneme_times(self) -> tuple[PhonemeTime, ...]:
+        """The phonemes that were spoken, with their times."""
+        return phoneme_times(self)
 
     @property
     def seconds(self) -> float:
         """Length of the audio in seconds."""
         return len(self.audio) / self.sample_rate
+
+
+def join_speech(pieces: Sequence[Speech]) -> Speech:
+    """The pieces of one text as a whole. There must be at least one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    chunks: list[ChunkSpans] = []
+    unknown: list[UnknownSymbol] = []
+    read: list[Word] = []
+    phonemes = tokens = samples = 0
+    for piece in pieces:
+        chunks += (
+            ChunkSpans(c.phonemes.moved(phonemes), c.tokens.moved(tokens), c.samples.moved(samples))
+            for c in piece.chunks
+        )
+        unknown += (replace(u, position=u.position + phonemes) for u in piece.unknown)
+        read += (word.moved(0, phonemes) for word in piece.read)
+        phonemes += len(piece.phonemes) + 1
+        tokens += len(piece.durations)
+        samples += len(piece.audio)
+    return replace(
+        pieces[0],
+        audio=np.concatenate([piece.audio for piece in pieces]),
+        durations=np.concatenate([piece.durations for piece in pieces]),
+        phonemes=" ".join(piece.phonemes for piece in pieces),
+        chunks=tuple(chunks),
+        unknown=tuple(unknown),
+        unspoken=tuple(part for piece in pieces for part in piece.unspoken),
+        read=tuple(read),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kokoro_pipeline.artifact.manifest import Manifest
 from kokoro_pipeline.artifact.reader import Artifact, open_artifact
-from kokoro_pipeline.config import MAX_PHONEMES, load_config
+from kokoro_pipeline.config import MAX_PHONEMES, SAMPLE_RATE, load_config
 from kokoro_pipeline.errors import ArtifactError, InputError
 
 from ..engine.arrays import Array
@@ -32,8 +32,11 @@ from ..text.vocabulary import UnknownSymbol, Vocabulary
 from ..voices import load_voice, style_row
 from .chunk import ALIGN, predict_timing, render_audio
 from .noise import check_noise, seeded_noise
-from .request import SpeechRequest, Voice, excerpt, request_of_text
-from .result import ChunkSpans, Span, Speech, UnknownSymbolWarning
+from .pieces import First, Piece, Split
+from .request import SpeechRequest, Voice, check_phonemes, excerpt, splitting_of
+from .result import Speech, UnknownSymbolWarning, UnspokenTextWarning, join_speech
+from .spans import ChunkSpans, Span
+from .streaming import PulledText, SpeechStream, Stopped, pieces_of
 
 FUNCTIONS = (
     "bert_forward",
@@ -89,9 +92,9 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A request in chunks, with the ids and the style of each."""
+    """A piece in chunks, with the ids and the style of each."""
 
-    request: SpeechRequest
+    piece: Piece
     chunks: tuple[_Chunk, ...]
     unknown: tuple[UnknownSymbol, ...]
 
@@ -220,27 +223,142 @@ class Synthesizer:
 
         Raises InputError for input that cannot be spoken and for invalid arguments.
         """
-        request = SpeechRequest(phonemes, voice, speed, seed)
-        return self._render(self._plan(request, FUNCTIONS), noise)
+        check_phonemes(phonemes)
+        request = SpeechRequest(phonemes=phonemes, voice=voice, speed=speed, seed=seed)
+        plan = self._plan(Piece(phonemes), self._pack(request))
+        self._warn_of_unknown(plan.unknown)
+        return self._render(plan, request, 0, noise)
 
     def speak(
         self,
-        text: str,
+        text: str | Iterable[str],
         voice: Voice = "af_heart",
-        lang: str = "en-us",
+        lang: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
+        *,
+        split: Split = "auto",
+        first: First = "sentence",
+        pause_sentence: float = 0.0,
+        pause_paragraph: float = 0.0,
     ) -> Speech:
-        """Synthesize speech from a text in language `lang`; otherwise like `synthesize`.
+        """Synthesize speech from a text: what `stream` gives with the same arguments, joined.
 
         Parts without phonemes are not spoken; they cause an UnspokenTextWarning and are listed in
         `Speech.unspoken`.
-
-        Raises EnvironmentFault if the `text` extra is not installed, and InputError for an
-        unsupported language or a text with nothing to say.
         """
-        request = request_of_text(text, voice, lang, speed, seed, stacklevel=3)
-        return self._render(self._plan(request, FUNCTIONS), None)
+        splitting = splitting_of(split, first, pause_sentence, pause_paragraph)
+        request = SpeechRequest(text, None, voice, lang, speed, seed, splitting)
+        speech = join_speech(list(self.render(request)))
+        self._warn_of_unknown(speech.unknown)
+        _warn_of_unspoken(speech.unspoken)
+        return speech
+
+    def stream(
+        self,
+        text: str | Iterable[str] | None = None,
+        voice: Voice = "af_heart",
+        lang: str | None = None,
+        speed: float = 1.0,
+        seed: int = 0,
+        *,
+        phonemes: str | None = None,
+        split: Split = "auto",
+        first: First = "sentence",
+        pause_sentence: float = 0.0,
+        pause_paragraph: float = 0.0,
+    ) -> SpeechStream:
+        """An iterator of `Speech`, piece by piece, which makes the next one ahead of the caller.
+
+        `text` is a string, or an iterable of strings that make up the text: a piece starts as soon
+        as its text is complete, and is the same whatever the strings are. `phonemes` can be given
+        in its place. `lang` is a code such as "en-gb", "fr" or "zh"; by default the voice's own
+        language. `voice`, `speed` and `seed` are those of `synthesize`.
+
+        With `split` "auto", sentences are grouped to about 200 phonemes and a paragraph ends a
+        piece; with "sentence" or "paragraph" each one is a piece. The first piece is the first
+        sentence, or with `first` "clause" its first clause. `pause_sentence` and `pause_paragraph`,
+        in milliseconds, are silence between them; with the former, every sentence is a piece.
+
+        Parts of the text without phonemes are listed in `Speech.unspoken` of their piece.
+
+        Leaving the loop, or `close`, ends the work, and the synthesizer stays usable.
+
+        Raises InputError for invalid arguments at the call, and while iterating EnvironmentFault if
+        the extra of the language is not installed and InputError for a text with nothing to say.
+        """
+        splitting = splitting_of(split, first, pause_sentence, pause_paragraph)
+        return self.open_stream(SpeechRequest(text, phonemes, voice, lang, speed, seed, splitting))
+
+    async def astream(
+        self,
+        text: str | Iterable[str] | AsyncIterable[str] | None = None,
+        voice: Voice = "af_heart",
+        lang: str | None = None,
+        speed: float = 1.0,
+        seed: int = 0,
+        *,
+        phonemes: str | None = None,
+        split: Split = "auto",
+        first: First = "sentence",
+        pause_sentence: float = 0.0,
+        pause_paragraph: float = 0.0,
+    ) -> AsyncGenerator[Speech, None]:
+        """`stream` for `async for`, with a text that may be an asynchronous iterable as well.
+
+        Cancelling the task that iterates ends the work.
+        """
+        pulled = PulledText(text) if isinstance(text, AsyncIterable) else None
+        stream = self.stream(
+            text if pulled is None else pulled,  # type: ignore[arg-type] # not asynchronous here
+            voice,
+            lang,
+            speed,
+            seed,
+            phonemes=phonemes,
+            split=split,
+            first=first,
+            pause_sentence=pause_sentence,
+            pause_paragraph=pause_paragraph,
+        )
+        pieces = pieces_of(stream)
+        try:
+            async for piece in pieces:
+                yield piece
+        finally:
+            await pieces.aclose()
+            if pulled is not None:
+                pulled.close()
+
+    def open_stream(self, request: SpeechRequest) -> SpeechStream:
+        """The stream of a request; see `stream`."""
+        self._require(FUNCTIONS)
+        return SpeechStream(functools.partial(self.render, request))
+
+    def render(self, request: SpeechRequest, stopped: Stopped = bool) -> Iterator[Speech]:
+        """The pieces of a request, each synthesized when it is asked for, on this thread.
+
+        Ends early when `stopped()`.
+        """
+        pack = self._pack(request)
+        chunks = 0
+        lost: tuple[str, ...] = ()
+        for piece in request.pieces():
+            if stopped():
+                return
+            # Given phonemes may all be unknown to the model.
+            if not any(
+                symbol.isalnum() and symbol in self._vocabulary for symbol in piece.phonemes
+            ):
+                lost += (*piece.unspoken, piece.phonemes)
+                continue
+            plan = self._plan(replace(piece, unspoken=lost + piece.unspoken), pack)
+            speech = self._render(plan, request, chunks, None)
+            chunks, lost = chunks + len(plan.chunks), ()
+            yield speech
+        if not chunks:
+            raise InputError(f"there is nothing to say: not in the vocabulary: {excerpt(lost)}")
+        _warn_of_unspoken(lost)
 
     def predict_durations(
         self, phonemes: str, voice: Voice = "af_heart", speed: float = 1.0
@@ -250,9 +368,12 @@ class Synthesizer:
         These are the `durations` that `synthesize` would return, for the same arguments and with
         the same errors.
         """
-        plan = self._plan(SpeechRequest(phonemes, voice, speed), FUNCTIONS[:2])
+        check_phonemes(phonemes)
+        request = SpeechRequest(phonemes=phonemes, voice=voice, speed=speed)
+        plan = self._plan(Piece(phonemes), self._pack(request, FUNCTIONS[:2]))
+        self._warn_of_unknown(plan.unknown)
         timings = [
-            predict_timing(self._inner, chunk.ids, chunk.style, plan.request.speed)
+            predict_timing(self._inner, chunk.ids, chunk.style, request.speed)
             for chunk in plan.chunks
         ]
         return np.concatenate([timing.frames for timing in timings])
@@ -286,41 +407,48 @@ class Synthesizer:
         where = "" if self.device.kind == CPU else f" device={self.device}"
         return f"<Synthesizer {str(self.path)!r} threads={self.threads}{where}{state}>"
 
-    def _plan(self, request: SpeechRequest, functions: tuple[str, ...]) -> _Plan:
+    def _pack(self, request: SpeechRequest, functions: tuple[str, ...] = FUNCTIONS) -> Array:
+        """The voice of a request, for an artifact that has the functions."""
         self._require(functions)
-        pack: Array | None = None
+        return load_voice(request.voice, self._artifact.voices)
+
+    def _plan(self, piece: Piece, pack: Array) -> _Plan:
         chunks: list[_Chunk] = []
         unknown: list[UnknownSymbol] = []
-        for span in split_phonemes(request.phonemes, self._vocabulary):
-            text = request.phonemes[span.start : span.end]
+        for span in split_phonemes(piece.phonemes, self._vocabulary):
+            text = piece.phonemes[span.start : span.end]
             encoded = self._vocabulary.encode(text)
             unknown += [replace(u, position=u.position + span.start) for u in encoded.unknown]
-            if pack is None:
-                pack = load_voice(request.voice, self._artifact.voices)
             # The voice has a row for each length of a chunk. Unknown symbols count, as in kokoro,
             # but the length is limited to the last row.
             style = style_row(pack, min(len(text), MAX_PHONEMES))
             chunks.append(_Chunk(span, encoded.ids, style))
-        known = (symbol in self._vocabulary and not symbol.isspace() for symbol in request.phonemes)
-        if not any(known):
+        if not self._speakable(piece.phonemes):
             raise InputError(f"there is nothing to say: {_unknown_text(unknown)}")
-        if unknown:
-            # Stack level 3 is the caller of the public method that calls this one.
-            warnings.warn(UnknownSymbolWarning(_unknown_text(unknown)), stacklevel=3)
-        return _Plan(request, tuple(chunks), tuple(unknown))
+        return _Plan(piece, tuple(chunks), tuple(unknown))
 
-    def _render(self, plan: _Plan, noise: NDArray[np.float32] | None) -> Speech:
-        request = plan.request
+    def _speakable(self, phonemes: str) -> bool:
+        return any(symbol in self._vocabulary and not symbol.isspace() for symbol in phonemes)
+
+    def _render(
+        self,
+        plan: _Plan,
+        request: SpeechRequest,
+        first_chunk: int,
+        noise: NDArray[np.float32] | None,
+    ) -> Speech:
+        """Synthesize a piece. `first_chunk` is the number of its first chunk in the request."""
         if noise is not None and len(plan.chunks) != 1:
             raise InputError(
                 f"noise is for input of one chunk, this has {len(plan.chunks)}; give at most "
                 f"{MAX_PHONEMES} phonemes, or a seed in place of noise"
             )
-        audio: list[Array] = []
+        silence = np.zeros(round(plan.piece.silence * SAMPLE_RATE), np.float32)
+        audio: list[Array] = [silence]
         durations: list[Array] = []
         spans: list[ChunkSpans] = []
-        tokens = samples = 0
-        for index, chunk in enumerate(plan.chunks):
+        tokens, samples = 0, len(silence)
+        for index, chunk in enumerate(plan.chunks, first_chunk):
             timing = predict_timing(self._inner, chunk.ids, chunk.style, request.speed)
             frames = timing.total_frames
             if noise is None:
@@ -340,15 +468,21 @@ class Synthesizer:
         return Speech(
             audio=np.concatenate(audio),
             durations=np.concatenate(durations),
-            phonemes=request.phonemes,
+            phonemes=plan.piece.phonemes,
             chunks=tuple(spans),
             unknown=plan.unknown,
-            unspoken=request.unspoken,
+            unspoken=plan.piece.unspoken,
             voice="array" if isinstance(request.voice, np.ndarray) else os.fspath(request.voice),
             speed=request.speed,
             seed=request.seed if noise is None else None,
             synthetic=self.synthetic,
+            read=plan.piece.words,
         )
+
+    def _warn_of_unknown(self, unknown: Sequence[UnknownSymbol]) -> None:
+        if unknown:
+            # Stack level 3 is the caller of the public method that calls this one.
+            warnings.warn(UnknownSymbolWarning(_unknown_text(unknown)), stacklevel=3)
 
     def _require(self, functions: tuple[str, ...]) -> None:
         missing = [name for name in functions if name not in self._functions]
@@ -374,6 +508,12 @@ def _calls(dispatcher: Dispatcher, executable: Executable | DeviceExecutable) ->
 
     release = executable.release
     return lambda *words: [Resident(tensor, fetch, release, wait) for tensor in call(*words)]
+
+
+def _warn_of_unspoken(unspoken: Sequence[str]) -> None:
+    if unspoken:
+        message = f"left unspoken, for it has no phonemes: {excerpt(unspoken)}"
+        warnings.warn(UnspokenTextWarning(message), stacklevel=3)
 
 
 def _unknown_text(unknown: Sequence[UnknownSymbol]) -> str:

@@ -77,7 +77,7 @@ def _sentences(
     spoken = False
     beginning = ""
     for segment in split_segments(text, language.ends):
-        read = language.reader(tagger).read(segment.text)
+        read = [_spoken(each) for each in language.reader(tagger).read(segment.text)]
         beginning = beginning or segment.text[: _EXCERPT + 1]
         spoken = spoken or any(sentence.phonemes for sentence in read)
         for position, sentence in enumerate(read):
@@ -87,6 +87,13 @@ def _sentences(
             yield _finished(whole) if whole.ends_paragraph else whole
     if not spoken:
         raise InputError(f"the text has nothing to speak: {_excerpt(beginning)}")
+
+
+def _spoken(sentence: Sentence) -> Sentence:
+    """The sentence, without phonemes if they are marks only."""
+    if any(symbol.isalnum() for symbol in sentence.phonemes):
+        return sentence
+    return replace(sentence, phonemes="", words=())
 
 
 def _finished(sentence: Sentence) -> Sentence:

@@ -20,7 +20,7 @@ from kokoro_pipeline.artifact.reader import file_sha256
 from kokoro_pipeline.errors import ArtifactError, InputError
 from kokoro_pipeline.runtime import Span, UnknownSymbolWarning, UnspokenTextWarning
 from kokoro_pipeline.runtime.speech.noise import seeded_noise
-from kokoro_pipeline.runtime.text.phonemize import Phonemized
+from kokoro_pipeline.runtime.text import Sentence
 
 HELLO = "həlˈoʊ wˈɜːld"
 PHONEMIZE = importlib.import_module("kokoro_pipeline.runtime.text.phonemize")
@@ -168,11 +168,11 @@ def test_unknown_symbols_are_reported_once_and_in_the_result(tts):
 def test_text_is_phonemized_and_spoken(tts, monkeypatch):
     asked = []
 
-    def phonemize(text: str, lang: str) -> Phonemized:
+    def read_sentences(text: str, lang: str) -> list[Sentence]:
         asked.append((text, lang))
-        return Phonemized(HELLO, (), ())
+        return [Sentence(HELLO, ())]
 
-    monkeypatch.setattr(PHONEMIZE, "phonemize", phonemize)
+    monkeypatch.setattr(PHONEMIZE, "read_sentences", read_sentences)
     speech = tts.speak("Hello world", voice="af_bella", lang="en-gb", speed=0.9, seed=5)
     assert asked == [("Hello world", "en-gb")]
     assert speech.phonemes == HELLO
@@ -184,8 +184,8 @@ def test_text_is_phonemized_and_spoken(tts, monkeypatch):
 
 
 def test_text_without_phonemes_is_reported(tts, monkeypatch):
-    result = Phonemized(HELLO, (), ("日",))
-    monkeypatch.setattr(PHONEMIZE, "phonemize", lambda text, lang: result)
+    result = Sentence(HELLO, (), ("日",))
+    monkeypatch.setattr(PHONEMIZE, "read_sentences", lambda text, lang: [result])
     with pytest.warns(UnspokenTextWarning, match="no phonemes: 日") as caught:
         speech = tts.speak("Hello 日")
     assert caught[0].filename == __file__
@@ -194,7 +194,7 @@ def test_text_without_phonemes_is_reported(tts, monkeypatch):
 
 def test_an_unsupported_language_says_so(tts):
     with pytest.raises(InputError, match="not supported"):
-        tts.speak("Bonjour", lang="fr-fr")
+        tts.speak("Bonjour", lang="tlh")
 
 
 def test_known_symbols_are_not_warned_about(tts):

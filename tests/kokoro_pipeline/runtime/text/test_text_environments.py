@@ -55,8 +55,8 @@ def test_importing_the_package_needs_the_standard_library_only() -> None:
     loaded = run("""
         forbid("numpy", "misaki", "spacy", "phonemizer", "espeakng_loader", "num2words", "torch")
         import kokoro_pipeline.runtime.text
-        from kokoro_pipeline.runtime.text.phonemize import check_language
-        print(check_language("en-us"))
+        from kokoro_pipeline.runtime.text import find_language
+        print(find_language("en-us").code)
     """)
     assert loaded == "en-us"
 
