@@ -85,6 +85,68 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_speech(parser: argparse.ArgumentParser) -> None:
+    """The options that say how a text is spoken."""
+    speech = parser.add_argument_group("speech")
+    speech.add_argument(
+        "--phonemes",
+        action="store_true",
+        help="the text is phonemes already, as `phonemize` prints",
+    )
+    speech.add_argument(
+        "--voice",
+        default="af_heart",
+        metavar="VOICE",
+        help="a name, a blend such as af_heart:0.6,af_bella:0.4, or a voice file "
+        "(default: af_heart)",
+    )
+    add_language(speech)
+    speech.add_argument(
+        "--speed",
+        type=number,
+        default=1.0,
+        metavar="X",
+        help="speaking rate; 2 is twice as fast (default: 1)",
+    )
+    speech.add_argument(
+        "--seed",
+        type=seed,
+        default=0,
+        metavar="N",
+        help="seed of the noise; the same seed gives bit-identical audio (default: 0)",
+    )
+    speech.add_argument(
+        "--split",
+        choices=("auto", "sentence", "paragraph"),
+        default="auto",
+        help="what is spoken at once: sentences grouped to about 200 phonemes (auto, default), a "
+        "sentence, or a paragraph",
+    )
+    speech.add_argument(
+        "--first",
+        choices=("sentence", "clause"),
+        default="sentence",
+        help="what is spoken first: the first sentence (default) or, sooner, its first clause",
+    )
+    for where in ("sentence", "paragraph"):
+        speech.add_argument(
+            f"--pause-{where}",
+            type=number,
+            default=0.0,
+            metavar="MS",
+            help=f"milliseconds of silence after a {where} (default: 0)",
+        )
+
+
+def add_language(parser: argparse._ActionsContainer) -> None:
+    """`--lang`: the language of a text."""
+    parser.add_argument(
+        "--lang",
+        metavar="CODE",
+        help="language of the text, such as en-gb (default: the voice's own)",
+    )
+
+
 def add_synthetic_seed(parser: argparse.ArgumentParser) -> None:
     """`--seed`: the seed of the synthetic weights."""
     parser.add_argument(

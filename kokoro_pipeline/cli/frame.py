@@ -30,6 +30,7 @@ from . import (
 )
 from .command import Command, UsageError
 from .console import Console
+from .standard_streams import open_standard_streams
 
 PROGRAM = "kokoro-pipeline"
 
@@ -75,11 +76,13 @@ _BASE_DISTRIBUTION_OF = {"tvm": "apache-tvm", "tvm_ffi": "apache-tvm-ffi", "nump
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (default: that of the process) and return its exit code."""
     parser = make_parser()
+    open_standard_streams()
     _speak_utf8()
     try:
         args = parser.parse_args(argv)
     except SystemExit as end:
         # argparse has already printed help, the version or the usage.
+        _leave_stdout_quietly()
         return end.code if isinstance(end.code, int) else exit_codes.USAGE
     console = Console(debug=args.debug)
     with warnings.catch_warnings():

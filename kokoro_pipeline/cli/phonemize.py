@@ -14,10 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_source(parser)
     parser.add_argument(
-        "--lang",
-        default="en-us",
-        metavar="CODE",
-        help="language of the text: en-us (default) or en-gb",
+        "--lang", default="en-us", metavar="CODE", help="language of the text (default: en-us)"
     )
     arguments.add_json(parser)
 

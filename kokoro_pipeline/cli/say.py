@@ -1,11 +1,12 @@
-"""`kokoro-pipeline say`: synthesize text or phonemes to a WAV file."""
+"""`kokoro-pipeline say`: speak a text or phonemes, into a file or through the loudspeaker."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,15 @@ from ..errors import InputError
 from . import arguments, exit_codes
 from .command import Command, UsageError
 from .console import Console, seconds
-from .source_text import STDIN, add_source, read_source
+from .source_text import STDIN, add_source, read_source, stream_source
+from .speech_output import Outputs, add_outputs, check_outputs
+from .speech_progress import SpeechProgress
 
 if TYPE_CHECKING:
     from ..runtime import Speech
+    from ..runtime.speech.pieces import Piece
     from ..runtime.speech.request import SpeechRequest
+    from ..runtime.text import UnknownSymbol
 
 NOT_SPEECH = (
     "the artifact holds SYNTHETIC weights: what was written is NOT SPEECH. For speech: "
@@ -28,45 +33,8 @@ NOT_SPEECH = (
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_source(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="FILE",
-        help="the WAV file to write; - is standard output",
-    )
-    parser.add_argument(
-        "--phonemes",
-        action="store_true",
-        help="the text is phonemes already, as `phonemize` prints",
-    )
-    parser.add_argument(
-        "--voice",
-        default="af_heart",
-        metavar="VOICE",
-        help="a name, a blend such as af_heart:0.6,af_bella:0.4, or a voice file "
-        "(default: af_heart)",
-    )
-    parser.add_argument(
-        "--lang",
-        default="en-us",
-        metavar="CODE",
-        help="language of the text: en-us (default) or en-gb",
-    )
-    parser.add_argument(
-        "--speed",
-        type=arguments.number,
-        default=1.0,
-        metavar="X",
-        help="speaking rate; 2 is twice as fast (default: 1)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=arguments.seed,
-        default=0,
-        metavar="N",
-        help="seed of the noise; the same seed gives bit-identical audio (default: 0)",
-    )
+    add_outputs(parser)
+    arguments.add_speech(parser)
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--artifact",
@@ -82,9 +50,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "a folder, or synthetic",
     )
     parser.add_argument(
-        "--float", dest="floating", action="store_true", help="32-bit float samples, not 16-bit"
-    )
-    parser.add_argument(
         "--threads",
         type=arguments.positive_int,
         metavar="N",
@@ -96,72 +61,85 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> int:
     """Synthesize the speech. Invalid arguments are rejected before any slow operation."""
-    to_stdout = args.output == STDIN
-    if to_stdout and args.json:
+    if args.output is None and not args.play:
+        raise UsageError("where should the speech go? give -o FILE, -o - or --play")
+    if args.output == STDIN and args.json:
         raise UsageError("-o - and --json both want standard output: name a file with -o FILE")
-    text = read_source(args)
-    if not text.strip():
-        raise InputError("the text is empty: there is nothing to say")
-    write = _to_stdout(args, console) if to_stdout else _to_file(args)
-    request = _request(args, text)
-    spoken = _speak(args, request, args.artifact or _artifact_from_cache(args, console), console)
-    speech = spoken.speech
-    clipped = write(speech)
-    if clipped:
-        console.warn(f"{clipped} samples were louder than full scale and are clipped")
-    if speech.synthetic:
+    if args.subtitles is not None and args.phonemes:
+        raise UsageError("--subtitles are of a text, and --phonemes has none")
+    check_outputs(args)
+    request = _request(args)
+    pieces = request.pieces()
+    begun = itertools.chain([next(pieces)], pieces)  # raises for a text with nothing to say
+    artifact = args.artifact or _artifact_from_cache(args, console)
+    spoken = _speak(args, request, begun, artifact, console)
+    if spoken.clipped:
+        console.warn(f"{spoken.clipped} samples were louder than full scale and are clipped")
+    if spoken.synthetic:
         console.warn(NOT_SPEECH)
     if args.json:
-        console.json({**_report(args, spoken), "unspoken": request.unspoken, "clipped": clipped})
+        console.json(_report(args, request, spoken))
     else:
         console.progress(
-            f"wrote {args.output}: {seconds(speech.seconds)} of audio in "
+            f"{args.output or 'played'}: {seconds(spoken.seconds)} of audio in "
             f"{seconds(spoken.synthesis)}"
         )
     return exit_codes.OK
 
 
-def _to_file(args: argparse.Namespace) -> Callable[[Speech], int]:
-    """A function that writes speech to the output file, after checking that it can be written."""
-    from ..runtime.audio import check_writable, write_audio
-
-    path = Path(args.output)
-    check_writable(path)
-    if args.floating and path.suffix.lower() not in ("", ".wav", ".wave"):
-        raise InputError(f"--float is for WAV files, not for {path.suffix}")
-    return lambda speech: write_audio(
-        path, speech.audio, speech.sample_rate, floating=args.floating
-    )
-
-
-def _to_stdout(args: argparse.Namespace, console: Console) -> Callable[[Speech], int]:
-    """A function that writes speech to standard output as WAV, unless it is a terminal."""
-    from ..runtime.audio import write_wav
-
-    stream = console.binary_output()
-    return lambda speech: write_wav(
-        stream, speech.audio, speech.sample_rate, floating=args.floating
-    )
-
-
-@dataclass(frozen=True)
-class _Spoken:
-    """A result with the artifact used and the times in seconds."""
-
-    speech: Speech
-    artifact: Path
-    loading: float
-    synthesis: float
-
-
-def _request(args: argparse.Namespace, text: str) -> SpeechRequest:
+def _request(args: argparse.Namespace) -> SpeechRequest:
     """What to speak, checked as far as it can be without an artifact."""
-    from ..runtime.speech.request import SpeechRequest, request_of_text
+    from ..runtime.speech.request import SpeechRequest, splitting_of
 
+    splitting = splitting_of(args.split, args.first, args.pause_sentence, args.pause_paragraph)
+    text, phonemes = None, None
     if args.phonemes:
         # Line ends of a file are not phonemes; all other characters are kept.
-        return SpeechRequest(" ".join(text.splitlines()), args.voice, args.speed, args.seed)
-    return request_of_text(text, args.voice, args.lang, args.speed, args.seed)
+        phonemes = " ".join(read_source(args).splitlines())
+    else:
+        text = stream_source(args)
+        if isinstance(text, str) and not text.strip():
+            raise InputError("the text is empty: there is nothing to say")
+    return SpeechRequest(text, phonemes, args.voice, args.lang, args.speed, args.seed, splitting)
+
+
+@dataclass
+class _Spoken:
+    """What was said so far, without the samples."""
+
+    artifact: Path
+    synthetic: bool
+    loading: float
+    """Seconds."""
+    keeps: bool
+    """Whether `pieces` is wanted, which grows with the text."""
+    synthesis: float = 0.0
+    """Seconds."""
+    clipped: int = 0
+    samples: int = 0
+    sample_rate: int = 24_000
+    unknown: list[UnknownSymbol] = field(default_factory=list)
+    unspoken: list[str] = field(default_factory=list)
+    pieces: list[Speech] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        return self.samples / self.sample_rate
+
+    def add(self, speech: Speech) -> None:
+        from ..runtime.speech.result import outline
+
+        self.samples += len(speech.audio)
+        self.sample_rate = speech.sample_rate
+        self.unspoken += speech.unspoken
+        self.unknown += speech.unknown
+        if self.keeps:
+            self.pieces.append(outline(speech))
+
+    def whole(self) -> Speech:
+        from ..runtime.speech.result import join_speech
+
+        return join_speech(self.pieces, samples=False)
 
 
 def _artifact_from_cache(args: argparse.Namespace, console: Console) -> Path:
@@ -171,7 +149,11 @@ def _artifact_from_cache(args: argparse.Namespace, console: Console) -> Path:
 
 
 def _speak(
-    args: argparse.Namespace, request: SpeechRequest, artifact: Path, console: Console
+    args: argparse.Namespace,
+    request: SpeechRequest,
+    pieces: Iterator[Piece],
+    artifact: Path,
+    console: Console,
 ) -> _Spoken:
     from ..runtime import load
 
@@ -179,30 +161,78 @@ def _speak(
     with load(artifact, threads=args.threads, device=args.device) as tts:
         loaded = time.perf_counter()
         console.progress(f"loaded {artifact} in {seconds(loaded - started)}")
-        speech = tts.synthesize(
-            request.phonemes, voice=request.voice, speed=request.speed, seed=request.seed
-        )
-        ended = time.perf_counter()
-    return _Spoken(speech, artifact, loading=loaded - started, synthesis=ended - loaded)
+        keeps = args.json or args.subtitles is not None
+        spoken = _Spoken(artifact, tts.synthetic, loaded - started, keeps)
+        with tts.open_stream(request, pieces) as stream:
+            spoken.clipped = _write(args, request, stream, spoken, console)
+        spoken.synthesis = time.perf_counter() - loaded
+    _warn(spoken, console)
+    return spoken
 
 
-def _report(args: argparse.Namespace, spoken: _Spoken) -> dict[str, Any]:
+def _write(
+    args: argparse.Namespace,
+    request: SpeechRequest,
+    stream: Iterable[Speech],
+    spoken: _Spoken,
+    console: Console,
+) -> int:
+    """Write the pieces as they come; returns the number of clipped samples.
+
+    If it cannot go on, what was said so far is left as a valid file.
+    """
+    from ..runtime.speech.subtitles import write_subtitles
+
+    outputs = Outputs(args, console)
+    try:
+        with SpeechProgress(request, console) as progress:
+            for speech in stream:
+                outputs.write(speech.audio)
+                spoken.add(speech)
+                progress.add(speech)
+        outputs.finish()
+    except BaseException:
+        for kept in outputs.interrupt():
+            console.warn(f"{kept} holds the first {seconds(spoken.seconds)} of audio")
+        if args.subtitles is not None and spoken.pieces:
+            write_subtitles(args.subtitles, spoken.whole())
+        raise
+    if args.subtitles is not None:
+        write_subtitles(args.subtitles, spoken.whole())
+    return outputs.clipped
+
+
+def _warn(spoken: _Spoken, console: Console) -> None:
+    """Say once what was not spoken, however many pieces there are."""
+    from ..runtime.speech.request import excerpt
+
+    if spoken.unspoken:
+        console.warn(f"left unspoken, for it has no phonemes: {excerpt(spoken.unspoken)}")
+    if spoken.unknown:
+        console.warn(f"left unspoken, not in the model's vocabulary: {excerpt(spoken.unknown)}")
+
+
+def _report(args: argparse.Namespace, request: SpeechRequest, spoken: _Spoken) -> dict[str, Any]:
     """The output of `--json`; the samples are in the audio file."""
-    speech = spoken.speech
+    speech = spoken.whole()
     return {
         "output": args.output,
         "artifact": spoken.artifact,
         "synthetic": speech.synthetic,
         "voice": speech.voice,
+        "lang": None if args.phonemes else request.language,
         "speed": speech.speed,
         "seed": speech.seed,
         "sample_rate": speech.sample_rate,
-        "samples": len(speech.audio),
-        "seconds": speech.seconds,
+        "samples": spoken.samples,
+        "seconds": spoken.seconds,
         "phonemes": speech.phonemes,
         "durations": speech.durations,
         "chunks": speech.chunks,
+        "words": speech.words,
         "unknown": speech.unknown,
+        "unspoken": speech.unspoken,
+        "clipped": spoken.clipped,
         "loading_seconds": spoken.loading,
         "synthesis_seconds": spoken.synthesis,
     }
@@ -210,7 +240,7 @@ def _report(args: argparse.Namespace, spoken: _Spoken) -> dict[str, Any]:
 
 COMMAND = Command(
     name="say",
-    summary="speak a text or phonemes into a WAV file",
+    summary="speak a text or phonemes into an audio file",
     configure=configure,
     run=run,
     epilog="""\

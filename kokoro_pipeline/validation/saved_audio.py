@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..artifact.disk import writing
 from ..config import SAMPLE_RATE
-from ..runtime.audio.wav import write_wav
+from ..runtime.audio import write_wav
 from .case_reference import CaseReference, ReferenceArrays
 from .stock_spectrum import stock_har
 

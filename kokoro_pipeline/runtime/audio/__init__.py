@@ -1,6 +1,18 @@
-"""Writing audio: WAV with the standard library, other formats with the `audio` extra."""
+"""Writing audio piece by piece: WAV with the standard library, others with the extra `audio`."""
 
-from .formats import check_writable, write_audio
-from .wav import write_wav
+from .encoders import FORMATS, MEDIA_TYPES, make_encoder
+from .files import AudioFile, AudioStream, check_writable, format_of, write_audio, write_wav
+from .wav import encode_wav
 
-__all__ = ["check_writable", "write_audio", "write_wav"]
+__all__ = [
+    "FORMATS",
+    "MEDIA_TYPES",
+    "AudioFile",
+    "AudioStream",
+    "check_writable",
+    "encode_wav",
+    "format_of",
+    "make_encoder",
+    "write_audio",
+    "write_wav",
+]

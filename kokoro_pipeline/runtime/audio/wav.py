@@ -1,129 +1,102 @@
-"""WAV files with 16-bit PCM or 32-bit float samples.
-
-The header is complete before the first sample, so the output can be a pipe.
-"""
+"""WAV with 16-bit PCM or 32-bit float samples."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
-import shutil
 import struct
-from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
-from kokoro_pipeline.errors import EnvironmentFault, InputError
+from kokoro_pipeline.errors import InputError
 
+from .encoding import Ending, Patch
 from .samples import check_samples, to_pcm16
 
+LARGEST = (1 << 32) - 1
+"""The largest number of bytes that RIFF's 32-bit sizes can express; it also means "unknown"."""
+
 _PCM, _IEEE_FLOAT = 1, 3
-_LARGEST = (1 << 32) - 1
-"""The largest number of bytes that RIFF's 32-bit sizes can express."""
 
 
-def write_wav(
-    target: str | os.PathLike[str] | BinaryIO,
-    samples: np.ndarray,
-    sample_rate: int,
-    *,
-    floating: bool = False,
-) -> int:
-    """Write mono `samples` (float32 [n], in [-1, 1]) to a path or an open binary file.
+class WavEncoder:
+    """See `Encoder`."""
 
-    `sample_rate` is in samples per second. Returns the number of samples outside [-1, 1], which are
-    clipped; with `floating`, samples are written unchanged as float32 and the result is 0. The file
-    does not have to be seekable.
+    def __init__(
+        self, sample_rate: int, *, floating: bool = False, rewritable: bool = False
+    ) -> None:
+        """See `make_encoder`. Raises InputError for an invalid rate."""
+        if not 0 < sample_rate <= LARGEST // 4:
+            raise InputError(f"the sample rate {sample_rate} is not a positive number of samples")
+        self.clipped = 0
+        self._floating = floating
+        self._rewritable = rewritable
+        self._width = 4 if floating else 2
+        self._size = 0
+        self._header = wav_header(sample_rate, floating, None)
+        self._begun = False
+        self._sample_rate = sample_rate
 
-    Raises InputError for invalid samples (rank, dtype, NaN, more than 4 GiB), EnvironmentFault if
-    the file cannot be written; an existing file then stays as it was.
-    """
-    content, clipped = encode_wav(samples, sample_rate, floating=floating)
-    if isinstance(target, str | os.PathLike):
-        write_file(Path(target), content)
+    def encode(self, samples: np.ndarray) -> bytes:
+        """See `Encoder`."""
+        checked = check_samples(samples)
+        if self._rewritable and self._size + checked.size * self._width > LARGEST - len(
+            self._header
+        ):
+            raise InputError(
+                "the samples do not fit a WAV file, which holds at most 4 GiB: split the audio, or "
+                "write FLAC, Opus or MP3"
+            )
+        if self._floating:
+            content = checked.astype("<f4", copy=False).tobytes()
+        else:
+            values, clipped = to_pcm16(checked)
+            self.clipped += clipped
+            content = values.astype("<i2", copy=False).tobytes()
+        self._size += len(content)
+        return self._start() + content
+
+    def finish(self, samples: int | None = None) -> Ending:
+        """See `Encoder`."""
+        count = self._size // self._width if samples is None else samples
+        header = wav_header(self._sample_rate, self._floating, count)
+        begin = self._start()
+        return Ending(begin, (Patch(0, header),))
+
+    def _start(self) -> bytes:
+        begun, self._begun = self._begun, True
+        return b"" if begun else self._header
+
+
+def wav_header(sample_rate: int, floating: bool, samples: int | None) -> bytes:
+    """The header of a mono WAV file; None for `samples` says that their number is unknown."""
+    width, tag = (4, _IEEE_FLOAT) if floating else (2, _PCM)
+    layout = struct.pack("<HHIIHH", tag, 1, sample_rate, sample_rate * width, width, 8 * width)
+    if floating:
+        # Formats other than PCM have the size of their extension and the number of samples.
+        count = LARGEST if samples is None else samples
+        chunks = _chunk(b"fmt ", layout + struct.pack("<H", 0))
+        chunks += _chunk(b"fact", struct.pack("<I", count))
     else:
-        _write_stream(target, content)
-    return clipped
+        chunks = _chunk(b"fmt ", layout)
+    size = LARGEST if samples is None else samples * width
+    whole = LARGEST if samples is None else 4 + len(chunks) + 8 + size
+    return b"".join(
+        (b"RIFF", struct.pack("<I", whole), b"WAVE", chunks, b"data", struct.pack("<I", size))
+    )
+
+
+def _chunk(name: bytes, content: bytes) -> bytes:
+    return name + struct.pack("<I", len(content)) + content
 
 
 def encode_wav(
     samples: np.ndarray, sample_rate: int, *, floating: bool = False
 ) -> tuple[bytes, int]:
-    """The bytes of a WAV file and the number of clipped samples; see `write_wav`."""
-    if not 0 < sample_rate <= _LARGEST // 4:
-        raise InputError(f"the sample rate {sample_rate} is not a positive number of samples")
-    checked = check_samples(samples)
-    if checked.nbytes > _LARGEST - 64:
-        raise InputError(f"{checked.size} samples do not fit a WAV file: split the audio")
-    if floating:
-        data, clipped, tag, width = checked.astype("<f4", copy=False), 0, _IEEE_FLOAT, 4
-    else:
-        pcm, clipped = to_pcm16(checked)
-        data, tag, width = pcm.astype("<i2", copy=False), _PCM, 2
-    layout = struct.pack("<HHIIHH", tag, 1, sample_rate, sample_rate * width, width, 8 * width)
-    if floating:
-        # Formats other than PCM have the size of their extension and the number of samples.
-        chunks = _chunk(b"fmt ", layout + struct.pack("<H", 0))
-        chunks += _chunk(b"fact", struct.pack("<I", checked.size))
-    else:
-        chunks = _chunk(b"fmt ", layout)
-    chunks += _chunk(b"data", data.tobytes())
-    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks, clipped
+    """The bytes of a WAV file of mono `samples` (float32 [n]) and the number of clipped ones.
 
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file completely, or leave what was there and raise EnvironmentFault.
-
-    The content is written beside the file and renamed over it, which keeps the permissions of an
-    existing one. What is not a regular file (a pipe, a terminal) is written directly, and so is an
-    existing file in a folder that takes no new ones.
+    `sample_rate` is in samples per second. With `floating`, samples are kept as float32 and none is
+    clipped. Raises InputError for invalid samples (rank, dtype, NaN, more than 4 GiB).
     """
-    try:
-        if path.exists() and not path.is_file():
-            _write_to(path, content)
-        else:
-            _replace(path.resolve(), content)  # resolved: a symbolic link stays one
-    except OSError as error:
-        raise EnvironmentFault(f"cannot write {path}: {error.strerror}") from error
-
-
-def _write_to(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
-    try:
-        file = beside.open("xb")
-    except PermissionError:
-        if not path.exists():
-            raise
-        _write_to(path, content)
-        return
-    try:
-        with file:
-            file.write(content)
-        if path.exists():
-            shutil.copymode(path, beside)
-        beside.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):  # the first error is the one to report
-            beside.unlink()
-        raise
-
-
-def _write_stream(stream: BinaryIO, content: bytes) -> None:
-    rest = memoryview(content)
-    try:
-        while rest:  # an unbuffered stream may write only a part at a time
-            rest = rest[stream.write(rest) :]
-        stream.flush()
-    except OSError as error:
-        raise EnvironmentFault(f"cannot write the audio: {error.strerror}") from error
-
-
-def _chunk(name: bytes, content: bytes) -> bytes:
-    return name + struct.pack("<I", len(content)) + content
+    encoder = WavEncoder(sample_rate, floating=floating, rewritable=True)
+    content = encoder.encode(samples)
+    (header,) = encoder.finish().patches
+    return header.content + content[len(header.content) :], encoder.clipped

@@ -75,27 +75,39 @@ class Speech:
         return len(self.audio) / self.sample_rate
 
 
-def join_speech(pieces: Sequence[Speech]) -> Speech:
-    """The pieces of one text as a whole. There must be at least one."""
+def outline(speech: Speech) -> Speech:
+    """The speech without its samples: `audio` has the same length, and takes no memory."""
+    return replace(speech, audio=_zeros(len(speech.audio)))
+
+
+def _zeros(length: int) -> NDArray[np.float32]:
+    return np.broadcast_to(np.float32(0), (length,))
+
+
+def join_speech(pieces: Sequence[Speech], *, samples: bool = True) -> Speech:
+    """The pieces of one text as a whole. There must be at least one.
+
+    Without `samples`, it is the outline of the whole.
+    """
     if len(pieces) == 1:
-        return pieces[0]
+        return pieces[0] if samples else outline(pieces[0])
     chunks: list[ChunkSpans] = []
     unknown: list[UnknownSymbol] = []
     read: list[Word] = []
-    phonemes = tokens = samples = 0
+    phonemes = tokens = length = 0
     for piece in pieces:
         chunks += (
-            ChunkSpans(c.phonemes.moved(phonemes), c.tokens.moved(tokens), c.samples.moved(samples))
+            ChunkSpans(c.phonemes.moved(phonemes), c.tokens.moved(tokens), c.samples.moved(length))
             for c in piece.chunks
         )
         unknown += (replace(u, position=u.position + phonemes) for u in piece.unknown)
         read += (word.moved(0, phonemes) for word in piece.read)
         phonemes += len(piece.phonemes) + 1
         tokens += len(piece.durations)
-        samples += len(piece.audio)
+        length += len(piece.audio)
     return replace(
         pieces[0],
-        audio=np.concatenate([piece.audio for piece in pieces]),
+        audio=np.concatenate([p.audio for p in pieces]) if samples else _zeros(length),
         durations=np.concatenate([piece.durations for piece in pieces]),
         phonemes=" ".join(piece.phonemes for piece in pieces),
         chunks=tuple(chunks),

@@ -330,20 +330,25 @@ class Synthesizer:
             if pulled is not None:
                 pulled.close()
 
-    def open_stream(self, request: SpeechRequest) -> SpeechStream:
-        """The stream of a request; see `stream`."""
+    def open_stream(
+        self, request: SpeechRequest, pieces: Iterator[Piece] | None = None
+    ) -> SpeechStream:
+        """The stream of a request; see `stream`. `pieces` are its pieces, if they were begun."""
         self._require(FUNCTIONS)
-        return SpeechStream(functools.partial(self.render, request))
+        begun = request.pieces() if pieces is None else pieces
+        return SpeechStream(functools.partial(self._render_pieces, request, begun))
 
-    def render(self, request: SpeechRequest, stopped: Stopped = bool) -> Iterator[Speech]:
-        """The pieces of a request, each synthesized when it is asked for, on this thread.
+    def render(self, request: SpeechRequest) -> Iterator[Speech]:
+        """The pieces of a request, each synthesized when it is asked for, on this thread."""
+        return self._render_pieces(request, request.pieces(), bool)
 
-        Ends early when `stopped()`.
-        """
+    def _render_pieces(
+        self, request: SpeechRequest, pieces: Iterator[Piece], stopped: Stopped
+    ) -> Iterator[Speech]:
         pack = self._pack(request)
         chunks = 0
         lost: tuple[str, ...] = ()
-        for piece in request.pieces():
+        for piece in pieces:
             if stopped():
                 return
             # Given phonemes may all be unknown to the model.

@@ -12,7 +12,7 @@ from kokoro_pipeline.runtime.text import Phonemized, Word
 
 @pytest.fixture(autouse=True)
 def read_text(monkeypatch):
-    words = (Word("hello", "həlˈoʊ"),)
+    words = (Word("hello", "həlˈoʊ", 0, 5, 0),)
     monkeypatch.setattr(
         text_package, "phonemize", lambda text, lang: Phonemized("həlˈoʊ", words, ("☃",))
     )
@@ -30,6 +30,6 @@ def test_json_has_the_words(run_cli):
         "text": "hello ☃",
         "lang": "en-us",
         "phonemes": "həlˈoʊ",
-        "words": [{"text": "hello", "phonemes": "həlˈoʊ"}],
+        "words": [{"text": "hello", "phonemes": "həlˈoʊ", "start": 0, "end": 5, "offset": 0}],
         "unspoken": ["☃"],
     }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import json
 import sys
 import wave
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +18,11 @@ import pytest
 
 from kokoro_pipeline import runtime
 from kokoro_pipeline.cli import cached_artifact
-from kokoro_pipeline.errors import EnvironmentFault, InputError
+from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.runtime import ChunkSpans, Span, Speech
-from kokoro_pipeline.runtime.text import Phonemized, Word
+from kokoro_pipeline.runtime.speech.pieces import Piece
+from kokoro_pipeline.runtime.speech.request import SpeechRequest
+from kokoro_pipeline.runtime.text import Sentence, Word
 from kokoro_pipeline.runtime.text.vocabulary import UnknownSymbol
 
 # The function of this name hides the module.
@@ -27,21 +30,35 @@ PHONEMIZE = importlib.import_module("kokoro_pipeline.runtime.text.phonemize")
 
 
 class Spoken:
-    """A synthesizer that records its arguments and returns a hum."""
+    """A synthesizer that records its requests and returns a hum for each piece."""
 
-    def __init__(self, *, synthetic: bool = False, peak: float = 0.5) -> None:
-        self.calls: list[tuple[str, dict[str, Any]]] = []
+    def __init__(
+        self, *, synthetic: bool = False, peak: float = 0.5, ends: BaseException | None = None
+    ) -> None:
+        self.requests: list[SpeechRequest] = []
+        self.phonemes: list[str] = []
         self.loaded: list[tuple[Path, int | None, str]] = []
         self.synthetic = synthetic
         self.peak = peak
+        self.ends = ends
 
     def load(self, artifact: Path, threads: int | None = None, device: str = "") -> Spoken:
         self.loaded.append((artifact, threads, device))
         return self
 
-    def synthesize(self, phonemes: str, **options: Any) -> Speech:
-        self.calls.append((phonemes, options))
-        return self._speech(phonemes, options)
+    @contextlib.contextmanager
+    def open_stream(
+        self, request: SpeechRequest, pieces: Iterator[Piece]
+    ) -> Iterator[Iterator[Speech]]:
+        self.requests.append(request)
+        yield self._spoken(request, pieces)
+
+    def _spoken(self, request: SpeechRequest, pieces: Iterator[Piece]) -> Iterator[Speech]:
+        for piece in pieces:
+            self.phonemes.append(piece.phonemes)
+            yield self._speech(request, piece)
+            if self.ends is not None:
+                raise self.ends
 
     def __enter__(self) -> Spoken:
         return self
@@ -49,32 +66,40 @@ class Spoken:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def _speech(self, phonemes: str, options: dict[str, Any]) -> Speech:
+    def _speech(self, request: SpeechRequest, piece: Piece) -> Speech:
         return Speech(
             audio=np.linspace(-self.peak, self.peak, 1200, dtype=np.float32),
-            durations=np.array([1, 1], np.int64),
-            phonemes=phonemes,
-            chunks=(ChunkSpans(Span(0, len(phonemes)), Span(0, 2), Span(0, 1200)),),
+            durations=np.array([1] * len(piece.phonemes) + [1], np.int64),
+            phonemes=piece.phonemes,
+            chunks=(
+                ChunkSpans(
+                    Span(0, len(piece.phonemes)), Span(0, len(piece.phonemes) + 1), Span(0, 1200)
+                ),
+            ),
             unknown=(UnknownSymbol("@", 3),),
-            voice=options["voice"],
-            speed=options["speed"],
-            seed=options["seed"],
+            unspoken=piece.unspoken,
+            voice=str(request.voice),
+            speed=request.speed,
+            seed=request.seed,
             synthetic=self.synthetic,
+            read=piece.words,
         )
 
 
 @pytest.fixture(autouse=True)
 def read_text(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Reads every text as one word, and records its arguments."""
+    """Reads every text as one word a line, and records its arguments."""
     asked: list[tuple[str, str]] = []
 
-    def phonemize(text: str, lang: str = "en-us") -> Phonemized:
-        asked.append((text, lang))
-        if lang == "fr":
-            raise InputError("language 'fr' is not supported: other languages come later")
-        return Phonemized("həlˈoʊ", (Word("hello", "həlˈoʊ"),), ("☃",) if "☃" in text else ())
+    def read_sentences(text: Any, lang: str = "en-us") -> Iterator[Sentence]:
+        whole = text if isinstance(text, str) else "".join(text)
+        asked.append((whole, lang))
+        for line in whole.splitlines():
+            start = whole.index(line)
+            word = Word(line, "həlˈoʊ", start, start + len(line), 0)
+            yield Sentence("həlˈoʊ", (word,), ("☃",) if "☃" in line else (), ends_paragraph=True)
 
-    monkeypatch.setattr(PHONEMIZE, "phonemize", phonemize)
+    monkeypatch.setattr(PHONEMIZE, "read_sentences", read_sentences)
     return asked
 
 
@@ -95,10 +120,16 @@ def test_text_and_every_option_reach_the_synthesizer(run_cli, voice_of, read_tex
         *("say", "Hello world", "--artifact", "DIR", "-o", file, "--voice", "af_bella"),
         *("--lang", "en-gb", "--speed", "1.5", "--seed", "7", "--threads", "3", "--device", "cpu"),
     )
-    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err.splitlines() == [
+        "kokoro-pipeline: warning: left unspoken, not in the model's vocabulary: "
+        "'@' U+0040 (commercial at) at 3"
+    ]
     assert spoken.loaded == [(Path("DIR"), 3, "cpu")]
     assert read_text == [("Hello world", "en-gb")]
-    assert spoken.calls == [("həlˈoʊ", {"voice": "af_bella", "speed": 1.5, "seed": 7})]
+    (request,) = spoken.requests
+    assert (request.voice, request.speed, request.seed) == ("af_bella", 1.5, 7)
+    assert spoken.phonemes == ["həlˈoʊ"]
     with wave.open(str(file)) as written:
         assert written.getparams()[:4] == (1, 2, 24_000, 1200)
 
@@ -110,8 +141,9 @@ def test_phonemes_are_spoken_as_they_are(run_cli, voice_of, read_text, tmp_path)
     words = ("say", "--phonemes", "-f", source, "--artifact", "DIR", "-o", tmp_path / "o.wav")
     assert run_cli(*words).code == 0
     assert read_text == []
-    options = {"voice": "af_heart", "speed": 1.0, "seed": 0}
-    assert spoken.calls == [("həlˈoʊ  wˈɜːld nˈoʊ", options)]
+    (request,) = spoken.requests
+    assert (request.voice, request.speed, request.seed) == ("af_heart", 1.0, 0)
+    assert request.phonemes == "həlˈoʊ  wˈɜːld nˈoʊ"
 
 
 def test_what_has_no_reading_is_said(run_cli, voice_of, tmp_path):
@@ -138,9 +170,9 @@ def test_a_dash_writes_wav_bytes_to_stdout_and_nothing_else(run_cli, voice_of, m
     monkeypatch.setattr(sys, "stdout", stdout)
     ended = run_cli("say", "Hello", "--artifact", "DIR", "-o", "-")
     assert ended.code == 0
-    buffer.seek(0)
-    with wave.open(buffer) as written:
-        assert written.getnframes() == 1200
+    content = buffer.getvalue()
+    assert content[:8] == b"RIFF\xff\xff\xff\xff"  # the length is not known yet
+    assert len(content) == 44 + 2 * 1200
     assert "NOT SPEECH" in ended.err
 
 
@@ -167,25 +199,29 @@ def test_json_tells_everything_but_the_samples(run_cli, voice_of, tmp_path):
     assert told["loading_seconds"] >= 0
     assert told["synthesis_seconds"] >= 0
     del told["loading_seconds"], told["synthesis_seconds"]
+    times = [told["words"][0].pop(key) for key in ("start", "end")]
+    assert times == [0.0, 0.125]
     assert told == {
         "output": str(file),
         "artifact": "DIR",
         "synthetic": True,
         "voice": "af_heart",
+        "lang": "en-us",
         "speed": 1.0,
         "seed": 0,
         "sample_rate": 24_000,
         "samples": 1200,
         "seconds": 0.05,
         "phonemes": "həlˈoʊ",
-        "durations": [1, 1],
+        "durations": [1] * 7,
         "chunks": [
             {
                 "phonemes": {"start": 0, "end": 6},
-                "tokens": {"start": 0, "end": 2},
+                "tokens": {"start": 0, "end": 7},
                 "samples": {"start": 0, "end": 1200},
             }
         ],
+        "words": [{"text": "Hello ☃", "phonemes": "həlˈoʊ", "span": [0, 7]}],
         "unknown": [{"symbol": "@", "position": 3}],
         "unspoken": ["☃"],
         "clipped": 0,
@@ -205,7 +241,11 @@ def test_json_tells_everything_but_the_samples(run_cli, voice_of, tmp_path):
         (["Hello", "-o", "o.aiff"], ".aiff"),
         (["Hello", "-o", "o.flac", "--float"], "--float is for WAV"),
         (["-f", "absent.txt", "-o", "o.wav"], "absent.txt"),
-        (["Bonjour", "-o", "o.wav", "--lang", "fr"], "other languages come later"),
+        (["Hello", "-o", "o.wav", "--lang", "tlh"], "language 'tlh' is not supported"),
+        (["Hello", "-o", "o.wav", "--format", "flac"], "says wav, and the format is flac"),
+        (["Hello", "-o", "o.wav", "--subtitles", "o.txt"], "unknown subtitles '.txt'"),
+        (["Hello", "-o", "o.wav", "--subtitles", "absent/o.srt"], "no folder absent"),
+        (["Hello", "-o", "o.wav", "--pause-paragraph", "31557600000"], "pause_paragraph is 3"),
     ],
     ids=str,
 )
@@ -259,3 +299,102 @@ def test_weights_out_of_reach_end_in_an_error_never_in_synthetic_speech(
     assert ended.err == "kokoro-pipeline: error: the hub is out of reach: set HF_ENDPOINT\n"
     assert spoken.loaded == []
     assert not file.exists()
+
+
+@pytest.mark.parametrize("words", [["Hello"], ["Hello", "-o", "-", "--json"]], ids=str)
+def test_somewhere_it_has_to_go(run_cli, words):
+    assert run_cli("say", *words).code == 2
+
+
+@pytest.mark.parametrize("ends", [KeyboardInterrupt(), EnvironmentFault("gone")], ids=repr)
+@pytest.mark.parametrize("exists", [False, True])
+def test_what_was_said_before_an_end_is_a_valid_file(run_cli, voice_of, tmp_path, ends, exists):
+    voice_of(ends=ends)
+    file, partial = tmp_path / "o.wav", tmp_path / "o.partial.wav"
+    if exists:
+        file.write_bytes(b"mine")
+    ended = run_cli("say", "One\nTwo", "--artifact", "DIR", "-o", file)
+    assert ended.code == (130 if isinstance(ends, KeyboardInterrupt) else 3)
+    kept = partial if exists else file
+    assert f"{kept} holds the first 0.050 s of audio" in ended.err
+    with wave.open(str(kept)) as written:
+        assert written.getnframes() == 1200
+    assert {path.name for path in tmp_path.iterdir()} == (
+        {"o.wav", "o.partial.wav"} if exists else {"o.wav"}
+    )
+    assert not exists or file.read_bytes() == b"mine"
+
+
+def test_a_file_grows_with_the_pieces(run_cli, voice_of, tmp_path, monkeypatch):
+    voice = voice_of()
+    file = tmp_path / "o.wav"
+    sizes: list[int] = []
+    spoken = voice._speech
+
+    def watched(*arguments: Any) -> Speech:
+        sizes.append(file.stat().st_size)
+        return spoken(*arguments)
+
+    monkeypatch.setattr(voice, "_speech", watched)
+    assert run_cli("say", "One\nTwo\nThree", "--artifact", "DIR", "-o", file).code == 0
+    assert sizes == [0, 44 + 2400, 44 + 4800]
+    with wave.open(str(file)) as written:
+        assert written.getnframes() == 3600
+
+
+def test_warnings_are_given_once(run_cli, voice_of, tmp_path):
+    voice_of()
+    text = "\n".join(["One ☃"] * 20)
+    ended = run_cli("say", text, "--artifact", "DIR", "-o", tmp_path / "o.wav")
+    assert ended.err.count("left unspoken, for it") == 1
+    assert "and 15 more" in ended.err
+    assert ended.err.count("not in the model's vocabulary") == 1
+
+
+def test_play_without_a_file(run_cli, voice_of, monkeypatch):
+    heard: list[np.ndarray] = []
+    ended: list[str] = []
+
+    class OutputStream:
+        def __init__(self, **options: Any) -> None:
+            assert options == {"samplerate": 24_000, "channels": 1, "dtype": "float32"}
+
+        start = close = lambda self: None
+
+        def write(self, samples: np.ndarray) -> None:
+            heard.append(samples)
+
+        def stop(self) -> None:
+            ended.append("stop")
+
+        def abort(self) -> None:
+            ended.append("abort")
+
+    module = SimpleNamespace(
+        OutputStream=OutputStream, PortAudioError=OSError, check_output_settings=lambda: None
+    )
+    monkeypatch.setitem(sys.modules, "sounddevice", module)
+    voice_of(peak=2.0)
+    assert run_cli("say", "One\nTwo", "--artifact", "DIR", "--play").code == 0
+    assert [samples.shape for samples in heard] == [(1200, 1)] * 2
+    assert max(np.abs(samples).max() for samples in heard) == 1.0
+    assert ended == ["stop"]
+    voice_of(ends=KeyboardInterrupt())
+    assert run_cli("say", "One", "--artifact", "DIR", "--play").code == 130
+    assert ended == ["stop", "abort"]
+
+
+def test_playing_without_its_extra_or_a_device(run_cli, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sounddevice", None)
+    ended = run_cli("say", "One", "--artifact", "DIR", "--play")
+    assert ended.code == 3
+    assert "pip install 'tvm-kokoro[audio]'" in ended.err
+
+    def refuse() -> None:
+        raise ValueError("no default output device")
+
+    module = SimpleNamespace(PortAudioError=OSError, check_output_settings=refuse)
+    monkeypatch.setitem(sys.modules, "sounddevice", module)
+    ended = run_cli("say", "One", "--artifact", "DIR", "--play")
+    assert ended.code == 3
+    assert "no default output device" in ended.err
