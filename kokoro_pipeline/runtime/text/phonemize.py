@@ -79,7 +79,7 @@ def _sentences(
     for segment in split_segments(text, language.ends):
         read = [_spoken(each) for each in language.reader(tagger).read(segment.text)]
         beginning = beginning or segment.text[: _EXCERPT + 1]
-        spoken = spoken or any(sentence.phonemes for sentence in read)
+        spoken = spoken or any(c.isalpha() for sentence in read for c in sentence.phonemes)
         for position, sentence in enumerate(read):
             last = position == len(read) - 1
             moved = tuple(word.moved(segment.start, 0) for word in sentence.words)
@@ -100,7 +100,13 @@ def _finished(sentence: Sentence) -> Sentence:
     """The sentence with a point, if it has no mark at its end."""
     if not sentence.phonemes or sentence.phonemes.rstrip(_CLOSERS)[-1:] in _FINAL_MARKS:
         return sentence
-    return replace(sentence, phonemes=sentence.phonemes + ".")
+    length = len(sentence.phonemes)
+    end = sentence.words[-1].end if sentence.words else 0
+    return replace(
+        sentence,
+        phonemes=sentence.phonemes + ".",
+        words=(*sentence.words, Word("", ".", end, end, length)),
+    )
 
 
 def _excerpt(text: str) -> str:
