@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from . import numbers
+from .traced import Piece, Traced
 
 # Words that start a sentence far more often than they follow an abbreviation inside one.
 _STARTERS = (
@@ -166,24 +167,32 @@ def _word(match: re.Match[str]) -> str:
     return _lookup(_WORDS, key) + _keep_point(match, ends)
 
 
-def expand_abbreviations(text: str) -> str:
+def expand_abbreviations(text: Traced) -> Traced:
     """Expand abbreviations: "Dr. Smith vs. the U.S." becomes "Doctor Smith versus the U.S".
 
     Points that end a sentence are kept. An initialism keeps the points between its letters but not
     the last one ("U.S", "p.m"), which marks it for spelling.
     """
     for pattern, words in _PHRASES:
-        text = pattern.sub(words, text)
-    text = _ROAD.sub(lambda m: m[1] + _ROADS[m[2]] + _keep_point(m), text)
-    text = _TITLE.sub(lambda m: _TITLES[m[1] or m[2]], text)
-    text = _BARE_TITLE.sub(lambda m: _TITLES[m[1]], text)
-    text = _SAINT.sub("Saint", text)
-    text = _LATE_ROAD.sub(lambda m: _ROADS[m[1]] + _keep_point(m), text)
-    text = _BEFORE_NUMBER.sub(lambda m: _NUMBERED.get(m[1]) or _NUMBERED[m[1].capitalize()], text)
-    text = _BARE_MONTH.sub(lambda m: _MONTHS[m[1]], _WORD.sub(_word, text))
-    text = _BARE_WORD.sub("versus", text)
-    text = _INITIALISM.sub(lambda m: m[1][:-1] + _keep_point(m), text)
-    return _INITIAL.sub(r"\1", text)
+        text = text.sub(pattern, words)
+    text = text.sub(_ROAD, _road)
+    text = text.sub(_TITLE, lambda m: _TITLES[m[1] or m[2]])
+    text = text.sub(_BARE_TITLE, lambda m: _TITLES[m[1]])
+    text = text.sub(_SAINT, "Saint")
+    text = text.sub(_LATE_ROAD, lambda m: _ROADS[m[1]] + _keep_point(m))
+    text = text.sub(_BEFORE_NUMBER, lambda m: _NUMBERED.get(m[1]) or _NUMBERED[m[1].capitalize()])
+    text = text.sub(_WORD, _word).sub(_BARE_MONTH, lambda m: _MONTHS[m[1]])
+    text = text.sub(_BARE_WORD, "versus")
+    text = text.sub(_INITIALISM, lambda m: m[1][:-1] + _keep_point(m))
+    return text.sub(_INITIAL, r"\1")
+
+
+def _road(match: re.Match[str]) -> list[Piece]:
+    start = match.start(2)
+    return [
+        Piece(match[1], match.start(), start),
+        Piece(_ROADS[match[2]] + _keep_point(match), start, match.end()),
+    ]
 
 
 _ROMAN = r"(?=[IVXLC])(?:C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?<=[IVXLC])"
@@ -210,10 +219,15 @@ def _roman_value(numeral: str) -> int:
     )
 
 
-def expand_roman_numerals(text: str) -> str:
+def expand_roman_numerals(text: Traced) -> Traced:
     """Expand "Chapter IV" to "Chapter four" and "Henry VIII" to "Henry the eighth"."""
-    text = _COUNTED.sub(lambda m: f"{m[1]} {numbers.cardinal(_roman_value(m[2]))}", text)
-    return _REGNAL.sub(lambda m: f"{m[1]} the {numbers.ordinal(_roman_value(m[2] or m[3]))}", text)
+    text = text.sub(_COUNTED, lambda m: [Piece(numbers.cardinal(_roman_value(m[2])), *m.span(2))])
+    return text.sub(_REGNAL, _reign)
+
+
+def _reign(match: re.Match[str]) -> list[Piece]:
+    group = 2 if match[2] else 3
+    return [Piece(f"the {numbers.ordinal(_roman_value(match[group]))}", *match.span(group))]
 
 
 _SITE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}"
@@ -260,10 +274,9 @@ def _read_url(match: re.Match[str]) -> str:
     return _read_address(stripped) + address[len(stripped) :].lstrip("/")
 
 
-def expand_addresses(text: str) -> str:
+def expand_addresses(text: Traced) -> Traced:
     """Expand web and mail addresses and file names: "a.com/b" becomes "a dot com slash b"."""
-    text = _EMAIL.sub(lambda m: _read_address(m[0]), text)
-    text = _URL.sub(_read_url, text)
-    return _FILE.sub(
-        lambda m: f"{m[1]} dot {m[2]}" if not (len(m[1]) == 1 and len(m[2]) == 1) else m[0], text
+    text = text.sub(_EMAIL, lambda m: _read_address(m[0])).sub(_URL, _read_url)
+    return text.sub(
+        _FILE, lambda m: f"{m[1]} dot {m[2]}" if not (len(m[1]) == 1 and len(m[2]) == 1) else m[0]
     )

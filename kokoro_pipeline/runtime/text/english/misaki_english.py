@@ -8,14 +8,14 @@ from __future__ import annotations
 import copy
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from misaki import en
 
 from ..espeak import WordReader
 from .homographs import sense_of
-from .normalize import PRONOUNCED, Pronunciation
+from .normalize import PRONOUNCED, Markup
 from .tagger import RuleTagger
 
 Model = Callable[[str], Any]
@@ -45,29 +45,39 @@ _SUPPLEMENT = {
     "Goethe": ("ɡˈɜɹtə", "ɡˈɜːtə"),
 }
 _ACCENTS = re.compile("[\u0300-\u036f]")
+_PIECE = re.compile(f"{PRONOUNCED}|[^{PRONOUNCED}]+")
 
 
 class Token(NamedTuple):
-    """A word or punctuation mark with the space after it."""
+    """A word or punctuation mark, its place in the sentence, and the space after it."""
 
     text: str
+    start: int
+    end: int
     space: str
 
 
 class ReadWord(NamedTuple):
-    """A word or punctuation mark, its phonemes, and the space after it."""
+    """A word or punctuation mark, its place in the sentence, its phonemes, and the space after."""
 
     text: str
+    start: int
+    end: int
     phonemes: str
+    """Empty if it cannot be read."""
     space: str
 
 
 def tokenize(sentence: str) -> list[Token]:
     """Split into words, with their hyphens and apostrophes, and single marks, dropping spaces."""
     return [
-        Token(match[0], " " if sentence[match.end() : match.end() + 1] == " " else "")
+        Token(match[0], *match.span(), " " if sentence.startswith(" ", match.end()) else "")
         for match in _TOKEN.finditer(sentence)
     ]
+
+
+def _no_markup(start: int, end: int) -> None:
+    """There is no markup."""
 
 
 class EnglishG2P(en.G2P):
@@ -88,7 +98,7 @@ class EnglishG2P(en.G2P):
         self.unk = ""
         self.nlp = model
         self._reader = reader
-        self._given: Iterator[Pronunciation] = iter(())
+        self._markup: Callable[[int, int], Markup | None] = _no_markup
         split = {
             word: set(tags) & {"NOUN", "VERB", "ADJ", "VBD", "VBN"}
             for word, tags in self.lexicon.golds.items()
@@ -114,38 +124,48 @@ class EnglishG2P(en.G2P):
             stem = token.text.removesuffix("ied") + "y"
             if self._is_ordinary(stem):
                 phonemes, rating = self.lexicon.lookup(stem, token.tag, None, None)
-                return phonemes + "d", rating
-        return self._reader(token.text), 2
+                return en.apply_stress(phonemes + "d", token._.stress), rating
+        return en.apply_stress(self._reader(token.text), token._.stress), 2
 
-    def read(self, sentence: str, given: Iterator[Pronunciation]) -> list[ReadWord]:
+    def read(
+        self, sentence: str, markup: Callable[[int, int], Markup | None] = _no_markup
+    ) -> list[ReadWord]:
         """Read the words and marks of one normalised sentence, in order.
 
-        Each placeholder takes its phonemes from `given`. A word that cannot be read has no
-        phonemes.
+        `markup` tells what the input says of the characters from one position to another. For a
+        placeholder this is where the phonemes come from.
         """
         reader = copy.copy(self)  # misaki hands nothing but the text to `tokenize`
-        reader._given = given
+        reader._markup = markup
         _, tokens = reader(sentence, preprocess=False)
-        return [ReadWord(tk.text, tk.phonemes or "", tk.whitespace) for tk in tokens]
+        return [
+            ReadWord(tk.text, tk.start_ts, tk.end_ts, tk.phonemes or "", tk.whitespace)
+            for tk in tokens
+        ]
 
     def tokenize(self, text: str, tokens: Any, features: Any) -> list[Any]:
-        """Overrides misaki's method: the tagged tokens of a sentence."""
+        """Overrides misaki's method: the tagged tokens of a sentence.
+
+        The fields for times hold where a token begins and ends, since they alone survive when
+        misaki splits tokens and joins them.
+        """
         words, tags = self._tagged(text)
         lower = [word.text.lower() for word in words]
         result = []
         for i, (word, tag) in enumerate(zip(words, tags, strict=True)):
-            spelling, phonemes = word.text, None
-            if spelling == PRONOUNCED:
-                pronunciation = next(self._given)
-                spelling, phonemes, tag = pronunciation.text, pronunciation.phonemes, "NNP"
-            elif sense := sense_of(lower, tags, i):
-                phonemes = sense[self.british]
+            markup = self._markup(word.start, word.end)
+            phonemes = markup.phonemes if markup else None
+            stress = markup.stress if markup else None
+            if phonemes is None and (sense := sense_of(lower, tags, i)):
+                phonemes = en.apply_stress(sense[self.british], stress)
             token = en.MToken(
-                text=spelling,
-                tag=tag,
+                text=word.text,
+                tag=tag if word.text != PRONOUNCED else "NNP",
                 whitespace=word.space,
                 phonemes=phonemes,
-                _=en.MToken.Underscore(is_head=True, num_flags="", prespace=False),
+                start_ts=word.start,
+                end_ts=word.end,
+                _=en.MToken.Underscore(is_head=True, num_flags="", prespace=False, stress=stress),
             )
             result.append(token)
         return result
@@ -157,11 +177,10 @@ class EnglishG2P(en.G2P):
             return tokens, self._tagger([token.text for token in tokens])
         tokens, tags = [], []
         for token in self.nlp(sentence):
-            parts = re.split(f"({PRONOUNCED})", token.text)
-            pieces = [part for part in parts if part]
-            for last, piece in zip((*[False] * (len(pieces) - 1), True), pieces, strict=True):
-                space = token.whitespace_ if last else ""
-                tokens.append(self._spelled(Token(piece, space), False))
+            for piece in _PIECE.finditer(token.text):
+                start, end = token.idx + piece.start(), token.idx + piece.end()
+                space = token.whitespace_ if piece.end() == len(token.text) else ""
+                tokens.append(self._spelled(Token(piece[0], start, end, space), False))
                 tags.append(token.tag_)
         return tokens, tags
 

@@ -6,12 +6,15 @@ inside initialisms ("U.S"), single spaces, and the marks `. , ; : ! ? — … �
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from dataclasses import dataclass
+from typing import Literal
 
 from .abbreviations import expand_abbreviations, expand_addresses, expand_roman_numerals
 from .numerals import expand_numerals
+from .traced import Piece, Replacement, Traced
 
 MAX_WORD = 48
 """The maximum number of letters of a word; longer words are cut.
@@ -25,64 +28,79 @@ PRONOUNCED = "\ue000"
 
 
 @dataclass(frozen=True)
-class Pronunciation:
-    """A word marked up as `[text](/phonemes/)`."""
+class Markup:
+    """What is said in the input about the pronunciation of a part of it.
 
-    text: str
-    phonemes: str
+    `[text](/phonemes/)` gives the phonemes, `[text](+1)` raises the stress of the text by a level,
+    as misaki has it.
+    """
+
+    start: int
+    """Where the text begins, in code points of the source."""
+    end: int
+    phonemes: str | None = None
+    stress: float | None = None
 
 
 @dataclass(frozen=True)
 class Normalized:
-    """Normalised paragraphs, given pronunciations, and the text left out, each in order."""
+    """Normalised paragraphs, and what the markup says, each in order.
 
-    paragraphs: tuple[str, ...]
-    pronunciations: tuple[Pronunciation, ...]
-    unspoken: tuple[str, ...]
+    A text whose phonemes are given is the single character `PRONOUNCED`. `unspoken` are the spans
+    of the source that have no reading.
+    """
+
+    paragraphs: tuple[Traced, ...]
+    markup: tuple[Markup, ...]
+    unspoken: tuple[tuple[int, int], ...]
 
 
-_CHARACTERS = str.maketrans(
-    {
-        **dict.fromkeys("‘’‛ʼ′＇", "'"),
-        **dict.fromkeys("″＂", '"'),
-        **dict.fromkeys("„‟«❝", "“"),
-        **dict.fromkeys("»❞", "”"),
-        **dict.fromkeys("[{⟨【「", "("),
-        **dict.fromkeys("]}⟩】」", ")"),
-        **dict.fromkeys("‐‑‒−﹣", "-"),
-        **dict.fromkeys("―⸺⸻", "—"),
-        **dict.fromkeys("、，", ","),
-        **dict.fromkeys("。．", "."),
-        "‽": "?!",
-        "¿": "",
-        "¡": "",
-        "！": "!",
-        "？": "?",
-        "：": ":",
-        "；": ";",
-        "μ": "µ",
-        "⁄": "/",
-        "∕": "/",
-        "№": "No. ",
-        "™": " trademark ",
-        "℃": "°C",
-        "℉": "°F",
-        "•": "\n\n",
-        "‣": "\n\n",
-        "◦": "\n\n",
-        "\u2028": "\n",
-        "\u2029": "\n\n",
-    }
-)
+_CHARACTERS = {
+    **dict.fromkeys("‘’‛ʼ′＇", "'"),
+    **dict.fromkeys("″＂", '"'),
+    **dict.fromkeys("„‟«❝", "“"),
+    **dict.fromkeys("»❞", "”"),
+    **dict.fromkeys("[{⟨【「", "("),
+    **dict.fromkeys("]}⟩】」", ")"),
+    **dict.fromkeys("‐‑‒−﹣", "-"),
+    **dict.fromkeys("―⸺⸻", "—"),
+    **dict.fromkeys("、，", ","),
+    **dict.fromkeys("。．", "."),
+    "‽": "?!",
+    "¿": "",
+    "¡": "",
+    "！": "!",
+    "？": "?",
+    "：": ":",
+    "；": ";",
+    "μ": "µ",
+    "⁄": "/",
+    "∕": "/",
+    "№": "No. ",
+    "™": " trademark ",
+    "℃": "°C",
+    "℉": "°F",
+    "•": "\n\n",
+    "‣": "\n\n",
+    "◦": "\n\n",
+    "\u2028": "\n",
+    "\u2029": "\n\n",
+    **{chr(ord("₀") + digit): str(digit) for digit in range(10)},
+}
+_CHARACTER = re.compile(f"[{re.escape(''.join(_CHARACTERS))}]")
+_UNUSUAL = re.compile(r"[^ -~\n\t]+")
+_PLACEHOLDER = re.compile(PRONOUNCED)
+_START = re.compile(r"\A")
+_LINE_END = re.compile(r"\r\n?")
 _LOW_QUOTES = re.compile(r"„([^“”„\n]{1,300})“")
 _BACKTICK_APOSTROPHE = re.compile(r"(?<=[^\W\d_])[`´](?=[^\W\d_])")
-_SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _COMPATIBLE = re.compile(
     r"[\u2100-\u214f\u2460-\u24ff\ufb00-\ufb06\uff01-\uff5e\U0001d400-\U0001d7ff]+"
 )
 _VULGAR_FRACTION = re.compile(r"(\d?)([¼-¾⅐-⅞])")
 
 _GIVEN = re.compile(r"\[([^\[\]\n]{1,200})\]\(/([^()\n]{1,200})/\)")
+_STRESSED = re.compile(r"\[([^\[\]\n]{1,200})\]\(([+-]?(?:\d|0?\.5))\)")
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,500})\]\((?:https?://|/|#|\.)[^()\s]{0,1000}\)")
 _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+|^[ \t]{0,3}>[ \t]?", re.MULTILINE)
 _BULLET = re.compile(r"\n[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+(?=\S)")
@@ -136,6 +154,7 @@ _ELISION = r"(?!(?:tis|twas|em|cause|til|till|round|bout|n|neath|cept)\b)"
 _SINGLE_QUOTED = re.compile(
     rf"(?<![\w'])'(?=[\w“]){_ELISION}((?:[^'\n]|'(?=\w)){{1,300}}?)'(?!\w)", re.IGNORECASE
 )
+_STRAIGHT = re.compile('"')
 _SINGLE_QUOTES = re.compile(
     rf"(?<![\w'])'(?=\w){_ELISION}"
     r"|(?<=[.,!?;:…—”])'(?!\w)|(?<!\w)'(?!\w)",
@@ -154,22 +173,33 @@ _SPACES = re.compile(r"\s+")
 _FINISHED = re.compile(r"[.!?…:;,—][”\")]*$")
 _LONG_WORD = re.compile(rf"([^\W\d_]{{{MAX_WORD}}})(?=[^\W\d_])")
 _LONG_CHAIN = re.compile(r"((?:[^\W\d_]+['.-]){5}[^\W\d_]+)['.-](?=[^\W\d_])")
-_KEPT = frozenset(".,;:!?—…“”()'- " + PRONOUNCED)
+_UNUSUAL_SIGNS = re.compile(rf"[^A-Za-z.,;:!?—…“”()'\- {PRONOUNCED}]+")
 
 
-def _fraction(match: re.Match[str]) -> str:
+def _fraction(match: re.Match[str]) -> Replacement:
     halves = unicodedata.normalize("NFKC", match[2]).replace("⁄", "/")
-    return f"{match[1]} {halves}".strip() if match[1] else halves
+    return f"{match[1]} {halves}" if match[1] else halves
 
 
-def _clean_characters(text: str) -> str:
+def _clean_characters(text: Traced) -> Traced:
     """Unify quotes, dashes, spaces and digits, and remove invisible characters."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _VULGAR_FRACTION.sub(_fraction, unicodedata.normalize("NFC", text))
-    text = _BACKTICK_APOSTROPHE.sub("'", _LOW_QUOTES.sub(r"“\1”", text))
-    text = text.translate(_CHARACTERS).translate(_SUBSCRIPTS)
-    text = _COMPATIBLE.sub(lambda m: unicodedata.normalize("NFKC", m[0]), text)
-    return "".join(map(_clean_character, text))
+    text = text.sub(_LINE_END, "\n").composed().sub(_VULGAR_FRACTION, _fraction)
+    text = text.sub(_LOW_QUOTES, _quoted).sub(_BACKTICK_APOSTROPHE, "'")
+    text = text.sub(_CHARACTER, lambda m: _CHARACTERS[m[0]])
+    text = text.sub(_COMPATIBLE, lambda m: unicodedata.normalize("NFKC", m[0]))
+    return text.sub(_UNUSUAL, _clean_run)
+
+
+def _quoted(match: re.Match[str]) -> list[Piece]:
+    start, end = match.span()
+    return [Piece("“", start, start + 1), Piece("”", end - 1, end)]
+
+
+def _clean_run(match: re.Match[str]) -> list[Piece]:
+    return [
+        Piece(_clean_character(character), position, position + 1)
+        for position, character in enumerate(match[0], match.start())
+    ]
 
 
 def _clean_character(character: str) -> str:
@@ -185,62 +215,58 @@ def _clean_character(character: str) -> str:
     return " " if category == "Cc" else character
 
 
-def _read_signs(text: str) -> str:
-    text = _COMPARISON.sub(lambda m: " is less than " if m[1] == "<" else " is greater than ", text)
-    text = _INITIALS_AND.sub(lambda m: f"{'.'.join(m[1])} and {'.'.join(m[2])}", text)
-    text = _LEADING_POINT.sub("dot ", _SHARP.sub(" sharp", _HASHTAG.sub("hashtag ", text)))
-    text = _SIGN.sub(lambda m: f" {_SIGN_WORDS[m[0]]} ", text)
-    text = _GREEK.sub(lambda m: unicodedata.name(m[0]).split()[-1].lower(), text)
-    return _LONE_SLASH.sub(" slash ", _SLASH.sub(" ", text))
+def _read_signs(text: Traced) -> Traced:
+    text = text.sub(_COMPARISON, lambda m: " is less than " if m[1] == "<" else " is greater than ")
+    text = text.sub(_INITIALS_AND, lambda m: f"{'.'.join(m[1])} and {'.'.join(m[2])}")
+    text = text.sub(_HASHTAG, "hashtag ").sub(_SHARP, " sharp").sub(_LEADING_POINT, "dot ")
+    text = text.sub(_SIGN, lambda m: f" {_SIGN_WORDS[m[0]]} ")
+    text = text.sub(_GREEK, lambda m: unicodedata.name(m[0]).split()[-1].lower())
+    return text.sub(_SLASH, " ").sub(_LONE_SLASH, " slash ")
 
 
-def _quotes(text: str) -> str:
-    text = _SINGLE_QUOTES.sub("", _SINGLE_QUOTED.sub(r"“\1”", text))
-    return _STRAIGHT_OPEN.sub("“", text).replace('"', "”")
+def _quotes(text: Traced) -> Traced:
+    text = text.sub(_SINGLE_QUOTED, _quoted).sub(_SINGLE_QUOTES, "")
+    return text.sub(_STRAIGHT_OPEN, "“").sub(_STRAIGHT, "”")
 
 
-def _punctuation(text: str) -> str:
-    text = _ELLIPSIS.sub("…", text)
-    text = _STRAY_HYPHENS.sub(" ", text)
-    text = _REPEATED.sub(r"\1", _MANY.sub(r"\1", text))
-    text = _MISSING_SPACE.sub(" ", text)
-    text = _SPACES.sub(" ", text)
-    text = _AFTER_OPEN.sub(r"\1", _BEFORE_MARK.sub(r"\1", text))
-    return _SPACES.sub(" ", _EMPTY_PAIR.sub(" ", text)).strip()
+def _punctuation(text: Traced) -> Traced:
+    text = text.sub(_ELLIPSIS, "…").sub(_STRAY_HYPHENS, " ")
+    text = text.sub(_MANY, r"\1").sub(_REPEATED, r"\1").sub(_MISSING_SPACE, " ")
+    text = text.sub(_SPACES, " ").sub(_BEFORE_MARK, r"\1").sub(_AFTER_OPEN, r"\1")
+    return text.sub(_EMPTY_PAIR, " ").sub(_SPACES, " ").strip()
 
 
-def _is_spoken(character: str) -> bool:
-    if character in _KEPT:
-        return True
-    return character.isalpha() and unicodedata.name(character, "").startswith("LATIN ")
+def _reading(placed: tuple[int, str]) -> Literal["letter", "markup", "none"]:
+    character = placed[1]
+    if character.isalpha() and unicodedata.name(character, "").startswith("LATIN "):
+        return "letter"
+    return "markup" if character in "_*~|#<>`´" or character.isspace() else "none"
 
 
-def _leave_out(text: str, unspoken: list[str]) -> str:
+def _leave_out(text: Traced, unspoken: list[tuple[int, int]]) -> Traced:
     """Replace runs of characters without an English reading by a space, and record each run."""
-    kept: list[str] = []
-    run = ""
-    for character in text + " ":
-        if _is_spoken(character):
-            if run:
-                unspoken.append(run)
-                kept.append(" ")
-                run = ""
-            kept.append(character)
-        elif character.isspace() or character in "_*~|#<>`´":  # markup and rules are not words
-            kept.append(" ")
-        else:
-            run += character
-    return "".join(kept)
+
+    def replace(match: re.Match[str]) -> list[Piece]:
+        pieces: list[Piece] = []
+        for kind, run in itertools.groupby(enumerate(match[0], match.start()), _reading):
+            characters = list(run)
+            start, end = characters[0][0], characters[-1][0] + 1
+            if kind == "none":
+                unspoken.append(text.span(start, end))
+            words = "".join(c for _, c in characters) if kind == "letter" else " "
+            pieces.append(Piece(words, start, end))
+        return pieces
+
+    return text.sub(_UNUSUAL_SIGNS, replace)
 
 
-def _paragraph(text: str, british: bool, unspoken: list[str]) -> str:
-    text = _SPACES.sub(" ", _MARKUP.sub("", text))
+def _paragraph(text: Traced, british: bool, unspoken: list[tuple[int, int]]) -> Traced:
+    text = text.sub(_MARKUP, "").sub(_SPACES, " ")
     text = expand_abbreviations(expand_addresses(text))
     text = expand_numerals(expand_roman_numerals(text), british)
-    text = _DASHES.sub("—", _quotes(_read_signs(text)))
+    text = _quotes(_read_signs(text)).sub(_DASHES, "—")
     text = _leave_out(text, unspoken)
-    text = _LONG_CHAIN.sub(r"\1 ", _LONG_WORD.sub(r"\1 ", text))
-    return _punctuation(text)
+    return _punctuation(text.sub(_LONG_WORD, r"\1 ").sub(_LONG_CHAIN, r"\1 "))
 
 
 def normalize(text: str, british: bool = False) -> Normalized:
@@ -249,20 +275,37 @@ def normalize(text: str, british: bool = False) -> Normalized:
     Blank lines and list items end a paragraph. A paragraph without a final mark gets a point if
     another paragraph follows. The running time is linear in the length of the text.
     """
-    pronunciations: list[Pronunciation] = []
+    markup: list[Markup] = []
+    unspoken: list[tuple[int, int]] = []
 
-    def given(match: re.Match[str]) -> str:
-        pronunciations.append(Pronunciation(match[1], match[2]))
-        return PRONOUNCED
+    def given(match: re.Match[str]) -> list[Piece]:
+        start, end = match.span(1)
+        markup.append(Markup(start, end, phonemes=match[2]))
+        return [
+            Piece("", match.start(), start),
+            Piece(PRONOUNCED, start, end),
+            Piece("", end, match.end()),
+        ]
 
-    text = _GIVEN.sub(given, text.replace(PRONOUNCED, " "))
-    text = _LINK.sub(r"\1", text)
-    unspoken: list[str] = []
-    cleaned = _HEADING.sub("", _clean_characters(text))
+    def stressed(match: re.Match[str]) -> list[Piece]:
+        start, end = traced.span(*match.span(1))
+        markup.append(Markup(start, end, stress=float(match[2])))
+        return _inner(match)
+
+    traced = Traced.source(text).sub(_PLACEHOLDER, " ").sub(_GIVEN, given)
+    traced = traced.sub(_STRESSED, stressed).sub(_LINK, _inner)
+    cleaned = _clean_characters(traced).sub(_HEADING, "")
     paragraphs = [
         paragraph
-        for part in _PARAGRAPH.split(_BULLET.sub("\n\n", "\n" + cleaned))
-        if (paragraph := _paragraph(part, british, unspoken))
+        for part in cleaned.sub(_START, "\n").sub(_BULLET, "\n\n").split(_PARAGRAPH)
+        if (paragraph := _paragraph(part, british, unspoken)).text
     ]
-    finished = [p if _FINISHED.search(p) else p + "." for p in paragraphs[:-1]]
-    return Normalized((*finished, *paragraphs[-1:]), tuple(pronunciations), tuple(unspoken))
+    finished = [p if _FINISHED.search(p.text) else p + "." for p in paragraphs[:-1]]
+    ordered = sorted(markup, key=lambda mark: mark.start)
+    return Normalized((*finished, *paragraphs[-1:]), tuple(ordered), tuple(unspoken))
+
+
+def _inner(match: re.Match[str]) -> list[Piece]:
+    """The first group alone."""
+    start, end = match.span(1)
+    return [Piece("", match.start(), start), Piece("", end, match.end())]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .numbers import cardinal, decimal, digits, ordinal, plural, year
+from .traced import Piece, Replacement, Traced
 
 _MONTHS = (
     "January",
@@ -219,7 +220,7 @@ _PER_UNIT = "|".join(sorted({*_PER, *(u for u in _UNITS if u.isalpha())}, key=le
 _NOT_FRACTIONS = {(24, 7), (9, 11), (7, 11), (50, 50)}
 _DENOMINATORS = {2: "half", 3: "third", 4: "quarter"}
 
-Rule = tuple[re.Pattern[str], Callable[[re.Match[str], bool], str]]
+Rule = tuple[re.Pattern[str], Callable[[re.Match[str], bool], Replacement]]
 
 
 def _plain(text: str, british: bool) -> str:
@@ -258,21 +259,36 @@ def _slash_date(match: re.Match[str], british: bool) -> str:
     return _day_of_month(_MONTHS[month - 1], day, century + match[3], british)
 
 
-def _month_day(match: re.Match[str], british: bool) -> str:
-    if not 1 <= int(match[2]) <= 31:
+def _month_day(match: re.Match[str], british: bool) -> Replacement:
+    day = int(match["day"])
+    if not 1 <= day <= 31:
         return match[0]
-    return _day_of_month(match[1], int(match[2]), match[3], british)
+    end = match.end("suffix") if match["suffix"] else match.end("day")
+    if british:
+        words = Piece(f"the {ordinal(day)} of {match['month']}", match.start(), end)
+    else:
+        words = Piece(ordinal(day), match.start("day"), end)
+    return [words, *_year_pieces(match, end, british)]
 
 
-def _day_month(match: re.Match[str], british: bool) -> str:
-    if not 1 <= int(match[1]) <= 31:
+def _day_month(match: re.Match[str], british: bool) -> Replacement:
+    day = int(match["day"])
+    if not 1 <= day <= 31:
         return match[0]
-    years = f", {year(int(match[3]), british)}" if match[3] else ""
-    return f"the {ordinal(int(match[1]), british)} of {match[2]}{years}"
+    words = Piece(f"the {ordinal(day)} of ", match.start(), match.start("month"))
+    return [words, *_year_pieces(match, match.end("month"), british)]
 
 
-def _month_year(match: re.Match[str], british: bool) -> str:
-    return f"{match[1]}{match[2]} {year(int(match[3]), british)}"
+def _year_pieces(match: re.Match[str], end: int, british: bool) -> list[Piece]:
+    """The year of a date whose day and month end at `end`, after a comma."""
+    if not match["year"]:
+        return []
+    comma = Piece(", ", end, match.start("year"))
+    return [comma, Piece(year(int(match["year"]), british), *match.span("year"))]
+
+
+def _month_year(match: re.Match[str], british: bool) -> list[Piece]:
+    return [Piece(year(int(match[3]), british), *match.span(3))]
 
 
 def _clock(match: re.Match[str], british: bool) -> str:
@@ -388,7 +404,7 @@ def _feet_and_inches(match: re.Match[str], british: bool) -> str:
     return f"{cardinal(int(match[1]))} foot {cardinal(int(match[2]))}"
 
 
-def _measure(match: re.Match[str], british: bool) -> str:
+def _measure(match: re.Match[str], british: bool) -> list[Piece]:
     minus, low, high, unit, power, per = match.groups()
     name = _UNITS[unit]
     if not (_is_one(low) and not high):
@@ -398,7 +414,12 @@ def _measure(match: re.Match[str], british: bool) -> str:
     if per:
         name += f" per {_PER.get(per) or _UNITS[per]}"
     words = _plain(low, british) + (f" to {_plain(high, british)}" if high else "")
-    return f"{'minus ' if minus else ''}{words} {name}"
+    end = match.end(3) if high else match.end(2)
+    return [
+        Piece(f"{'minus ' if minus else ''}{words}", match.start(), end),
+        Piece(" ", end, match.start(4)),
+        Piece(name, match.start(4), match.end()),
+    ]
 
 
 def _fraction(match: re.Match[str], british: bool) -> str:
@@ -483,15 +504,15 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(rf"{_START}(\d{{1,2}})/(\d{{1,2}})/(\d{{4}}|\d\d)(?![\d/])"), _slash_date),
     (
         re.compile(
-            rf"\b({_MONTH})\s+(\d{{1,2}})(?:st|nd|rd|th)?(?![:\w%]|\.\d|{_DASH}\d)"
-            r"(?:,?\s+(\d{4})\b)?"
+            rf"\b(?P<month>{_MONTH})\s+(?P<day>\d{{1,2}})(?P<suffix>st|nd|rd|th)?"
+            rf"(?![:\w%]|\.\d|{_DASH}\d)(?:,?\s+(?P<year>\d{{4}})\b)?"
         ),
         _month_day,
     ),
     (
         re.compile(
-            rf"(?:\bthe\s+)?{_START}(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\b"
-            r"(?:,?\s+(\d{4})\b)?"
+            rf"(?:\bthe\s+)?{_START}(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?"
+            rf"(?P<month>{_MONTH})\b(?:,?\s+(?P<year>\d{{4}})\b)?"
         ),
         _day_month,
     ),
@@ -570,11 +591,11 @@ _RULES: tuple[Rule, ...] = (
 )
 
 
-def expand_numerals(text: str, british: bool = False) -> str:
+def expand_numerals(text: Traced, british: bool = False) -> Traced:
     """Replace every run of ASCII digits, with the signs and units that belong to it, by words.
 
     `british` chooses "one hundred and one", day before month, and the spelling of nothing else.
     """
     for pattern, replacement in _RULES:
-        text = pattern.sub(lambda match, f=replacement: f(match, british), text)  # type: ignore[misc]
+        text = text.sub(pattern, lambda match, f=replacement: f(match, british))  # type: ignore[misc]
     return text

@@ -6,6 +6,7 @@ rules.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import functools
 import importlib
@@ -13,7 +14,7 @@ import importlib.metadata
 import importlib.util
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -22,12 +23,14 @@ from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.extras import install_command
 
 from ..espeak import espeak_reader
-from ..reading import Reader, Sentence, TaggerChoice, Word
-from .normalize import PRONOUNCED, normalize
+from ..reading import Reader, Sentence, TaggerChoice
+from .normalize import PRONOUNCED, Markup, normalize
 from .sentences import split_sentences
+from .traced import Traced
+from .written import SpokenSentence, with_written_text
 
 if TYPE_CHECKING:
-    from .misaki_english import EnglishG2P, ReadWord
+    from .misaki_english import EnglishG2P
 
 MODEL = "en_core_web_sm"
 _lock = threading.Lock()
@@ -47,33 +50,33 @@ class EnglishReader:
         self._g2p = g2p
 
     def read(self, text: str) -> list[Sentence]:
-        """The sentences of a segment; see `Reader`."""
+        """The sentences of a segment; see `Reader`.
+
+        Every character but white space is in exactly one entry of `words`. The text of a word with
+        markup, `[text](/phonemes/)`, is `text`; what is around it, and whatever else is not spoken,
+        is an entry without phonemes.
+        """
         normalized = normalize(text, self._british)
-        given = iter(normalized.pronunciations)
         sentences = [
-            _sentence(self._g2p.read(sentence, given), len(text))
+            _read_sentence(self._g2p, sentence, normalized.markup)
             for paragraph in normalized.paragraphs
             for sentence in split_sentences(paragraph)
         ]
-        return (
-            [*sentences, Sentence("", (), normalized.unspoken)]
-            if normalized.unspoken
-            else sentences
-        )
+        return with_written_text(sentences, text, normalized.unspoken)
 
 
-def _sentence(read: list[ReadWord], length: int) -> Sentence:
-    phonemes = ""
-    words = []
-    for word in read:
-        words.append(Word(word.text, word.phonemes, 0, length, len(phonemes)))
-        phonemes += word.phonemes + word.space
-    unspoken = tuple(w.text for w in read if _speakable(w.text) and not w.phonemes)
-    return Sentence(phonemes.strip(), tuple(words), unspoken)
+def _read_sentence(g2p: EnglishG2P, sentence: Traced, markup: Sequence[Markup]) -> SpokenSentence:
+    def marked(start: int, end: int) -> Markup | None:
+        begin, finish = sentence.span(start, end)
+        found = bisect.bisect_right(markup, begin, key=lambda mark: mark.start) - 1
+        return markup[found] if found >= 0 and finish <= markup[found].end else None
 
-
-def _speakable(text: str) -> bool:
-    return any(character.isalpha() or character == PRONOUNCED for character in text)
+    spoken = SpokenSentence()
+    for word in g2p.read(sentence.text, marked):
+        start, end = sentence.span(word.start, word.end)
+        is_word = any(c.isalpha() or c == PRONOUNCED for c in word.text)
+        spoken.add(start, end, word.phonemes, word.space, is_word)
+    return spoken
 
 
 def load_english(british: bool, tagger: TaggerChoice = "auto") -> EnglishG2P:

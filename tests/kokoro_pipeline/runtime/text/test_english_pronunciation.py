@@ -297,16 +297,6 @@ def test_no_latin_letter_leaves_the_vocabulary() -> None:
     assert len(result.phonemes.split()) >= len(letters)
 
 
-def test_words_carry_their_phonemes_in_order() -> None:
-    """`words` is what an aligned transcript is made of."""
-    result = read('Dr. Lee paid $2, "well-known".')
-    assert [word.text for word in result.words] == [
-        "Doctor", "Lee", "paid", "two", "dollars", ",", "“", "well-known", "”", ".",
-    ]  # fmt: skip
-    joined = "".join(word.phonemes for word in result.words)
-    assert joined == result.phonemes.replace(" ", "")
-
-
 def test_given_pronunciation_is_used_as_it_is() -> None:
     """`[text](/phonemes/)` overrides the lexicon, and its vowel decides the form of "the"."""
     result = read("The [Kokoro](/ˈakeko/) said: the [it](/bˈɪt/).")
