@@ -38,7 +38,8 @@ class SentenceEnds:
     before_space: str = ".!?…"
     """Marks that end a sentence if white space follows and no lower-case letter comes next."""
     anywhere: str = ""
-    """Marks that end a sentence whatever follows."""
+    """Marks that end a sentence even without white space behind, unless a closing quotation mark
+    or bracket follows: 「はい。」と言った is one sentence."""
     abbreviations: frozenset[str] = frozenset()
     """Words in lower case, without their last point, after which a point ends no sentence."""
 
@@ -83,9 +84,9 @@ class _Splitter:
 
     def __init__(self, ends: SentenceEnds) -> None:
         self._ends = ends
-        marks = (
-            f"|[{re.escape(ends.anywhere)}]+[{re.escape(_CLOSERS)}]*\\s*" if ends.anywhere else ""
-        )
+        anywhere, closers = re.escape(ends.anywhere), re.escape(_CLOSERS)
+        marks = rf"|[{anywhere}]+(?![{anywhere}{closers}])\s*" if anywhere else ""
+        self._marks = ends.before_space + ends.anywhere
         # Where a segment may end: after the marks, in the white space, or at a bullet.
         self._gap = re.compile(rf"\s+|[•‣◦]\s*{marks}")
         self._buffer = ""
@@ -157,14 +158,14 @@ class _Splitter:
             if not self._final and _MAYBE_ITEM.fullmatch(buffer, end):
                 return _Decision.WAIT
         if not gap[0][0].isspace():
-            return _Decision.CUT
+            return self._outside_markup(end)
         if not self._sentence_ends(start, buffer[end]):
             return _Decision.KEEP
         return self._outside_markup(start)
 
     def _sentence_ends(self, position: int, following: str) -> bool:
         before = self._buffer[max(0, position - 80) : position].rstrip(_CLOSERS)
-        if before[-1:] not in self._ends.before_space or not before or following.islower():
+        if not before or before[-1] not in self._marks or following.islower():
             return False
         if before[-1] != "." or before.endswith(".."):
             return True
