@@ -10,6 +10,12 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+SILENT_MARKS = frozenset("¿¡[]{}«»·‘’～\u00a0\u202f")
+"""Marks and spaces that readers pass on as kokoro's do, and that the model has no symbol for.
+
+Leaving them out loses nothing, so they are not reported. They count in the length that chooses a
+voice's row, as in kokoro."""
+
 
 @dataclass(frozen=True)
 class UnknownSymbol:
@@ -39,7 +45,8 @@ class UnknownSymbol:
 
 @dataclass(frozen=True)
 class Encoded:
-    """The ids of the known symbols in order, without boundary tokens, and the unknown symbols."""
+    """The ids of the known symbols in order, without boundary tokens, and the unknown symbols but
+    for `SILENT_MARKS`."""
 
     ids: tuple[int, ...]
     unknown: tuple[UnknownSymbol, ...]
@@ -65,13 +72,14 @@ class Vocabulary:
         return len(self._ids)
 
     def encode(self, phonemes: str) -> Encoded:
-        """Look up every code point; each is added to `ids` or `unknown`, in order."""
+        """Look up every code point; each is added to `ids` or `unknown`, in order, unless it is
+        silent."""
         ids: list[int] = []
         unknown: list[UnknownSymbol] = []
         for position, symbol in enumerate(phonemes):
             token = self._ids.get(symbol)
-            if token is None:
-                unknown.append(UnknownSymbol(symbol, position))
-            else:
+            if token is not None:
                 ids.append(token)
+            elif symbol not in SILENT_MARKS:
+                unknown.append(UnknownSymbol(symbol, position))
         return Encoded(tuple(ids), tuple(unknown))
