@@ -1,9 +1,10 @@
-"""A safe interface to eSpeak NG, for words that are not in the lexicon.
+"""A safe interface to eSpeak NG, for English words that are not in the lexicon and for languages
+that it reads alone.
 
 The C library terminates the process if its data folder is missing or its path is too long, and
 mixes up words if several threads call it at once. Therefore the folder is checked first, a folder
 whose path is too long is copied, and a lock is held during every call. phonemizer and eSpeak NG are
-licensed under the GPL: they are only installed with the `text` extra, and only imported when a word
+licensed under the GPL: they are only installed with the `text` extra, and only imported when a text
 needs them.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
+import logging
 import os
 import shutil
 import tempfile
@@ -26,10 +28,22 @@ MAX_DATA_PATH = 159
 """The longest path to its data, in bytes, that the C library handles."""
 
 _REINSTALL = "pip install --force-reinstall espeakng-loader"
-_ENGLISH_DATA = ("phontab", "phonindex", "phondata", "intonations", "en_dict", "lang/gmw")
+# Every voice needs these: words that a voice takes for English are read by the English rules.
+_DATA = ("phontab", "phonindex", "phondata", "intonations", "en_dict", "lang/gmw")
+_DATA_OF = {
+    "es": ("es_dict", "lang/roa/es"),
+    "fr-fr": ("fr_dict", "lang/roa/fr"),
+    "hi": ("hi_dict", "lang/inc/hi"),
+    "it": ("it_dict", "lang/roa/it"),
+    "pt-br": ("pt_dict", "lang/roa/pt-BR"),
+}
+_WORDS_KEPT = 4096
 
 # The library is one set of global variables.
 _lock = threading.Lock()
+
+# phonemizer warns about every word that eSpeak takes for another language.
+_silent = logging.Logger("kokoro_pipeline.espeak", logging.CRITICAL)
 
 
 class WordReader(Protocol):
@@ -38,9 +52,16 @@ class WordReader(Protocol):
     def __call__(self, word: str) -> str: ...
 
 
-def check_data(folder: Path) -> None:
-    """Raise EnvironmentFault if a part of the data that English needs is missing."""
-    missing = [name for name in _ENGLISH_DATA if not (folder / name).exists()]
+class ClauseReader(Protocol):
+    """Returns the phonemes of words between two marks, in misaki's alphabet."""
+
+    def __call__(self, clause: str) -> str: ...
+
+
+def check_data(folder: Path, voice: str = "en-us") -> None:
+    """Raise EnvironmentFault if a part of the data that a voice needs is missing."""
+    needed = (*_DATA, *_DATA_OF.get(voice, ()))
+    missing = [name for name in needed if not (folder / name).exists()]
     if missing:
         raise EnvironmentFault(
             f"eSpeak's data in {folder} is incomplete ({', '.join(missing)} missing), and loading "
@@ -49,7 +70,7 @@ def check_data(folder: Path) -> None:
 
 
 def short_data_folder(folder: Path) -> Path:
-    """Return `folder`, or a temporary copy of its English part if its path is too long.
+    """Return `folder`, or a temporary copy of it if its path is too long.
 
     A symbolic link would not do, since phonemizer resolves links. The copy is removed when the
     process ends. Raises EnvironmentFault if the path of the temporary directory is too long as
@@ -65,13 +86,7 @@ def short_data_folder(folder: Path) -> Path:
             f"{folder.resolve()} is too long, and so is the temporary directory {copy.parent}; "
             "set TMPDIR to a short path"
         )
-    for name in _ENGLISH_DATA:
-        source, target = folder / name, copy / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target)
-        else:
-            shutil.copyfile(source, target)
+    shutil.copytree(folder, copy, dirs_exist_ok=True)
     return copy
 
 
@@ -95,30 +110,60 @@ class _Backend:
 
 
 @functools.cache
-def _fallback(british: bool) -> Any:
-    """misaki's converter of eSpeak's phonemes, for a library whose data was checked."""
+def _started() -> Path:
+    """Point phonemizer at the library and at its data, which are checked; returns the data.
+
+    Raises ImportError if a package is missing, EnvironmentFault for damaged data.
+    """
     loader = importlib.import_module("espeakng_loader")
     folder = Path(loader.get_library_path()).parent / "espeak-ng-data"
     check_data(folder)
-    misaki_espeak = importlib.import_module("misaki.espeak")  # sets library and data paths
-    backend = importlib.import_module("phonemizer.backend")
+    importlib.import_module("misaki.espeak")  # sets library and data paths
     wrapper = importlib.import_module("phonemizer.backend.espeak.wrapper").EspeakWrapper
     wrapper.set_data_path(str(short_data_folder(folder)))
+    return folder
+
+
+def _backend(voice: str) -> Any:
+    check_data(_started(), voice)
+    backend = importlib.import_module("phonemizer.backend")
+    return backend.EspeakBackend(
+        language=voice,
+        preserve_punctuation=True,
+        with_stress=True,
+        tie="^",
+        # misaki's English would keep the "(fr)…(en)" flags of words that eSpeak considers foreign.
+        language_switch="remove-flags",
+        logger=_silent,
+    )
+
+
+@functools.cache
+def _fallback(british: bool) -> Any:
+    """misaki's converter of eSpeak's English phonemes, for a library whose data was checked."""
     try:
-        fallback = misaki_espeak.EspeakFallback(british)
-        # misaki would keep the "(fr)…(en)" flags of words that eSpeak considers foreign.
-        fallback.backend = _Backend(
-            backend.EspeakBackend(
-                language="en-gb" if british else "en-us",
-                preserve_punctuation=True,
-                with_stress=True,
-                tie="^",
-                language_switch="remove-flags",
-            )
-        )
+        backend = _Backend(_backend("en-gb" if british else "en-us"))
+        fallback = importlib.import_module("misaki.espeak").EspeakFallback(british)
+        fallback.backend = backend
     except (RuntimeError, OSError) as error:
-        raise EnvironmentFault(f"eSpeak does not start: {error}; {_REINSTALL}") from error
+        raise _does_not_start(error) from error
     return fallback
+
+
+@functools.cache
+def _converter(voice: str) -> Any:
+    """misaki's converter of the phonemes of an eSpeak voice that reads its language alone."""
+    try:
+        backend = _backend(voice)
+        converter = importlib.import_module("misaki.espeak").EspeakG2P(voice)
+        converter.backend = backend
+    except (RuntimeError, OSError) as error:
+        raise _does_not_start(error) from error
+    return converter
+
+
+def _does_not_start(error: Exception) -> EnvironmentFault:
+    return EnvironmentFault(f"eSpeak does not start: {error}; {_REINSTALL}")
 
 
 def espeak_reader(british: bool) -> WordReader:
@@ -138,5 +183,29 @@ def espeak_reader(british: bool) -> WordReader:
                     f"installed ({error}): {install_command('text')}"
                 ) from error
         return phonemes or ""
+
+    return read
+
+
+@functools.cache
+def clause_reader(voice: str) -> ClauseReader:
+    """A reader with one of eSpeak's voices, such as "fr-fr"; it keeps what it read last.
+
+    Raises EnvironmentFault if eSpeak is not installed, damaged or fails to start.
+    """
+    with _lock:
+        try:
+            converter = _converter(voice)
+        except ImportError as error:
+            raise EnvironmentFault(
+                f"reading text needs packages that are not installed ({error}): "
+                f"{install_command('text')}"
+            ) from error
+
+    @functools.lru_cache(_WORDS_KEPT)
+    def read(clause: str) -> str:
+        with _lock:
+            phonemes: str = converter(clause)[0]
+        return phonemes
 
     return read
