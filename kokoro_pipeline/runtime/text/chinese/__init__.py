@@ -1,0 +1,1 @@
+"""Mandarin Chinese: words by jieba, pinyin by pypinyin, phonemes by misaki."""

@@ -1,0 +1,1 @@
+"""Languages that eSpeak reads alone: Spanish, French, Hindi, Italian, Brazilian Portuguese."""

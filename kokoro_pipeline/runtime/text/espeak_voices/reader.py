@@ -1,0 +1,87 @@
+"""Read a language with an eSpeak voice, as kokoro does by misaki's `EspeakG2P`.
+
+misaki hands a whole text to phonemizer, which cuts it at punctuation, has each clause read by
+eSpeak, and puts the marks back. Here the same is done clause by clause, so that it is known what
+every word became. eSpeak is licensed under the GPL; see `espeak.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+
+from ..espeak import ClauseReader, clause_reader
+from ..pieces import Piece, PieceReader
+from ..reading import Reader, TaggerChoice
+from .word_shares import share
+
+_VOICES = {"es": "es", "fr": "fr-fr", "hi": "hi", "it": "it", "pt-br": "pt-br"}
+
+# phonemizer's marks, with the white space around them.
+_MARKS = re.compile(r'\s*[;:,.!?¡¿—…"«»“”(){}\[\]][;:,.!?¡¿—…"«»“”(){}\[\]\s]*')
+# misaki keeps the parentheses from eSpeak, and has curly quotation marks for angular ones.
+_SPELLED = {"«": "“", "»": "”"}
+_DANDAS = "।॥"
+_WORD = re.compile(rf"[^\s{_DANDAS}]+|[{_DANDAS}]+")
+# Stock reads "3,50" as two numbers around a comma; it is one entry all the same.
+_INSIDE_NUMBERS = ".,:"
+_LINE_BREAK = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
+
+
+@functools.cache
+def load_reader(code: str, tagger: TaggerChoice = "auto") -> Reader:
+    """The reader of one of these languages. `tagger` changes nothing.
+
+    Raises EnvironmentFault if the `text` extra is not installed, or eSpeak does not start.
+    """
+    read = clause_reader(_VOICES[code])
+    return PieceReader(lambda text: _numbers_joined(text, list(_pieces(text, read))))
+
+
+def _pieces(text: str, read: ClauseReader) -> Iterator[Piece]:
+    text = _LINE_BREAK.sub(" ", text)
+    at = 0
+    for match in _MARKS.finditer(text):
+        yield from _clause(text[at : match.start()], at, read)
+        for position in range(*match.span()):
+            mark = text[position]
+            end = position if mark.isspace() else position + 1
+            yield Piece(position, end, _SPELLED.get(mark, mark))
+        at = match.end()
+    yield from _clause(text[at:], at, read)
+
+
+def _clause(clause: str, start: int, read: ClauseReader) -> Iterator[Piece]:
+    """The pieces of words between two marks, which begin at `start`."""
+    spoken = clause.strip()
+    if not spoken:
+        yield Piece(start, start, clause)
+        return
+    leading = len(clause) - len(clause.lstrip())
+    yield Piece(start, start, clause[:leading])
+    words = list(_WORD.finditer(clause))
+    alone = ["" if word[0][0] in _DANDAS else read(word[0]) for word in words]
+    for part in share(alone, read(spoken)):
+        first, last = words[part.first], words[part.last]
+        yield Piece(start + first.start(), start + last.end(), part.phonemes)
+    yield Piece(start, start, clause[leading + len(spoken) :])
+
+
+def _numbers_joined(text: str, pieces: list[Piece]) -> list[Piece]:
+    """The pieces with a number and the points and commas inside it as one."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        if piece.start == piece.end and not piece.sound:
+            continue
+        last = joined[-1] if joined else None
+        if last is not None and last.start < last.end == piece.start < piece.end:
+            before, after = text[last.end - 1], text[piece.start]
+            inside = (after in _INSIDE_NUMBERS and before.isdigit()) and text[
+                piece.end : piece.end + 1
+            ].isdigit()
+            if inside or (before in _INSIDE_NUMBERS and after.isdigit() and len(last.sound) > 1):
+                joined[-1] = Piece(last.start, piece.end, last.sound + piece.sound)
+                continue
+        joined.append(piece)
+    return joined

@@ -1,0 +1,1 @@
+"""Japanese: words and readings by fugashi with UniDic, phonemes by misaki."""

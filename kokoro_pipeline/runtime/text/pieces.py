@@ -1,0 +1,106 @@
+"""Sentences from pieces of text with their sounds, and pronunciations that the text gives itself.
+
+What every language but English shares: how a reader's pieces become a `Sentence`, that no part of
+the text is lost without being reported, and `[text](/phonemes/)`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from .reading import Sentence, Word
+
+_GIVEN = re.compile(r"\[([^\[\]\n]{1,200})\]\(/([^()\n]{1,200})/\)")
+_SAID_SIGNS = frozenset("&@#%‰§/\\*")
+_RUN = re.compile(r"\S+")
+
+
+class Piece(NamedTuple):
+    """A part of a text and its sound; together the sounds of all pieces are the phonemes.
+
+    A piece of no text (`start` is `end`) holds what stands between two others, mostly a space.
+    """
+
+    start: int
+    end: int
+    sound: str
+
+
+class PieceReader:
+    """A `Reader` of one sentence a segment, made from a function from text to its pieces.
+
+    The function is called for the parts between given pronunciations. With `spaced`, these are set
+    off by spaces that the text does not have: for scripts without spaces.
+    """
+
+    def __init__(self, pieces: Callable[[str], list[Piece]], spaced: bool = False) -> None:
+        self._pieces = pieces
+        self._space = " " if spaced else ""
+
+    def read(self, text: str) -> list[Sentence]:
+        """The sentence of a segment; see `Reader`."""
+        pieces: list[Piece] = []
+        markup: list[tuple[int, int]] = []
+        at = 0
+        for match in _GIVEN.finditer(text):
+            pieces += self._between(text, at, match.start())
+            sound = f"{self._space}{match[2]}{self._space}"
+            pieces.append(Piece(*match.span(1), sound))
+            markup += [(match.start(), match.start(1)), (match.end(1), match.end())]
+            at = match.end()
+        pieces += self._between(text, at, len(text))
+        return [assemble(text, pieces, markup)]
+
+    def _between(self, text: str, start: int, end: int) -> list[Piece]:
+        if start == end:
+            return []
+        return [
+            Piece(piece.start + start, piece.end + start, piece.sound)
+            for piece in self._pieces(text[start:end])
+        ]
+
+
+def assemble(
+    text: str, pieces: Sequence[Piece], markup: Iterable[tuple[int, int]] = ()
+) -> Sentence:
+    """The sentence of pieces that are in order and do not overlap.
+
+    What is neither part of a piece with a sound, nor in `markup`, nor white space or punctuation,
+    is listed as unspoken.
+    """
+    phonemes = "".join(piece.sound for piece in pieces)
+    offset = len(phonemes.lstrip()) - len(phonemes)
+    phonemes = phonemes.strip()
+    words = []
+    heard = bytearray(len(text))
+    for piece in pieces:
+        sound = piece.sound.strip()
+        if piece.start < piece.end:
+            before = piece.sound.index(sound) if sound else 0
+            at = min(max(offset + before, 0), len(phonemes))
+            words.append(Word(text[piece.start : piece.end], sound, piece.start, piece.end, at))
+            if sound:
+                heard[piece.start : piece.end] = bytes([1]) * (piece.end - piece.start)
+        offset += len(piece.sound)
+    for start, end in markup:
+        heard[start:end] = bytes([1]) * (end - start)
+    return Sentence(phonemes, tuple(words), tuple(_unspoken(text, heard)))
+
+
+def is_spoken(character: str) -> bool:
+    """Whether leaving out a character loses something: it is no space, mark or control code."""
+    category = unicodedata.category(character)
+    return category[0] in "LNS" or character in _SAID_SIGNS or category in ("Co", "Cn")
+
+
+def _unspoken(text: str, heard: bytearray) -> Iterable[str]:
+    silent = "".join(
+        " " if known else character for character, known in zip(text, heard, strict=True)
+    )
+    for match in _RUN.finditer(silent):
+        lost = [i for i, character in enumerate(match[0]) if is_spoken(character)]
+        if lost:
+            yield match[0][lost[0] : lost[-1] + 1]

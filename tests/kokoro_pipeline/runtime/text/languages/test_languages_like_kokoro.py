@@ -1,0 +1,216 @@
+"""Every language gives kokoro's phonemes, knows what each word became, and loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from kokoro_pipeline.config import default_config
+from kokoro_pipeline.runtime.text import LANGUAGES, Phonemized, phonemize, read_sentences
+from kokoro_pipeline.runtime.text.vocabulary import Vocabulary
+
+HERE = Path(__file__).parent
+TABLES = {path.stem: path for path in sorted(HERE.glob("*.tsv"))}
+VOCABULARY = Vocabulary(default_config().vocab)
+
+
+def rows(code: str) -> Iterator[list[str]]:
+    for line in TABLES[code].read_text("utf-8").splitlines()[1:]:
+        text, stock, ours, why = (*line.split("\t"), "", "")[:4]
+        assert bool(ours) == bool(why), f"{text}: what differs from kokoro needs a reason"
+        yield [text, ours or stock]
+
+
+def check_positions(text: str, read: Phonemized) -> None:
+    """Words are in order, without overlap, in the text and in the phonemes."""
+    written = spoken = 0
+    for word in read.words:
+        assert written <= word.start < word.end <= len(text), word
+        assert text[word.start : word.end] == word.text
+        assert spoken <= word.offset, word
+        assert read.phonemes[word.offset : word.offset + len(word.phonemes)] == word.phonemes
+        written, spoken = word.end, word.offset + len(word.phonemes)
+
+
+def test_every_language_but_english_has_a_table():
+    """English has tests of its own."""
+    assert set(TABLES) == set(LANGUAGES) - {"en-us", "en-gb"}
+    assert all(len(list(rows(code))) >= 40 for code in TABLES)
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "phonemes"),
+    [(code, *row) for code in TABLES for row in rows(code)],
+)
+def test_phonemes_are_those_of_kokoro(code: str, text: str, phonemes: str):
+    read = phonemize(text, code)
+    assert read.phonemes == phonemes
+    assert read.unspoken == ()
+    assert VOCABULARY.encode(read.phonemes).unknown == ()
+    check_positions(text, read)
+
+
+@pytest.mark.parametrize("code", TABLES)
+def test_a_long_text_is_its_sentences(code: str):
+    """The sentences of a language are found where it ends them."""
+    texts = [text for text, _ in rows(code)]
+    space = "" if code in ("ja", "zh") else " "
+    whole = space.join(text for text in texts if text[-1] in ".!?。！？।")
+    sentences = list(read_sentences(whole, code))
+    assert len(sentences) >= 0.9 * len([text for text in texts if text[-1] in ".!?。！？।"])
+    assert phonemize(whole, code).phonemes == " ".join(part.phonemes for part in sentences)
+    check_positions(whole, phonemize(whole, code))
+
+
+@pytest.mark.parametrize("code", TABLES)
+def test_parts_of_a_text_give_what_the_whole_gives(code: str):
+    text = " ".join(text for text, _ in rows(code))[:1500]
+    assert list(read_sentences(iter(text), code)) == list(read_sentences(text, code))
+
+
+@pytest.mark.parametrize("code", TABLES)
+def test_threads_read_what_one_thread_reads(code: str):
+    table = list(rows(code)) * 3
+    with ThreadPoolExecutor(8) as pool:
+        read = list(pool.map(lambda row: phonemize(row[0], code).phonemes, table))
+    assert read == [phonemes for _, phonemes in table]
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "word", "phonemes"),
+    [
+        ("es", "Son 25 euros.", "25", "bˌAntiθˈinko"),
+        ("es", "Cuesta $3,50 hoy.", "$3,50", "ðˈolaɾ tɾˈes,θinkwˈɛnta"),
+        ("fr", "Les 80 amis.", "80", "katʁəvˈɛ̃z"),
+        ("fr", "Aujourd'hui les amis.", "les", "lez"),
+        ("fr", "C'est-à-dire oui.", "C'est-à-dire", "sɛtadˈiʁ"),
+        ("it", "L'anno 1999 fu bello.", "1999", "mˈille noveʧˈɛnto novˈantanˈɔve"),
+        ("pt-br", "O Sr. Silva", "Sr", "ˌɛsyˈɛxe"),
+        ("hi", "यह 25 रुपये का है।", "25", "pˈʌcːis"),
+        ("hi", "यह 25 रुपये का है।", "है", "hɛː"),
+        ("hi", "यह 25 रुपये का है।", "।", ""),
+        ("ja", "2024年です。", "2024", "ɲi seɴ ɲiʥɨːjoɴ"),
+        ("ja", "ﾊﾟｿｺﾝです。", "ﾊﾟｿｺﾝ", "pasokoɴ"),
+        ("zh", "他花了25%的钱。", "25%", "pai↓fə→nꭧɨ→ɚ↘ʂɨ↗u↓"),
+        ("zh", "2024年5月", "2024年", "ɚ↘li↗ŋɚ↘ sɨ↘njɛ↗n"),
+        ("zh", "我爱北京。", "北京", "pei↓ʨi→ŋ"),
+    ],
+)
+def test_a_word_is_known_with_what_it_became(code: str, text: str, word: str, phonemes: str):
+    read = phonemize(text, code)
+    check_positions(text, read)
+    assert [found.phonemes for found in read.words if found.text == word] == [phonemes]
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "unspoken"),
+    [
+        ("ja", "猫😀と㐂です。", ("😀", "㐂")),
+        ("ja", "๓です。", ("๓",)),
+        ("zh", "猫😀和🚀。", ("😀", "🚀")),
+        ("zh", "他是русский人。", ("русский",)),
+        ("zh", "烪好。", ("烪",)),  # misaki raises ValueError
+        ("es", "Hola \u200b\ue000 amigo.", ("\ue000",)),
+    ],
+)
+def test_what_has_no_reading_is_reported(code: str, text: str, unspoken: tuple[str, ...]):
+    read = phonemize(text, code)
+    assert read.unspoken == unspoken
+    assert VOCABULARY.encode(read.phonemes).unknown == ()
+    check_positions(text, read)
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "phonemes"),
+    [
+        (
+            "ja",
+            "番号は1234567890です。",
+            "baŋɡoː βa iʨi ɲi saɴ joɴ ɡo ɾokɯ nana haʨi kʲɨː ʣeɾo desɨ.",
+        ),
+        ("ja", "価格は¥500です。", "kakakɯ βa ɡoçakɯ eɴ desɨ."),
+        ("zh", "价格是￥500。", "ʨja↘kɤ↗ ʂɨ↘ u↓pai↓ɥɛ↗n."),
+        ("zh", "5+3=8", "u↓ʨja→ sa→n tə↓ŋy↗ pa→"),
+        ("zh", "体温36.5℃", "tʰi↓wə→n sa→nʂɨ↗ljou↘tjɛ↓n u↓ ʂɤ↘ʂɨ↘tu↘"),
+        ("zh", "号码是12345678901234567890。", None),
+    ],
+)
+def test_what_kokoro_loses_or_stops_at_is_read(code: str, text: str, phonemes: str | None):
+    """Signs without a symbol, and numbers too long for the packages that spell them."""
+    read = phonemize(text, code)
+    assert read.unspoken == ()
+    assert VOCABULARY.encode(read.phonemes).unknown == ()
+    if phonemes is not None:
+        assert read.phonemes == phonemes
+    check_positions(text, read)
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "english", "around"),
+    [
+        ("zh", "我用Python编程。", "Python", ("我用", "编程", "。")),
+        ("zh", "这是GPT-4的天下。", "GPT-4", ("的", "天下")),
+        ("ja", "「Python」を使う。", "Python", ("「", "」", "を", "使う")),
+        ("ja", "ＰＹＴＨＯＮの本", "ＰＹＴＨＯＮ", ("の", "本")),
+    ],
+)
+def test_latin_words_are_english(code: str, text: str, english: str, around: tuple[str, ...]):
+    read = phonemize(text, code)
+    check_positions(text, read)
+    by_text = {word.text: word.phonemes for word in read.words}
+    latin = phonemize(english.replace("ＰＹＴＨＯＮ", "PYTHON"), "en-us").phonemes
+    assert by_text[english] == latin
+    assert all(by_text[word] for word in around)
+    assert read.unspoken == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "sentences"),
+    [
+        ("es", "El Sr. Gómez vino. ¿Cuándo? Ayer.", ["vino.", "¿Cuándo?", "Ayer."]),
+        ("fr", "M. Dupont dort. Mme Dupont lit.", ["dort.", "lit."]),
+        ("it", "Il dott. Rossi dorme. La sig.ra Bianchi legge.", ["dorme.", "legge."]),
+        ("pt-br", "O Sr. Silva dorme. A Dra. Ana lê.", ["dorme.", "lê."]),
+        ("hi", "वह आया।वह गया। डॉ. राम सोए।", ["आया।", "गया।", "सोए।"]),
+        (
+            "ja",
+            "来た。見た！本当？「はい。」と言った。",
+            ["来た。", "見た！", "本当？", "言った。"],
+        ),
+        ("zh", "来了。看了！真的？他说：“好。”走了。", ["来了。", "看了！", "真的？", "走了。"]),
+    ],
+)
+def test_sentences_end_where_the_language_ends_them(code: str, text: str, sentences: list[str]):
+    found = []
+    start = 0
+    for sentence in read_sentences(text, code):
+        end = sentence.words[-1].end
+        found.append(text[start:end])
+        start = end
+    assert len(found) == len(sentences)
+    assert all(part.endswith(end) for part, end in zip(found, sentences, strict=True))
+
+
+@pytest.mark.parametrize("code", TABLES)
+def test_given_phonemes_are_spoken_as_they_are(code: str):
+    text = {"ja": "これは[京都](/kʲoto/)です。", "zh": "我爱[北京](/pei/)市。"}.get(
+        code, "a [Kokoro](/kokˈoɾo/), b"
+    )
+    read = phonemize(text, code)
+    (given,) = [word for word in read.words if word.text in ("京都", "北京", "Kokoro")]
+    assert given.phonemes in ("kʲoto", "pei", "kokˈoɾo")
+    assert read.unspoken == ()
+    check_positions(text, read)
+
+
+@pytest.mark.parametrize("code", TABLES)
+def test_a_text_without_any_mark_is_read_whole(code: str):
+    text = " ".join(next(rows(code))[0] for _ in range(150)).translate(
+        {ord(mark): " " for mark in ".!?。！？।,、，…¿¡"}
+    )
+    read = phonemize(text, code)
+    assert read.unspoken == ()
+    check_positions(text, read)
