@@ -81,16 +81,21 @@ class Float32Source(SourceForward):
 
     def __init__(self, model: StockModule) -> None:
         super().__init__(model)
-        for name in ("harmonics", "weight", "bias"):
+        for name in ("weight", "bias"):
             value = getattr(self, name).detach().float()
             setattr(self, name, nn.Parameter(value, requires_grad=False))
         stft: StockModule = Float32STFT()
         self.stft = stft
 
+    def forward(self, F0: Tensor, noise: Tensor) -> Tensor:
+        return torch.cat(self.stft(self.waveform(F0, noise)), dim=1)
+
     def waveform(self, F0: Tensor, noise: Tensor) -> Tensor:
         blocks = F0.shape[1]
+        amplitude, voiced_noise, unvoiced_noise, threshold = self.levels
+        harmonics = torch.arange(1, noise.shape[2] + 1, dtype=torch.float32)
         # Cycles per sample, then cycles of each harmonic per block [1, m, 9].
-        increment = F0[:, :, None] * (self.harmonics / self.sample_rate)
+        increment = F0[:, :, None] * (harmonics / self.sample_rate)
         cycles = (increment - torch.floor(increment)) * self.block
         wrapped = torch.cumsum(cycles - torch.floor(cycles), dim=1)
         wrapped = wrapped - torch.floor(wrapped)
@@ -107,9 +112,9 @@ class Float32Source(SourceForward):
             previous[:, :, None] + to_here[:, :, None] * after,
             wrapped[:, :, None] + to_next[:, :, None] * after,
         )  # [1, m, 300, 9]
-        sines = torch.sin((phase - torch.floor(phase)) * (2 * torch.pi)) * self.sine_amp
-        voiced = torch.gt(F0, self.voiced_threshold).float()[:, :, None, None]
-        level = voiced * self.noise_std + (1.0 - voiced) * (self.sine_amp / 3)
+        sines = torch.sin((phase - torch.floor(phase)) * (2 * torch.pi)) * amplitude
+        voiced = torch.gt(F0, threshold).float()[:, :, None, None]
+        level = voiced * voiced_noise + (1.0 - voiced) * unvoiced_noise
         noise = noise.reshape(1, blocks, self.block, noise.shape[2])
         mixed = sines * voiced + level * noise
         wave = torch.tanh((mixed * self.weight[0]).sum(dim=3) + self.bias)

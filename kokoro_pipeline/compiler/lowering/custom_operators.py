@@ -1,4 +1,4 @@
-"""Converters for the model's two custom operators, passed to the importer as an argument.
+"""Converters for the model's custom operators, passed to the importer as an argument.
 
 Each operator becomes a call to a packed function of the same name. No such function exists: the
 call is a placeholder that the pass `bind_operators` replaces with a kernel, plain or fast.
@@ -6,14 +6,60 @@ call is a placeholder that the pass `bind_operators` replaces with a kernel, pla
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
+
+from ..kernels.common.harmonic_source import HarmonicSource, Transform
 
 LSTM_RECURRENCE = "kokoro_pipeline.lstm_recurrence"
 MASKED_ATTENTION = "kokoro_pipeline.masked_attention"
+HARMONIC_SOURCE = "kokoro_pipeline.harmonic_source"
+
+
+@dataclass(frozen=True)
+class SourceCall:
+    """A call of the harmonic source: its tensors, as in `model.operators`, and its constants."""
+
+    f0: relax.Expr
+    noise: relax.Expr
+    weight: relax.Expr
+    bias: relax.Expr
+    basis: relax.Expr
+    source: HarmonicSource
+    transform: Transform
+
+    @classmethod
+    def of(cls, arguments: Sequence[relax.Expr]) -> SourceCall:
+        """Read the arguments of the custom operator."""
+        f0, noise, weight, bias, basis, *numbers = arguments
+        rate, block, hop, amplitude, voiced, unvoiced, threshold = numbers
+        source = HarmonicSource(
+            harmonics=int(weight.ty.shape[1]),
+            sample_rate=int(rate.value),
+            block=int(block.value),
+            amplitude=float(amplitude.value),
+            voiced_noise=float(voiced.value),
+            unvoiced_noise=float(unvoiced.value),
+            voiced_threshold=float(threshold.value),
+        )
+        rows, _, taps = (int(extent) for extent in basis.ty.shape)
+        transform = Transform(rows // 2, taps, int(hop.value))
+        return cls(f0, noise, weight, bias, basis, source, transform)
+
+    @property
+    def blocks(self) -> tirx.Expr:
+        """Number of values of F0."""
+        return self.f0.ty.shape[1]
+
+    @property
+    def spectrum_shape(self) -> list[tirx.Expr | int]:
+        """[1, 2 bins, columns]"""
+        columns = self.blocks * (self.source.block // self.transform.hop)
+        return [1, 2 * self.transform.bins, columns + tirx.const(1, "int64")]
 
 
 def _convert_lstm_recurrence(node: Any, importer: Any) -> relax.Var:
@@ -38,11 +84,23 @@ def _convert_masked_attention(node: Any, importer: Any) -> relax.Var:
     )
 
 
+def _convert_harmonic_source(node: Any, importer: Any) -> relax.Var:
+    values = importer.retrieve_args(node)
+    rates = [relax.prim_value(number) for number in values[5:8]]
+    levels = [relax.prim_value(tirx.FloatImm("float64", level)) for level in values[8:]]
+    arguments = [*values[:5], *rates, *levels]
+    output = relax.TensorType(SourceCall.of(arguments).spectrum_shape, "float32")
+    return importer.block_builder.emit(
+        relax.call_dps_packed(HARMONIC_SOURCE, arguments, out_ty=output)
+    )
+
+
 def convert_map() -> dict[str, Callable[[Any, Any], relax.Var]]:
     """The converters, for `from_exported_program(custom_convert_map=…)`."""
     return {
         "lstm_recurrence.default": _convert_lstm_recurrence,
         "masked_attention.default": _convert_masked_attention,
+        "harmonic_source.default": _convert_harmonic_source,
     }
 
 

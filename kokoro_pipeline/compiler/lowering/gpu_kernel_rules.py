@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from tvm import relax
+import tvm
+from tvm import relax, tirx
 
 from ..kernels.common.operand_precision import Precision
 from ..kernels.gpu.adain import adain
@@ -18,13 +19,21 @@ from ..kernels.gpu.conv_transpose1d import (
     depthwise_upsample,
     pack_conv_transpose1d,
 )
+from ..kernels.gpu.harmonic_source import (
+    excitation,
+    pack_basis,
+    pack_mix,
+    phase_increments,
+    spectrum,
+)
 from ..kernels.gpu.layer_norm import layer_norm
 from ..kernels.gpu.linear import linear, pack_linear
 from ..kernels.gpu.lstm import lstm_recurrence, lstm_splits, pack_lstm_recurrent
 from ..kernels.gpu.producer import NOTHING, Activation, Producer
+from ..kernels.gpu.scan import running_sum
 from ..kernels.gpu.statistics import row_statistics
 from .channels_last import Value, dimensions
-from .custom_operators import LSTM_RECURRENCE, MASKED_ATTENTION
+from .custom_operators import HARMONIC_SOURCE, LSTM_RECURRENCE, MASKED_ATTENTION, SourceCall
 from .match_adain import AdaIN, match_adain
 from .shared_rules import (
     attention_rule,
@@ -33,6 +42,7 @@ from .shared_rules import (
     linear_weight,
     original,
     over_rows,
+    source_rule,
 )
 
 if TYPE_CHECKING:
@@ -263,6 +273,40 @@ def _lstm_recurrence(
     return Value(first=lowering.call(kernel, arguments, [batch, steps, 2 * hidden]))
 
 
+def _harmonic_source(lowering: GpuLowering, call: SourceCall) -> relax.Expr:
+    """The harmonic source in fixed point.
+
+    Metal has no float64, and consumer GPUs compute it at a sixty-fourth of the float32 speed.
+    """
+    source, transform, blocks = call.source, call.transform, call.blocks
+
+    def pack(weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+        return pack_mix(source, weight, bias)
+
+    names = [lowering.weight(each) for each in (call.weight, call.bias)]
+    mix = lowering.packed(names, f"source_mix.{source}", pack)
+    basis = lowering.packed([lowering.weight(call.basis)], "source_basis", pack_basis)
+    f0, noise = (original(lowering, each) for each in (call.f0, call.noise))
+
+    def run(
+        kernel: tvm.ir.GlobalVar, arguments: list[relax.Expr], *shape: tirx.Expr | int
+    ) -> relax.Var:
+        return lowering.call(kernel, arguments, list(shape), dtype="int64")
+
+    H = source.harmonics
+    increments = run(lowering.kernel(phase_increments, source), [f0], 1, blocks, H)
+    sums = run(lowering.kernel(running_sum, H, "int64"), [increments], 1, blocks, H)
+    kernel = lowering.kernel(excitation, source)
+    wave = run(kernel, [f0, noise, increments, sums, mix], 1, blocks * source.block)
+    kernel = lowering.kernel(spectrum, transform.bins, transform.taps, transform.hop)
+    return lowering.call(kernel, [wave, basis], call.spectrum_shape)
+
+
+SOURCE_RULES: Mapping[str, Callable[[GpuLowering, relax.Var, relax.Call], Value | None]] = {
+    "relax.call_dps_packed": custom_operator_rule({HARMONIC_SOURCE: source_rule(_harmonic_source)})
+}
+"""For level 0 on Metal, which cannot compute the harmonic source in any other way."""
+
 GPU_KERNEL_RULES: Mapping[str, Callable[[GpuLowering, relax.Var, relax.Call], Value | None]] = {
     "relax.nn.conv1d": _conv1d,
     "relax.nn.conv1d_transpose": _conv1d_transpose,
@@ -270,6 +314,10 @@ GPU_KERNEL_RULES: Mapping[str, Callable[[GpuLowering, relax.Var, relax.Call], Va
     "relax.nn.layer_norm": layer_norm_rule(layer_norm),
     "relax.matmul": _linear,
     "relax.call_dps_packed": custom_operator_rule(
-        {LSTM_RECURRENCE: _lstm_recurrence, MASKED_ATTENTION: attention_rule(attention)}
+        {
+            LSTM_RECURRENCE: _lstm_recurrence,
+            MASKED_ATTENTION: attention_rule(attention),
+            HARMONIC_SOURCE: source_rule(_harmonic_source),
+        }
     ),
 }

@@ -9,6 +9,7 @@ import numpy as np
 from tvm import relax, tirx
 
 from ..kernels.common.convolutions import Conv1d, ConvTranspose1d
+from ..kernels.cpu import harmonic_source
 from ..kernels.cpu.attention import attention
 from ..kernels.cpu.conv1d import conv1d, pack_conv1d
 from ..kernels.cpu.conv_transpose1d import (
@@ -22,7 +23,7 @@ from ..kernels.cpu.linear import linear, pack_linear
 from ..kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
 from ..kernels.cpu.statistics import channel_statistics
 from .channels_last import Value, dimensions
-from .custom_operators import LSTM_RECURRENCE, MASKED_ATTENTION
+from .custom_operators import HARMONIC_SOURCE, LSTM_RECURRENCE, MASKED_ATTENTION, SourceCall
 from .shared_rules import (
     attention_rule,
     custom_operator_rule,
@@ -30,6 +31,7 @@ from .shared_rules import (
     linear_weight,
     original,
     over_rows,
+    source_rule,
 )
 
 if TYPE_CHECKING:
@@ -211,6 +213,26 @@ def _lstm_recurrence(
     )
 
 
+def _harmonic_source(lowering: FunctionLowering, call: SourceCall) -> relax.Expr:
+    """The harmonic source in float64."""
+    source, transform = call.source, call.transform
+    names = [lowering.weight(each) for each in (call.weight, call.bias)]
+    mix = lowering.parameters.derive(
+        tuple(name for name in names if name is not None), "source_mix", harmonic_source.pack_mix
+    )
+    waves = [original(lowering, each) for each in (call.f0, call.noise)]
+    wave = lowering.call(
+        lowering.kernel(harmonic_source.excitation, source),
+        [*waves, lowering.argument(mix)],
+        [1, call.blocks * source.block],
+        dtype="float64",
+    )
+    kernel = lowering.kernel(
+        harmonic_source.spectrum, transform.bins, transform.taps, transform.hop
+    )
+    return lowering.call(kernel, [wave, original(lowering, call.basis)], call.spectrum_shape)
+
+
 KERNEL_RULES: Mapping[str, Callable[[FunctionLowering, relax.Var, relax.Call], Value | None]] = {
     "relax.nn.conv1d": _conv1d,
     "relax.nn.conv1d_transpose": _conv1d_transpose,
@@ -218,6 +240,10 @@ KERNEL_RULES: Mapping[str, Callable[[FunctionLowering, relax.Var, relax.Call], V
     "relax.nn.layer_norm": layer_norm_rule(layer_norm),
     "relax.matmul": _linear,
     "relax.call_dps_packed": custom_operator_rule(
-        {LSTM_RECURRENCE: _lstm_recurrence, MASKED_ATTENTION: attention_rule(attention)}
+        {
+            LSTM_RECURRENCE: _lstm_recurrence,
+            MASKED_ATTENTION: attention_rule(attention),
+            HARMONIC_SOURCE: source_rule(_harmonic_source),
+        }
     ),
 }

@@ -14,9 +14,8 @@ from tvm import relax
 from ..kernels.common.operand_precision import Precision
 from .gpu_kernel_rules import GPU_KERNEL_RULES
 from .gpu_lowering import GpuLowering
-from .lower_source import is_source, lower_source
 from .parameter_table import ParameterTable
-from .program_lowering import KernelLibrary
+from .program_lowering import KernelLibrary, Rule
 
 
 def lower_to_gpu_kernels(
@@ -25,6 +24,7 @@ def lower_to_gpu_kernels(
     target: tvm.target.Target,
     fused: bool = False,
     precisions: Mapping[str, Precision] | None = None,
+    rules: Mapping[str, Rule] = GPU_KERNEL_RULES,
 ) -> tvm.IRModule:
     """Lower every Relax function of a module and add the packed weights to `parameters`.
 
@@ -42,10 +42,8 @@ def lower_to_gpu_kernels(
     builder = relax.BlockBuilder(tvm.IRModule(others))
     library = KernelLibrary(builder)
     for function in module.functions.values():
-        if isinstance(function, relax.Function) and is_source(function):
-            lower_source(builder, library, function, parameters)
-        elif isinstance(function, relax.Function):
-            lowering = GpuLowering(builder, library, function, parameters, [GPU_KERNEL_RULES])
+        if isinstance(function, relax.Function):
+            lowering = GpuLowering(builder, library, function, parameters, [rules])
             lowering.fused = fused
             lowering.precision = (precisions or {}).get(
                 str(function.attrs["global_symbol"]), Precision.FLOAT32

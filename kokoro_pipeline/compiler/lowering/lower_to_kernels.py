@@ -2,8 +2,7 @@
 
 Where a kernel exists, its operands are converted to the layout that it expects (`kernel_rules`).
 Elementwise and shape operators keep the layout of their operands, so that the transposes between
-the two layouts cancel out (`layout_rules`). The traversal itself is that of `program_lowering`. The
-harmonic source is matched and replaced as a whole (`lower_source`).
+the two layouts cancel out (`layout_rules`). The traversal itself is that of `program_lowering`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from .cpu_lowering import FunctionLowering
 from .fast_rules import FAST_RULES
 from .kernel_rules import KERNEL_RULES
 from .layout_rules import LAYOUT_RULES
-from .lower_source import lower_source_in_float64, match_source
 from .parameter_table import ParameterTable
 from .program_lowering import KernelLibrary, Rule
 
@@ -43,11 +41,6 @@ def lower_to_kernels(
     library = KernelLibrary(builder)
     rules = [FAST_RULES, RULES] if fast else [RULES]
     for function in module.functions.values():
-        if not isinstance(function, relax.Function):
-            continue
-        source = match_source(function, parameters)
-        if source is not None:
-            lower_source_in_float64(builder, library, function, parameters, source, target)
-        else:
+        if isinstance(function, relax.Function):
             FunctionLowering(builder, library, function, parameters, target, rules).run()
     return builder.get()

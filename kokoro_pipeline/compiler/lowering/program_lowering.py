@@ -234,9 +234,10 @@ class ProgramLowering:
         kernel: tvm.ir.GlobalVar,
         arguments: list[relax.Expr],
         *shapes: list[tirx.Expr | int],
+        dtype: str = "float32",
     ) -> relax.Var:
-        """Bind the call of a kernel with one float32 result per shape; several form a tuple."""
-        outputs = [relax.TensorType(shape, "float32") for shape in shapes]
+        """Bind the call of a kernel with one result of `dtype` per shape; several form a tuple."""
+        outputs = [relax.TensorType(shape, dtype) for shape in shapes]
         return self.emit(
             relax.call_tir(kernel, arguments, outputs[0] if len(outputs) == 1 else outputs)
         )

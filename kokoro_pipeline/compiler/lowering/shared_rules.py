@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tvm import relax, tirx
 
 from .channels_last import Value, dimensions, is_transpose
-from .custom_operators import custom_operator
+from .custom_operators import SourceCall, custom_operator
 
 if TYPE_CHECKING:
     from .program_lowering import ProgramLowering
@@ -87,6 +87,19 @@ def custom_operator_rule(rules: Mapping[str, OperatorRule]) -> Rule:
     def rule(lowering: ProgramLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
         found = rules.get(custom_operator(call) or "")
         return found(lowering, *call.args[1]) if found is not None else None
+
+    return rule
+
+
+def source_rule(lower: Callable[..., relax.Expr]) -> OperatorRule:
+    """The rule for the harmonic source, given a function of lowering and call."""
+
+    def rule(lowering: ProgramLowering, *arguments: relax.Expr) -> Value | None:
+        call = SourceCall.of(arguments)
+        names = [lowering.weight(each) for each in (call.weight, call.bias, call.basis)]
+        if None in names or not call.transform.fits(call.source):
+            return None
+        return Value(first=lower(lowering, call))
 
     return rule
 

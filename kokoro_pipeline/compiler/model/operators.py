@@ -1,12 +1,14 @@
-"""Custom operators that `torch.export` keeps intact: LSTM recurrence and masked attention.
+"""Custom operators that `torch.export` keeps intact: LSTM, masked attention, harmonic source.
 
-Both have a plain torch implementation, so an exported program still runs, and can be checked, in
+All have a plain torch implementation, so an exported program still runs, and can be checked, in
 eager mode.
 """
 
 from __future__ import annotations
 
 import torch
+
+from .stft import spectrum
 
 
 @torch.library.custom_op("kokoro_pipeline::lstm_recurrence", mutates_args=())
@@ -72,3 +74,94 @@ def _(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, lengths: torch.Tensor, heads: int
 ) -> torch.Tensor:
     return torch.empty_like(query, memory_format=torch.contiguous_format)
+
+
+def excitation(
+    f0: torch.Tensor,
+    noise: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    sample_rate: int,
+    block: int,
+    amplitude: float,
+    voiced_noise: float,
+    unvoiced_noise: float,
+    voiced_threshold: float,
+) -> torch.Tensor:
+    """The waveform of a harmonic source, float64 [1, block * m]; see `harmonic_source`."""
+    f0 = f0.double()
+    blocks = f0.shape[1]
+    # Cycles per sample, then cycles at the centre of each block.
+    harmonics = torch.arange(1, weight.shape[1] + 1, dtype=torch.float64)
+    increment = (f0[:, :, None] * harmonics) / sample_rate
+    increment = increment - torch.floor(increment)
+    cycles = torch.cumsum(increment, dim=1) * block
+    # Positions of the samples relative to the block centres, clamped to the outer centres.
+    sample = torch.arange(blocks * block)
+    position = (sample.double() + 0.5) / block
+    centre = position - 0.5
+    left = torch.floor(centre).clamp(min=0.0)
+    share = (centre - left).clamp(min=0.0)[None, :, None]
+    left_index = left.to(torch.int64)
+    right_index = torch.clamp(left_index + 1, max=blocks - 1)
+    phase = cycles[:, left_index] * (1.0 - share) + cycles[:, right_index] * share
+    sines = torch.sin((phase - torch.floor(phase)) * (2 * torch.pi)) * amplitude
+    voiced = (f0[:, torch.floor(position).to(torch.int64)] > voiced_threshold).double()[:, :, None]
+    level = voiced * voiced_noise + (1.0 - voiced) * unvoiced_noise
+    mixed = sines * voiced + level * noise.double()
+    return torch.tanh((mixed * weight[0]).sum(dim=2) + bias)
+
+
+@torch.library.custom_op("kokoro_pipeline::harmonic_source", mutates_args=())
+def harmonic_source(
+    f0: torch.Tensor,
+    noise: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    basis: torch.Tensor,
+    sample_rate: int,
+    block: int,
+    hop: int,
+    amplitude: float,
+    voiced_noise: float,
+    unvoiced_noise: float,
+    voiced_threshold: float,
+) -> torch.Tensor:
+    """Mix the harmonics of a pitch with noise, and transform the waveform, in float64.
+
+    f0: float32 [1, m] in Hz, each value for `block` samples; a block is voiced above
+    `voiced_threshold`. noise: float32 [1, block * m, H].
+    weight: float64 [1, H] of harmonics 1 to H, and bias: float64 [1], before a tanh. Sines have the
+    peak `amplitude` where voiced; noise is scaled by `voiced_noise` there and by `unvoiced_noise`
+    elsewhere.
+    basis: float64 [2K, 1, taps], the real parts of the transform first; see `stft.spectrum`.
+    Returns float32 [1, 2K, block * m / hop + 1]: magnitudes, then phases in radians.
+    """
+    wave = excitation(
+        f0,
+        noise,
+        weight,
+        bias,
+        sample_rate,
+        block,
+        amplitude,
+        voiced_noise,
+        unvoiced_noise,
+        voiced_threshold,
+    )
+    return torch.cat(spectrum(wave, basis, hop), dim=1).float()
+
+
+@harmonic_source.register_fake
+def _(
+    f0: torch.Tensor,
+    noise: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    basis: torch.Tensor,
+    sample_rate: int,
+    block: int,
+    hop: int,
+    *levels: float,
+) -> torch.Tensor:
+    return f0.new_empty(1, basis.shape[0], f0.shape[1] * (block // hop) + 1)

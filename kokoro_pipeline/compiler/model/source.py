@@ -7,10 +7,10 @@ to the spectrum is float64.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
-from .stft import ForwardSTFT
+from .operators import excitation, harmonic_source
+from .stft import HOP, ForwardSTFT
 from .stock import StockModule
 
 
@@ -28,44 +28,25 @@ class SourceForward(nn.Module):
         super().__init__()
         source = model.decoder.generator.m_source
         sine = source.l_sin_gen
-        self.block = int(sine.upsample_scale)
-        self.sample_rate = float(sine.sampling_rate)
-        self.sine_amp = float(sine.sine_amp)
-        self.noise_std = float(sine.noise_std)
-        self.voiced_threshold = float(sine.voiced_threshold)
-        harmonics = torch.arange(1, sine.dim + 1, dtype=torch.float64)
-        self.harmonics = nn.Parameter(harmonics, requires_grad=False)
         merge = source.l_linear
         self.weight = nn.Parameter(merge.weight.detach().double(), requires_grad=False)
         self.bias = nn.Parameter(merge.bias.detach().double(), requires_grad=False)
         self.stft = ForwardSTFT()
+        self.sample_rate, self.block = int(sine.sampling_rate), int(sine.upsample_scale)
+        self.levels = (
+            float(sine.sine_amp),
+            float(sine.noise_std),
+            float(sine.sine_amp) / 3,
+            float(sine.voiced_threshold),
+        )
+        """Amplitude, noise where voiced and where unvoiced, threshold in Hz."""
 
     def forward(self, F0: Tensor, noise: Tensor) -> Tensor:
-        wave = self.waveform(F0, noise)
-        magnitude, phase = self.stft(wave)
-        return torch.cat([magnitude, phase], dim=1).float()
+        rates = self.sample_rate, self.block, HOP
+        mix = self.weight, self.bias, self.stft.basis
+        return harmonic_source(F0, noise, *mix, *rates, *self.levels)
 
     def waveform(self, F0: Tensor, noise: Tensor) -> Tensor:
         """The excitation, float64 [1, 300 m]."""
-        f0 = F0.double()
-        blocks = f0.shape[1]
-        # Cycles per sample, then cycles at the centre of each block.
-        increment = (f0[:, :, None] * self.harmonics) / self.sample_rate
-        increment = increment - torch.floor(increment)
-        cycles = torch.cumsum(increment, dim=1) * self.block
-        # Positions of the samples relative to the block centres, clamped to the outer centres.
-        sample = torch.arange(blocks * self.block)
-        position = (sample.double() + 0.5) / self.block
-        centre = position - 0.5
-        left = torch.floor(centre).clamp(min=0.0)
-        share = (centre - left).clamp(min=0.0)[None, :, None]
-        left_index = left.to(torch.int64)
-        right_index = torch.clamp(left_index + 1, max=blocks - 1)
-        phase = cycles[:, left_index] * (1.0 - share) + cycles[:, right_index] * share
-        sines = torch.sin((phase - torch.floor(phase)) * (2 * torch.pi)) * self.sine_amp
-        voiced = (f0[:, torch.floor(position).to(torch.int64)] > self.voiced_threshold).double()[
-            :, :, None
-        ]
-        noise_level = voiced * self.noise_std + (1.0 - voiced) * (self.sine_amp / 3)
-        mixed = sines * voiced + noise_level * noise.double()
-        return torch.tanh((mixed * self.weight[0]).sum(dim=2) + self.bias)
+        rates = self.sample_rate, self.block
+        return excitation(F0, noise, self.weight, self.bias, *rates, *self.levels)

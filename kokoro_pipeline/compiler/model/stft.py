@@ -28,6 +28,20 @@ def _sines() -> Tensor:
     return sines
 
 
+def spectrum(wave: Tensor, basis: Tensor, hop: int) -> tuple[Tensor, Tensor]:
+    """Magnitude and phase [1, K, L / hop + 1] of wave [1, L]; L is a multiple of hop.
+
+    basis [2K, 1, taps] holds the windowed cosines of K bins, then their negated sines. Columns are
+    centred, and the wave is reflected about its first and last sample.
+    """
+    length, (bins, _, taps) = wave.shape[1], basis.shape
+    index = (torch.arange(length + taps) - taps // 2).abs()
+    index = (length - 1) - ((length - 1) - index).abs()
+    parts = functional.conv1d(wave[:, index][:, None], basis, stride=hop)
+    real, imaginary = parts[:, : bins // 2], parts[:, bins // 2 :]
+    return torch.sqrt(real * real + imaginary * imaginary), torch.atan2(imaginary, real)
+
+
 class ForwardSTFT(nn.Module):
     """Maps wave float64 [1, L] to magnitude and phase, float64 [1, 11, L / 5 + 1].
 
@@ -42,13 +56,7 @@ class ForwardSTFT(nn.Module):
         self.basis = nn.Parameter(basis[:, None], requires_grad=False)
 
     def forward(self, wave: Tensor) -> tuple[Tensor, Tensor]:
-        length = wave.shape[1]
-        # Reflection about the first and the last sample.
-        index = (torch.arange(length + N_FFT) - N_FFT // 2).abs()
-        index = (length - 1) - ((length - 1) - index).abs()
-        spectrum = functional.conv1d(wave[:, index][:, None], self.basis, stride=HOP)
-        real, imaginary = spectrum[:, :BINS], spectrum[:, BINS:]
-        return torch.sqrt(real * real + imaginary * imaginary), torch.atan2(imaginary, real)
+        return spectrum(wave, self.basis, HOP)
 
 
 class InverseSTFT(nn.Module):

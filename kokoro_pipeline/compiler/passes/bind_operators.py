@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import relax, te
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from kokoro_pipeline.errors import InputError
+
+from ..kernels.common.harmonic_source import HarmonicSource, Transform
 from ..kernels.common.plain_lstm import plain_lstm_recurrence
-from ..lowering.custom_operators import LSTM_RECURRENCE, MASKED_ATTENTION, custom_operator
+from ..kernels.common.plain_source import plain_excitation, plain_increments, plain_spectrum
+from ..lowering.custom_operators import (
+    HARMONIC_SOURCE,
+    LSTM_RECURRENCE,
+    MASKED_ATTENTION,
+    SourceCall,
+    custom_operator,
+)
 
 BindLSTM = Callable[
     [relax.BlockBuilder, relax.Expr, relax.Expr, relax.Expr, relax.TensorType], relax.Expr
@@ -31,9 +43,10 @@ def _plain_lstm_recurrence(
 
 @mutator
 class _OperatorBinder(PyExprMutator):
-    def __init__(self, module: tvm.IRModule, bind_lstm: BindLSTM) -> None:
+    def __init__(self, module: tvm.IRModule, bind_lstm: BindLSTM, has_float64: bool) -> None:
         super().__init__(module)
         self.bind_lstm = bind_lstm
+        self.has_float64 = has_float64
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         call = super().visit_call_(call)
@@ -43,7 +56,31 @@ class _OperatorBinder(PyExprMutator):
             return self.bind_lstm(self.builder_, gates, recurrent, lengths, call.ty_args[0])
         if operator == MASKED_ATTENTION:
             return self._masked_attention(*call.args[1])
+        if operator == HARMONIC_SOURCE:
+            return self._harmonic_source(SourceCall.of(list(call.args[1])))
         return call
+
+    def _harmonic_source(self, call: SourceCall) -> relax.Expr:
+        if not self.has_float64:
+            raise InputError(
+                f"no kernel fits {call.source} with {call.transform}, and this target has no "
+                "float64 for plain code; build with --target llvm or --target cuda"
+            )
+
+        def emit(
+            make: Callable[..., te.Tensor], constants: HarmonicSource | Transform, *tensors: Any
+        ) -> relax.Var:
+            expression = functools.partial(make, constants)
+            name = make.__name__
+            return self.builder_.emit(
+                self.builder_.call_te(expression, *tensors, primfunc_name_hint=name)
+            )
+
+        increments = emit(plain_increments, call.source, call.f0)
+        sums = self.builder_.emit(relax.op.cumsum(increments, axis=1))
+        mix = call.weight, call.bias
+        wave = emit(plain_excitation, call.source, call.f0, call.noise, sums, *mix)
+        return emit(plain_spectrum, call.transform, wave, call.basis)
 
     def _masked_attention(
         self,
@@ -73,14 +110,16 @@ class _OperatorBinder(PyExprMutator):
 
 
 def bind_operators(
-    module: tvm.IRModule, bind_lstm: BindLSTM = _plain_lstm_recurrence
+    module: tvm.IRModule, bind_lstm: BindLSTM = _plain_lstm_recurrence, has_float64: bool = True
 ) -> tvm.IRModule:
     """Replace calls to the model's custom operators in every Relax function of a module.
 
     The LSTM recurrence becomes the expression that `bind_lstm` returns, by default a call of a TIR
-    loop. Masked attention becomes Relax operators.
+    loop. Masked attention becomes Relax operators, and the harmonic source tensor expressions.
+
+    Raises InputError for a harmonic source on a target without float64.
     """
-    binder = _OperatorBinder(module, bind_lstm)
+    binder = _OperatorBinder(module, bind_lstm, has_float64)
     for global_var, function in module.functions.items():
         if isinstance(function, relax.Function):
             binder.builder_.update_func(global_var, binder.visit_expr(function))

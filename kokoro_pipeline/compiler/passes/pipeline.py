@@ -14,10 +14,13 @@ from pathlib import Path
 
 import tvm
 from tvm import relax
+from tvm_ffi import register_error
+
+from kokoro_pipeline.errors import EnvironmentFault, InputError
 
 from ..kernels.common.operand_precision import Precision
 from ..kernels.cpu.vector import VectorTarget
-from ..lowering.lower_source import lower_sources
+from ..lowering.gpu_kernel_rules import SOURCE_RULES
 from ..lowering.lower_to_gpu_kernels import lower_to_gpu_kernels
 from ..lowering.lower_to_kernels import lower_to_kernels
 from ..lowering.parameter_table import ParameterTable
@@ -32,6 +35,10 @@ from .gpu_operators import GPU_OPERATORS, gpu_lstm_recurrence
 from .metal_functions import METAL_FUNCTIONS
 from .schedule_loops import schedule_loops
 from .workspace import Workspace, count_workspace
+
+# A pass is called by TVM, which hands on an error of a kind that it does not know as RuntimeError.
+for _kind in (InputError, EnvironmentFault):
+    register_error(_kind)
 
 OPT_LEVELS: dict[int, str] = {
     0: "plain legalization: slow, the reference for bisecting",
@@ -110,10 +117,12 @@ def phases(
         return lower_to_gpu_kernels(module, parameters, target, fused, precisions)
 
     def bind_rest(module: tvm.IRModule) -> tvm.IRModule:
-        return bind_operators(module) if on_cpu else bind_operators(module, gpu_lstm_recurrence)
+        if on_cpu:
+            return bind_operators(module)
+        return bind_operators(module, gpu_lstm_recurrence, has_float64=not on_metal)
 
     def without_float64(module: tvm.IRModule) -> tvm.IRModule:
-        return lower_sources(module, parameters)
+        return lower_to_gpu_kernels(module, parameters, target, rules=SOURCE_RULES)
 
     def vectorize(module: tvm.IRModule) -> tvm.IRModule:
         return schedule_loops(module, VectorTarget.of(target).lanes)

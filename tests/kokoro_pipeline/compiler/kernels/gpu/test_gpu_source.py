@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tvm import relax, tirx
+from tvm import tirx
 
 from kokoro_pipeline.compiler.exporting import export_component
 from kokoro_pipeline.compiler.importing import import_program
@@ -30,7 +30,6 @@ from kokoro_pipeline.compiler.kernels.gpu.threads import (
     launch,
     store,
 )
-from kokoro_pipeline.compiler.lowering.lower_source import is_source, read_source
 from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
 from kokoro_pipeline.compiler.model import make_components
 from kokoro_pipeline.compiler.passes.pipeline import phases, run_phases
@@ -176,26 +175,12 @@ def test_weights_too_large_for_fixed_point_are_refused():
             pack_mix(SOURCE, np.full((1, 9), weight), np.zeros(1))
 
 
-def changed(constant):
-    """A program of the source's parameters that divides by one constant."""
-    f0 = relax.Var("f0", relax.TensorType([1, tirx.Var("m", "int64")], "float64"))
-    arguments = [f0, *(relax.Var(f"p{i}", relax.TensorType([9], "float64")) for i in range(4))]
-    names = [f"source/{name}" for name in ("harmonics", "weight", "bias", "stft.basis")]
-    builder = relax.BlockBuilder()
-    attributes = {PARAMETER_NAMES: names, "num_input": 1}
-    with builder.function("source", arguments, attrs=attributes):
-        with builder.dataflow():
-            output = builder.emit_output(relax.op.divide(f0, relax.const(constant, "float64")))
-        builder.emit_func_output(output)
-    return builder.get()["source"]
-
-
-def test_another_program_of_the_same_parameters_is_refused():
-    """The kernels would compute with other constants."""
-    program = changed(22050.0)
-    table = ParameterTable()
-    for name, shape in (("harmonics", (9,)), ("stft.basis", (22, 1, 20))):
-        table.add(f"source/{name}", np.ones(shape))
-    assert is_source(program)
-    with pytest.raises(InputError, match=r"22050\.0.*--opt 0"):
-        read_source(program, table)
+@pytest.mark.parametrize("level", [0, 1])
+def test_constants_that_no_kernel_fits_are_refused_on_metal(synthetic_folder, device_target, level):
+    """Plain code would need float64, which Metal lacks."""
+    (found,) = make_components(load_model(resolve(str(synthetic_folder))), ("source_forward",))
+    found.module.stft.basis = torch.nn.Parameter(found.module.stft.basis.repeat(1, 1, 2))
+    parameters, target = ParameterTable(), device_target("metal")
+    module = import_program(export_component(found), found.name, parameters)
+    with pytest.raises(InputError, match=r"taps=40.*float64.*--target llvm"):
+        run_phases(module, phases(level, target, parameters, [found.name]), target)
