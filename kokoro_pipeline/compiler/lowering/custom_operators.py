@@ -111,3 +111,10 @@ def custom_operator(call: relax.Call) -> str | None:
     ):
         return str(call.args[0].global_symbol)
     return None
+
+
+def operator_name(expression: relax.Expr) -> str | None:
+    """The name of the operator, custom or of Relax, that an expression calls; else None."""
+    if not isinstance(expression, relax.Call) or not isinstance(expression.op, tvm.ir.Op):
+        return None
+    return custom_operator(expression) or str(expression.op.name)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
-
 from tvm import relax
 
 from .channels_last import Value, dimensions
-
-if TYPE_CHECKING:
-    from .cpu_lowering import FunctionLowering
+from .program_lowering import FunctionLowering
 
 # The axis of a [B, C, L] tensor in its [B, L, C] form.
 _AXIS_IN_LAST = {0: 0, 1: 2, 2: 1, -1: 1, -2: 2, -3: 0}
 
 # Operators that act on each element independently; their operands broadcast.
-_ELEMENTWISE = (
+ELEMENTWISE = (
     "abs",
     "add",
     "cos",
@@ -45,9 +40,7 @@ def _sequence(value: Value) -> bool:
     return value.rank == 3 and value.last is not None
 
 
-def _elementwise(
-    lowering: FunctionLowering, _variable: relax.Var, call: relax.Call
-) -> Value | None:
+def elementwise(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
     values = [lowering.value(argument) for argument in call.args]
     if not any(_sequence(value) for value in values) or any(v.rank not in (0, 3) for v in values):
         return None
@@ -58,9 +51,12 @@ def _elementwise(
     return Value(last=lowering.emit(relax.Call(call.op, arguments, call.attrs, call.ty_args)))
 
 
-def _permute_dims(
+def permute_dims(
     lowering: FunctionLowering, _variable: relax.Var, call: relax.Call
 ) -> Value | None:
+    # Without this rule no value ever has the other layout, and the rules below never apply.
+    if not lowering.backend.channels_last:
+        return None
     value = lowering.value(call.args[0])
     axes = call.attrs.axes
     if value.rank != 3 or axes is None or [int(axis) for axis in axes] != [0, 2, 1]:
@@ -68,7 +64,7 @@ def _permute_dims(
     return value.swapped()
 
 
-def _concat(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
+def concat(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
     if not isinstance(call.args[0], relax.Tuple):
         return None
     values = [lowering.value(field) for field in call.args[0].fields]
@@ -80,7 +76,7 @@ def _concat(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) 
     )
 
 
-def _repeat(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
+def repeat(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
     value = lowering.value(call.args[0])
     if not _sequence(value) or call.attrs.axis is None:
         return None
@@ -89,7 +85,7 @@ def _repeat(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) 
     return Value(last=lowering.emit(relax.op.repeat(data, int(call.attrs.repeats), axis)))
 
 
-def _strided_slice(
+def strided_slice(
     lowering: FunctionLowering, _variable: relax.Var, call: relax.Call
 ) -> Value | None:
     value = lowering.value(call.args[0])
@@ -104,7 +100,7 @@ def _strided_slice(
     return Value(last=lowering.emit(sliced))
 
 
-def _take(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
+def take(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
     value = lowering.value(call.args[0])
     index = call.args[1]
     if not _sequence(value) or call.attrs.axis is None or len(dimensions(index)) != 0:
@@ -116,13 +112,3 @@ def _take(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) ->
     data = value.in_last(lowering.builder)
     picked = relax.op.take(data, lowering.original(index), _AXIS_IN_LAST[axis], call.attrs.mode)
     return Value(first=lowering.emit(picked))
-
-
-LAYOUT_RULES: Mapping[str, Callable[[FunctionLowering, relax.Var, relax.Call], Value | None]] = {
-    **{f"relax.{name}": _elementwise for name in _ELEMENTWISE},
-    "relax.permute_dims": _permute_dims,
-    "relax.concat": _concat,
-    "relax.repeat": _repeat,
-    "relax.strided_slice": _strided_slice,
-    "relax.take": _take,
-}

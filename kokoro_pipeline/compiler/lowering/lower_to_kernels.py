@@ -1,46 +1,50 @@
-"""Rewrite a program to call the direct kernels, in channels-last layout.
-
-Where a kernel exists, its operands are converted to the layout that it expects (`kernel_rules`).
-Elementwise and shape operators keep the layout of their operands, so that the transposes between
-the two layouts cancel out (`layout_rules`). The traversal itself is that of `program_lowering`.
-"""
+"""Rewrite a program to call the kernels of a backend."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import tvm
 from tvm import relax
 
-from ..kernels.cpu.vector import VectorTarget
-from .cpu_lowering import FunctionLowering
-from .fast_rules import FAST_RULES
-from .kernel_rules import KERNEL_RULES
-from .layout_rules import LAYOUT_RULES
+from .backend import Backend
+from .custom_operators import operator_name
 from .parameter_table import ParameterTable
-from .program_lowering import KernelLibrary, Rule
-
-RULES: Mapping[str, Rule] = {**LAYOUT_RULES, **KERNEL_RULES}
+from .program_lowering import FunctionLowering, KernelLibrary, Rule
+from .rules import RULES
 
 
 def lower_to_kernels(
-    module: tvm.IRModule, parameters: ParameterTable, target: VectorTarget, fast: bool = False
+    module: tvm.IRModule,
+    parameters: ParameterTable,
+    backend: Backend,
+    rules: Mapping[str, Sequence[Rule]] = RULES,
 ) -> tvm.IRModule:
-    """Lower every Relax function of a module and add the packed weights to `parameters`.
+    """Lower the Relax functions of a module and add the packed weights to `parameters`.
 
-    With `fast`, the fast algorithms are used where they apply, and the direct kernels elsewhere.
+    Functions that call no operator of `rules` stay as they are.
 
     Raises NotImplementedError for control flow inside a function.
     """
-    others = {
+    lowered = {
         global_var: function
         for global_var, function in module.functions.items()
-        if not isinstance(function, relax.Function)
+        if isinstance(function, relax.Function) and _calls(function, rules)
     }
-    builder = relax.BlockBuilder(tvm.IRModule(others))
+    rest = {name: function for name, function in module.functions.items() if name not in lowered}
+    builder = relax.BlockBuilder(tvm.IRModule(rest, attrs=module.attrs))
     library = KernelLibrary(builder)
-    rules = [FAST_RULES, RULES] if fast else [RULES]
-    for function in module.functions.values():
-        if isinstance(function, relax.Function):
-            FunctionLowering(builder, library, function, parameters, target, rules).run()
+    for function in lowered.values():
+        FunctionLowering(builder, library, function, parameters, backend, rules).run()
     return builder.get()
+
+
+def _calls(function: relax.Function, rules: Mapping[str, Sequence[Rule]]) -> bool:
+    found = False
+
+    def visit(expression: relax.Expr) -> None:
+        nonlocal found
+        found = found or operator_name(expression) in rules
+
+    relax.analysis.post_order_visit(function, visit)
+    return found

@@ -13,6 +13,8 @@ import tvm
 from tvm import relax
 from tvm.relax.dpl import is_const, is_op, is_tuple_get_item, wildcard
 
+from ..kernels.common.producer import Activation, Producer
+
 Bindings = Mapping[relax.Var, relax.Expr]
 
 
@@ -31,6 +33,19 @@ class AdaIN:
     epsilon: float
     alpha: relax.Expr | None = None
     slope: float | None = None
+
+    @property
+    def channels(self) -> int:
+        return int(self.x.ty.shape[1])
+
+    @property
+    def producer(self) -> Producer:
+        """The norm and the activation as what a kernel does to its input."""
+        if self.alpha is not None:
+            return Producer(adain=True, activation=Activation.SNAKE)
+        if self.slope is not None:
+            return Producer(adain=True, activation=Activation.LEAKY_RELU, slope=self.slope)
+        return Producer(adain=True)
 
 
 class _AdaINPattern:

@@ -1,8 +1,8 @@
-"""Device-independent traversal that rewrites an imported program to call kernels.
+"""The traversal of one function that rewrites it to call the kernels of a backend.
 
-The program is traversed once, binding by binding. Tables of rules map operators to kernels; weights
-become derived parameters, packed for the kernel. An operator without a rule is kept and gets its
-operands in PyTorch's layout, so a program that matches no rule still compiles.
+The function is traversed once, binding by binding. A table of rules maps operators to kernels;
+weights become derived parameters, packed for the kernel. An operator without a rule is kept and
+gets its operands in PyTorch's layout, so a program that matches no rule still compiles.
 """
 
 from __future__ import annotations
@@ -10,17 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import tvm
 from tvm import relax, s_tir, tirx
 
+from .backend import Backend, Extent, Kernel
 from .channels_last import Value
+from .custom_operators import operator_name
 from .parameter_table import PARAMETER_NAMES, ParameterTable
-
-Rule = Callable[[Any, relax.Var, relax.Call], "Value | None"]
-"""(lowering, variable, call) -> the variable's value, or None where the rule does not apply."""
 
 
 @dataclass(frozen=True)
@@ -60,18 +57,18 @@ class KernelLibrary:
         self._builder = builder
         self._made: dict[tuple[Hashable, ...], tvm.ir.GlobalVar] = {}
 
-    def get(self, make: Callable[..., tirx.PrimFunc], *static: Hashable) -> tvm.ir.GlobalVar:
-        """The global variable of the kernel `make(*static)`, which is added on first use."""
-        key = (make, *static)
+    def get(self, kernel: Kernel) -> tvm.ir.GlobalVar:
+        """The global variable of a kernel, which is added on first use."""
+        key = (kernel.make, *kernel.static)
         if key not in self._made:
-            kernel = under_root_block(make(*static))
-            name = str(kernel.attrs["global_symbol"])
-            self._made[key] = self._builder.add_func(kernel, name)
+            function = under_root_block(kernel.make(*kernel.static))
+            name = str(function.attrs["global_symbol"])
+            self._made[key] = self._builder.add_func(function, name)
         return self._made[key]
 
 
-class ProgramLowering:
-    """Lowers one function to kernels by tables of rules; the first rule that gives a value wins."""
+class FunctionLowering:
+    """Lowers one function to the kernels of a backend; the first rule that gives a value wins."""
 
     def __init__(
         self,
@@ -79,12 +76,14 @@ class ProgramLowering:
         library: KernelLibrary,
         function: relax.Function,
         parameters: ParameterTable,
-        rules: Sequence[Mapping[str, Rule]],
+        backend: Backend,
+        rules: Mapping[str, Sequence[Rule]],
     ) -> None:
         self.builder = builder
         self.library = library
         self.function = function
         self.parameters = parameters
+        self.backend = backend.for_function(str(function.attrs["global_symbol"]))
         self._rules = rules
         self._values: dict[relax.Var, Value] = {}
         self._bindings: dict[relax.Var, relax.Expr] = {}
@@ -142,12 +141,10 @@ class ProgramLowering:
         value: Value | None = None
         if isinstance(expression, relax.Var):
             value = self.value(expression)
-        elif isinstance(expression, relax.Call) and isinstance(expression.op, tvm.ir.Op):
-            for table in self._rules:
-                rule = table.get(expression.op.name)
-                value = rule(self, variable, expression) if rule is not None else None
-                if value is not None:
-                    break
+        for rule in self._rules.get(operator_name(expression) or "", ()):
+            value = rule(self, variable, expression)
+            if value is not None:
+                break
         self._values[variable] = value or Value(first=self.builder.emit(self.original(expression)))
 
     def value(self, expression: relax.Expr) -> Value:
@@ -180,9 +177,7 @@ class ProgramLowering:
     def definition(self, expression: relax.Expr, operator: str) -> relax.Call | None:
         """The call of `operator` that defines a variable of the original program, or None."""
         call = self._bindings.get(expression) if isinstance(expression, relax.Var) else None
-        if not isinstance(call, relax.Call) or not isinstance(call.op, tvm.ir.Op):
-            return None
-        return call if call.op.name == operator else None
+        return call if operator_name(call) == operator else None
 
     def users(self, variable: relax.Var) -> list[relax.Var]:
         """The variables of the original program whose definitions read `variable`."""
@@ -203,12 +198,22 @@ class ProgramLowering:
         name = self.weight(expression)
         return name if name is not None and self.parameters[name].ndim == 1 else None
 
-    def packed(
-        self, names: list[str | None], recipe: str, pack: Callable[..., np.ndarray]
-    ) -> relax.Var:
-        """The argument that holds `pack(*arrays)`, where None among `names` is skipped."""
+    def weights(self, kernel: Kernel, name: str, bias: str | None = None) -> list[relax.Var]:
+        """The arguments for a kernel's weight and bias, as the backend takes them."""
+        if self.backend.packs_bias:
+            return [self.packed(kernel, name, bias)]
+        return [self.packed(kernel, name), *([] if bias is None else [self.argument(bias)])]
+
+    def packed(self, kernel: Kernel, *names: str | None) -> relax.Var:
+        """The argument that holds what a kernel packs of parameters; None among them is skipped.
+
+        A kernel that packs nothing takes its only parameter as it is.
+        """
         sources = tuple(name for name in names if name is not None)
-        return self.argument(self.parameters.derive(sources, recipe, pack))
+        if kernel.pack is None:
+            (name,) = sources
+            return self.argument(name)
+        return self.argument(self.parameters.derive(sources, kernel.recipe, kernel.pack))
 
     def argument(self, name: str) -> relax.Var:
         """The argument that holds a parameter of the table."""
@@ -225,21 +230,30 @@ class ProgramLowering:
         """Bind an expression in the new program."""
         return self.builder.emit(expression)
 
-    def kernel(self, make: Callable[..., tirx.PrimFunc], *static: Hashable) -> tvm.ir.GlobalVar:
-        """The kernel `make(*static)`, created once for all functions of the module."""
-        return self.library.get(make, *static)
+    def first(self, expression: relax.Expr) -> relax.Expr:
+        """The lowered value of an operand in PyTorch's layout."""
+        return self.value(expression).in_first(self.builder)
+
+    def sequence(self, expression: relax.Expr) -> relax.Expr:
+        """The lowered value of a sequence in the layout of the kernels."""
+        return self.backend.arranged(self.value(expression), self.builder)
 
     def call(
         self,
-        kernel: tvm.ir.GlobalVar,
+        kernel: Kernel,
         arguments: list[relax.Expr],
-        *shapes: list[tirx.Expr | int],
+        *shapes: list[Extent],
         dtype: str = "float32",
     ) -> relax.Var:
         """Bind the call of a kernel with one result of `dtype` per shape; several form a tuple."""
         outputs = [relax.TensorType(shape, dtype) for shape in shapes]
+        numbers = [relax.prim_value(tirx.IntImm("int64", number)) for number in kernel.numbers]
         return self.emit(
-            relax.call_tir(kernel, arguments, outputs[0] if len(outputs) == 1 else outputs)
+            relax.call_tir(
+                self.library.get(kernel),
+                [*arguments, *numbers],
+                outputs[0] if len(outputs) == 1 else outputs,
+            )
         )
 
     def epilogue(
@@ -281,6 +295,10 @@ class ProgramLowering:
             return None
         left, right = call.args
         return users[0], (right if left.same_as(variable) else left)
+
+
+Rule = Callable[[FunctionLowering, relax.Var, relax.Call], "Value | None"]
+"""(lowering, variable, call) -> the variable's value, or None where the rule does not apply."""
 
 
 def under_root_block(kernel: tirx.PrimFunc) -> tirx.PrimFunc:

@@ -20,10 +20,12 @@ from kokoro_pipeline.errors import EnvironmentFault, InputError
 
 from ..kernels.common.operand_precision import Precision
 from ..kernels.cpu.vector import VectorTarget
-from ..lowering.gpu_kernel_rules import SOURCE_RULES
-from ..lowering.lower_to_gpu_kernels import lower_to_gpu_kernels
+from ..lowering.backend import Backend
+from ..lowering.cpu_backend import CpuBackend
+from ..lowering.gpu_backend import GpuBackend
 from ..lowering.lower_to_kernels import lower_to_kernels
 from ..lowering.parameter_table import ParameterTable
+from ..lowering.rules import SOURCE_RULES
 from .bind_operators import bind_operators
 from .bind_threads import bind_threads
 from .clip_takes import clip_takes
@@ -47,7 +49,7 @@ OPT_LEVELS: dict[int, str] = {
 }
 """The values of `--opt` with their descriptions. The default is the highest."""
 
-REDUCED = ("decoder_forward",)
+REDUCED = frozenset({"decoder_forward"})
 """The functions that `precision` applies to.
 
 The functions before them make decisions (durations) and accumulate phases, where rounding would
@@ -108,13 +110,14 @@ def phases(
     functions in `REDUCED`, on levels 1 and 2 of a GPU.
     """
     on_cpu, on_metal = target.kind.name == "llvm", target.kind.name == "metal"
-    fused = opt_level >= 2
-    precisions = dict.fromkeys(REDUCED, precision)
+    backend: Backend
+    if on_cpu:
+        backend = CpuBackend(opt_level >= 2, VectorTarget.of(target))
+    else:
+        backend = GpuBackend.of(target, opt_level >= 2, precision, REDUCED)
 
     def to_kernels(module: tvm.IRModule) -> tvm.IRModule:
-        if on_cpu:
-            return lower_to_kernels(module, parameters, VectorTarget.of(target), fused)
-        return lower_to_gpu_kernels(module, parameters, target, fused, precisions)
+        return lower_to_kernels(module, parameters, backend)
 
     def bind_rest(module: tvm.IRModule) -> tvm.IRModule:
         if on_cpu:
@@ -122,7 +125,7 @@ def phases(
         return bind_operators(module, gpu_lstm_recurrence, has_float64=not on_metal)
 
     def without_float64(module: tvm.IRModule) -> tvm.IRModule:
-        return lower_to_gpu_kernels(module, parameters, target, rules=SOURCE_RULES)
+        return lower_to_kernels(module, parameters, backend, SOURCE_RULES)
 
     def vectorize(module: tvm.IRModule) -> tvm.IRModule:
         return schedule_loops(module, VectorTarget.of(target).lanes)

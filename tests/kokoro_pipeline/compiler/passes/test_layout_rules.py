@@ -14,6 +14,7 @@ from tvm import relax
 
 from kokoro_pipeline.compiler.codegen.target import resolve_target
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
+from kokoro_pipeline.compiler.lowering.cpu_backend import CpuBackend
 from kokoro_pipeline.compiler.lowering.lower_to_kernels import lower_to_kernels
 from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
 
@@ -194,7 +195,7 @@ def test_repeat_follows_the_layout(compile_program):
             output = builder.emit_output(relax.Tuple(doubled))
         builder.emit_func_output(output)
     vectors = VectorTarget.of(resolve_target().tvm)
-    lowered = lower_to_kernels(builder.get(), table, vectors)
+    lowered = lower_to_kernels(builder.get(), table, CpuBackend(False, vectors))
     machine = relax.VirtualMachine(tvm.compile(lowered, target=resolve_target().tvm), tvm.cpu())
     (data,) = arrays((1, 6, 9))
     (name,) = [str(name) for name in lowered["program"].attrs[PARAMETER_NAMES]]

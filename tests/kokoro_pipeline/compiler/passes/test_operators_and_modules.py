@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from tvm import relax, tirx
 from tvm.script import tirx as T  # noqa: N812
 
+from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
+from kokoro_pipeline.compiler.lowering.cpu_backend import CpuBackend
+from kokoro_pipeline.compiler.lowering.gpu_backend import GpuBackend
 from kokoro_pipeline.compiler.lowering.lower_to_kernels import lower_to_kernels
 from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
 from kokoro_pipeline.compiler.model.blocks import BidirectionalLSTM
@@ -203,6 +208,8 @@ def test_parameters_that_nothing_reads_are_dropped(body, kept):
 
 # Control flow
 
+BACKENDS = (CpuBackend(False, VectorTarget(16, 32)), GpuBackend(False, 1024))
+
 
 def control_flow(kind: str) -> tvm.IRModule:
     builder = relax.BlockBuilder()
@@ -216,6 +223,7 @@ def control_flow(kind: str) -> tvm.IRModule:
             y = builder.emit(relax.If(condition, double, same))
         elif kind == "match_cast":
             y = builder.match_cast(x, relax.TensorType([4], "float32"))
+            y = builder.emit(relax.op.add(y, x))
         else:
             z = relax.Var("z", relax.TensorType([4], "float32"))
             body = relax.SeqExpr([], relax.op.add(z, x))
@@ -228,7 +236,28 @@ def control_flow(kind: str) -> tvm.IRModule:
 @pytest.mark.parametrize(
     ("kind", "words"), [("if", "If"), ("match_cast", "MatchCast"), ("closure", "Function")]
 )
-def test_control_flow_is_refused_with_the_way_out(kind, words):
+@pytest.mark.parametrize("backend", BACKENDS, ids=["cpu", "gpu"])
+def test_control_flow_is_refused_with_the_way_out(kind, words, backend):
     """The traversal only supports a sequence of bindings."""
     with pytest.raises(NotImplementedError, match=rf"{words}.*straight-line.*--opt 0"):
-        lower_to_kernels(control_flow(kind), ParameterTable(), VectorTarget(16, 32))
+        lower_to_kernels(control_flow(kind), ParameterTable(), backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=["cpu", "gpu"])
+def test_a_function_without_an_operator_of_the_table_stays_as_it_is(backend):
+    module = control_flow("if")
+    lowered = lower_to_kernels(module, ParameterTable(), backend, {"relax.matmul": ()})
+    tvm.ir.assert_structural_equal(lowered, module)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=["cpu", "gpu"])
+def test_a_backend_is_frozen(backend):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        backend.fused = True
+    assert hash(backend) == hash(dataclasses.replace(backend))
+
+
+def test_only_reduced_functions_multiply_in_reduced_precision():
+    backend = GpuBackend(True, 1024, Precision.TF32, frozenset({"decoder_forward"}))
+    assert backend.for_function("decoder_forward").precision is Precision.TF32
+    assert backend.for_function("f0n_forward").precision is Precision.FLOAT32

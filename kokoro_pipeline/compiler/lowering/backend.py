@@ -1,0 +1,144 @@
+"""What the rules ask of a device: its kernels, how their weights are packed, and its layout."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+from tvm import relax, tirx
+
+from ..kernels.common.convolutions import Conv1d, ConvTranspose1d
+from ..kernels.common.harmonic_source import HarmonicSource, Transform
+from ..kernels.common.producer import NOTHING, Producer
+from .channels_last import Value, dimensions
+
+Extent: TypeAlias = tirx.Expr | int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The kernel `make(*static)`; calls with equal values share one.
+
+    `recipe` and `pack` say how its weights are packed, and are empty where they are passed as they
+    are. Equal recipes must imply equal results of `pack`. `numbers` are passed after the tensors.
+    """
+
+    make: Callable[..., tirx.PrimFunc]
+    static: tuple[Hashable, ...]
+    recipe: str = ""
+    pack: Callable[..., np.ndarray] | None = None
+    numbers: tuple[int, ...] = ()
+    moments: bool = False
+    """Whether it also returns mean and reciprocal standard deviation of its result over time."""
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """What a convolution is to compute besides its product.
+
+    `producer` transforms the input; a bias and a residual may be added to the result. `epsilon` is
+    that of an instance norm which reads the result, or None.
+    """
+
+    producer: Producer = NOTHING
+    bias: bool = False
+    residual: bool = False
+    epsilon: float | None = None
+
+
+@dataclass(frozen=True)
+class SourceKernels:
+    """The kernels of the harmonic source; the dtype of all but the spectrum is `dtype`.
+
+    `phases` read F0 and then each other; the excitation reads F0, noise, their results and the mix
+    that its recipe packs, and the spectrum reads that and the basis.
+    """
+
+    phases: tuple[Kernel, ...]
+    excitation: Kernel
+    spectrum: Kernel
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Backend(ABC):
+    """The kernels of a device. `fused`: whether to fuse and, on a CPU, to use fast algorithms."""
+
+    fused: bool
+
+    channels_last: ClassVar[bool]
+    """Whether sequences are [B, L, C] and not [B, C, L] as in PyTorch."""
+    packs_bias: ClassVar[bool]
+    """Whether a bias is packed with the weight and not an argument of its own."""
+    conv_dtypes: ClassVar[tuple[str, ...]] = ("float32",)
+    fuses_activation: ClassVar[bool] = False
+    """Whether a convolution can apply an activation without a norm before it."""
+
+    def for_function(self, name: str) -> Backend:
+        """The backend for one function of a module."""
+        return self
+
+    # Layout
+
+    def arranged(self, value: Value, builder: relax.BlockBuilder) -> relax.Expr:
+        """A sequence in the layout of the kernels."""
+        return value.in_last(builder) if self.channels_last else value.in_first(builder)
+
+    def value(self, sequence: relax.Expr) -> Value:
+        """The value of a sequence in the layout of the kernels."""
+        return Value(last=sequence) if self.channels_last else Value(first=sequence)
+
+    def shape(self, batch: Extent, channels: Extent, length: Extent) -> list[Extent]:
+        """The shape of a sequence in the layout of the kernels."""
+        return [batch, length, channels] if self.channels_last else [batch, channels, length]
+
+    def extents(self, sequence: relax.Expr) -> tuple[tirx.Expr, tirx.Expr, tirx.Expr]:
+        """Batch, channels and length of a sequence in the layout of the kernels."""
+        batch, *rest = dimensions(sequence)
+        length, channels = rest if self.channels_last else reversed(rest)
+        return batch, channels, length
+
+    # Kernels
+
+    def fits(self, producer: Producer, channels: int) -> bool:
+        """Whether a convolution can apply a producer to this number of channels."""
+        return True
+
+    def adain(self, channels: int, producer: Producer) -> Kernel | None:
+        """A norm and activation as a kernel of their own; None if they remain operators."""
+        return None
+
+    def polar(self, bins: int) -> Kernel | None:
+        """Magnitudes and angles to complex numbers; None if they remain operators."""
+        return None
+
+    @abstractmethod
+    def conv1d(self, conv: Conv1d, fusion: Fusion, dtype: str) -> Kernel: ...
+
+    @abstractmethod
+    def conv_transpose1d(self, conv: ConvTranspose1d, bias: bool) -> Kernel: ...
+
+    @abstractmethod
+    def depthwise_upsample(self, channels: int, bias: bool) -> Kernel: ...
+
+    @abstractmethod
+    def linear(self, in_features: int, out_features: int, bias: bool) -> Kernel: ...
+
+    @abstractmethod
+    def layer_norm(self, features: int, epsilon: float) -> Kernel: ...
+
+    @abstractmethod
+    def statistics(self, channels: int, epsilon: float) -> Kernel:
+        """Mean and reciprocal standard deviation [B, C] over time."""
+
+    @abstractmethod
+    def lstm_recurrence(self, hidden: int) -> Kernel: ...
+
+    @abstractmethod
+    def attention(self, heads: int, head_size: int) -> Kernel: ...
+
+    @abstractmethod
+    def harmonic_source(self, source: HarmonicSource, transform: Transform) -> SourceKernels: ...

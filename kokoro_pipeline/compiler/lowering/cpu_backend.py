@@ -1,0 +1,161 @@
+"""The vector kernels of a CPU: channels last, weights packed for its vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from tvm import tirx
+
+from ..kernels.common.convolutions import Conv1d, ConvTranspose1d
+from ..kernels.common.harmonic_source import HarmonicSource, Transform
+from ..kernels.common.producer import Activation, Producer
+from ..kernels.cpu import harmonic_source
+from ..kernels.cpu.attention import attention
+from ..kernels.cpu.bin_products import padded_channels, padded_outputs
+from ..kernels.cpu.conv1d import conv1d, pack_conv1d
+from ..kernels.cpu.conv_transpose1d import (
+    conv_transpose1d,
+    depthwise_upsample,
+    pack_conv_transpose1d,
+    pack_depthwise_upsample,
+)
+from ..kernels.cpu.fft_conv1d import fft_conv1d, pack_fft_conv1d
+from ..kernels.cpu.layer_norm import layer_norm
+from ..kernels.cpu.linear import linear, pack_linear
+from ..kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
+from ..kernels.cpu.polar import polar_to_complex
+from ..kernels.cpu.statistics import channel_statistics
+from ..kernels.cpu.transform_conv1d import SameConv1d
+from ..kernels.cpu.vector import VectorTarget
+from ..kernels.cpu.winograd_conv1d import pack_winograd_conv1d, winograd_conv1d
+from .backend import Backend, Fusion, Kernel, SourceKernels
+
+Pack = Callable[..., np.ndarray]
+
+# Channels are padded with zeros to whole vectors. Padding by more than these factors would cost
+# more than the fast algorithm saves.
+MOST_INPUT_PADDING, MOST_OUTPUT_PADDING = 1.1, 1.5
+
+
+@dataclass(frozen=True)
+class _Algorithm:
+    """A fast convolution and the function that packs its weight."""
+
+    recipe: str
+    kernel: Callable[[VectorTarget, SameConv1d], tirx.PrimFunc]
+    pack: Pack
+
+
+_WINOGRAD = _Algorithm("winograd_conv1d", winograd_conv1d, pack_winograd_conv1d)
+_FFT = _Algorithm("fft_conv1d", fft_conv1d, pack_fft_conv1d)
+
+# By the number of taps. With fewer taps a transform does not pay off; more do not occur.
+_ALGORITHMS: Mapping[int, _Algorithm] = {3: _WINOGRAD, 7: _FFT, 11: _FFT}
+
+
+def _direct(
+    target: VectorTarget, conv: Conv1d, producer: Producer, residual: bool
+) -> tirx.PrimFunc:
+    return conv1d(target, conv, producer, residual=residual)
+
+
+@dataclass(frozen=True)
+class CpuBackend(Backend):
+    """The kernels for the vectors of a target."""
+
+    target: VectorTarget
+
+    channels_last: ClassVar[bool] = True
+    packs_bias: ClassVar[bool] = True
+
+    def _kernel(
+        self,
+        make: Callable[..., tirx.PrimFunc],
+        *static: Hashable,
+        recipe: str = "",
+        pack: Pack | None = None,
+    ) -> Kernel:
+        """A kernel whose weights are packed for these vectors, and for no others."""
+        vectors = f".v{self.target.lanes}r{self.target.registers}"
+        return Kernel(make, (self.target, *static), recipe + vectors, pack)
+
+    def fits(self, producer: Producer, channels: int) -> bool:
+        # Snake does not support partial vectors.
+        return producer.activation is not Activation.SNAKE or channels % self.target.lanes == 0
+
+    def conv1d(self, conv: Conv1d, fusion: Fusion, dtype: str) -> Kernel:
+        algorithm = self._algorithm(conv) if self.fused else None
+        if algorithm is None:
+            static = conv, fusion.producer, fusion.residual
+            pack = partial(pack_conv1d, self.target)
+            return self._kernel(_direct, *static, recipe="conv1d", pack=pack)
+        same = SameConv1d(
+            conv.in_channels,
+            conv.out_channels,
+            conv.taps,
+            fusion.producer,
+            fusion.residual,
+            fusion.epsilon,
+        )
+        pack = partial(algorithm.pack, self.target)
+        kernel = self._kernel(algorithm.kernel, same, recipe=algorithm.recipe, pack=pack)
+        moments = fusion.epsilon is not None
+        return replace(kernel, numbers=(conv.dilation,), moments=moments)
+
+    def _algorithm(self, conv: Conv1d) -> _Algorithm | None:
+        """The fast algorithm for a convolution, or None where none applies."""
+        reach = conv.dilation * (conv.taps // 2)
+        same = conv.stride == 1 and (conv.pad_left, conv.pad_right) == (reach, reach)
+        inputs = padded_channels(self.target.lanes, conv.in_channels)
+        outputs = padded_outputs(self.target, conv.out_channels)
+        few_zeros = (
+            inputs <= MOST_INPUT_PADDING * conv.in_channels
+            and outputs <= MOST_OUTPUT_PADDING * conv.out_channels
+        )
+        return _ALGORITHMS.get(conv.taps) if same and few_zeros else None
+
+    def conv_transpose1d(self, conv: ConvTranspose1d, bias: bool) -> Kernel:
+        def pack(array: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
+            return pack_conv_transpose1d(self.target, array, conv.stride, bias)
+
+        recipe = f"conv_transpose1d_s{conv.stride}"
+        return self._kernel(conv_transpose1d, conv, recipe=recipe, pack=pack)
+
+    def depthwise_upsample(self, channels: int, bias: bool) -> Kernel:
+        recipe, pack = "depthwise_upsample", pack_depthwise_upsample
+        return self._kernel(depthwise_upsample, channels, recipe=recipe, pack=pack)
+
+    def linear(self, in_features: int, out_features: int, bias: bool) -> Kernel:
+        pack = partial(pack_linear, self.target)
+        return self._kernel(linear, in_features, out_features, recipe="linear", pack=pack)
+
+    def layer_norm(self, features: int, epsilon: float) -> Kernel:
+        return self._kernel(layer_norm, features, epsilon)
+
+    def statistics(self, channels: int, epsilon: float) -> Kernel:
+        return self._kernel(channel_statistics, channels, epsilon)
+
+    def lstm_recurrence(self, hidden: int) -> Kernel:
+        pack = partial(pack_lstm_recurrent, self.target)
+        return self._kernel(lstm_recurrence, hidden, recipe="lstm_recurrent", pack=pack)
+
+    def attention(self, heads: int, head_size: int) -> Kernel:
+        return self._kernel(attention, heads, head_size)
+
+    def polar(self, bins: int) -> Kernel | None:
+        return self._kernel(polar_to_complex, bins) if self.fused else None
+
+    def harmonic_source(self, source: HarmonicSource, transform: Transform) -> SourceKernels:
+        """The harmonic source in float64."""
+        sizes = transform.bins, transform.taps, transform.hop
+        static, pack = (self.target, source), harmonic_source.pack_mix
+        return SourceKernels(
+            phases=(),
+            excitation=Kernel(harmonic_source.excitation, static, "source_mix", pack),
+            spectrum=self._kernel(harmonic_source.spectrum, *sizes),
+            dtype="float64",
+        )

@@ -1,0 +1,116 @@
+"""Rules for layers on rows (linear, layer norm) and for the custom operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvm import relax, tirx
+
+from .channels_last import Value, dimensions, is_transpose
+from .custom_operators import SourceCall
+from .program_lowering import FunctionLowering
+
+
+def _over_rows(
+    lowering: FunctionLowering,
+    x: relax.Expr,
+    kernel: Callable[[relax.Expr, tirx.Expr], relax.Expr],
+) -> Value:
+    """Apply a kernel on [M, K] to the rows of a tensor [..., K]."""
+    *leading, width = dimensions(x)
+    if len(leading) == 1:
+        return Value(first=kernel(x, leading[0]))
+    count = leading[0]
+    for extent in leading[1:]:
+        count = count * extent
+    flat = kernel(lowering.emit(relax.op.reshape(x, [count, width])), count)
+    return Value(first=lowering.emit(relax.op.reshape(flat, [*leading, dimensions(flat)[-1]])))
+
+
+def linear(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) -> Value | None:
+    """PyTorch's linear layer, which is imported as `matmul(x, permute_dims(parameter))`."""
+    data, transposed = call.args
+    permute = lowering.definition(transposed, "relax.permute_dims")
+    if permute is None or str(data.ty.dtype) != "float32" or int(data.ty.ndim) < 2:
+        return None
+    name = lowering.weight(permute.args[0])
+    if name is None or lowering.parameters[name].ndim != 2 or not is_transpose(permute.attrs.axes):
+        return None
+    out_features, in_features = lowering.parameters[name].shape
+    epilogue = lowering.epilogue(variable, out_features, column=False)
+    kernel = lowering.backend.linear(in_features, out_features, epilogue.bias is not None)
+    weights = lowering.weights(kernel, name, epilogue.bias)
+
+    def product(rows: relax.Expr, count: tirx.Expr) -> relax.Expr:
+        return lowering.call(kernel, [rows, *weights], [count, out_features])
+
+    return lowering.finish(epilogue, _over_rows(lowering, lowering.first(data), product))
+
+
+def layer_norm(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
+    """A layer norm over the last axis."""
+    data, weight, bias = call.args
+    last = int(data.ty.ndim) - 1
+    axes = [int(axis) % (last + 1) for axis in call.attrs.axes]
+    if str(data.ty.dtype) != "float32" or axes != [last]:
+        return None
+    x = lowering.first(data)
+    features = int(dimensions(x)[-1])
+    kernel = lowering.backend.layer_norm(features, float(call.attrs.epsilon))
+    vectors = [lowering.first(weight), lowering.first(bias)]
+
+    def normalized(rows: relax.Expr, count: tirx.Expr) -> relax.Expr:
+        return lowering.call(kernel, [rows, *vectors], [count, features])
+
+    return _over_rows(lowering, x, normalized)
+
+
+def lstm_recurrence(
+    lowering: FunctionLowering, _variable: relax.Var, call: relax.Call
+) -> Value | None:
+    """The recurrence of a bidirectional LSTM."""
+    gates, recurrent, lengths = call.args[1]
+    name = lowering.weight(recurrent)
+    if name is None:
+        return None
+    hidden = lowering.parameters[name].shape[2]
+    rows = lowering.first(gates)
+    batch, steps, _ = dimensions(rows)
+    kernel = lowering.backend.lstm_recurrence(hidden)
+    arguments = [rows, lowering.packed(kernel, name), lowering.first(lengths)]
+    return Value(first=lowering.call(kernel, arguments, [batch, steps, 2 * hidden]))
+
+
+def attention(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value:
+    """Masked attention over query, key and value [B, n, heads * size]."""
+    *operands, heads_shape = call.args[1]
+    heads, shape = int(heads_shape.values[0]), dimensions(operands[0])
+    kernel = lowering.backend.attention(heads, int(shape[-1]) // heads)
+    arguments = [lowering.first(operand) for operand in operands]
+    return Value(first=lowering.call(kernel, arguments, shape))
+
+
+def harmonic_source(
+    lowering: FunctionLowering, _variable: relax.Var, call: relax.Call
+) -> Value | None:
+    """The harmonic source and its spectrum, of constants that the kernels support."""
+    source = SourceCall.of(list(call.args[1]))
+    names = [lowering.weight(each) for each in (source.weight, source.bias, source.basis)]
+    if None in names or not source.transform.fits(source.source):
+        return None
+    kernels = lowering.backend.harmonic_source(source.source, source.transform)
+    mix = lowering.packed(kernels.excitation, *names[:2])
+    basis = lowering.packed(kernels.spectrum, names[2])
+    f0, noise = lowering.first(source.f0), lowering.first(source.noise)
+    shape = [1, source.blocks, source.source.harmonics]
+    phases: list[relax.Expr] = []
+    for kernel in kernels.phases:
+        read = phases[-1:] or [f0]
+        phases.append(lowering.call(kernel, read, shape, dtype=kernels.dtype))
+    wave = lowering.call(
+        kernels.excitation,
+        [f0, noise, *phases, mix],
+        [1, source.blocks * source.source.block],
+        dtype=kernels.dtype,
+    )
+    return Value(first=lowering.call(kernels.spectrum, [wave, basis], source.spectrum_shape))
