@@ -1,207 +1,165 @@
-"""Elementary functions as polynomials that vectorize, instead of one library call per element.
+"""Elementary functions as polynomials that fuse and vectorize, instead of library calls.
 
 The legalizations are passed to `LegalizeOps` as an argument, so nothing global changes. They are
 scalar expressions, which fuse with their neighbours and are vectorized together with the
-surrounding loop. Formulas and error bounds are those of `kernels.cpu.math`. In float64 only the
-sine is covered, which the harmonic source evaluates millions of times; the other functions keep
-TVM's own legalization.
+surrounding loop. In float64 only the sine is covered, which the harmonic source evaluates millions
+of times; the other functions keep TVM's own legalization.
+
+For Metal they are chains of fused multiply-adds, which a compiler may not split: TVM's runtime
+compiles with fast math, under which `sin` has an error of 2^-13 and sums may be reassociated.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from tvm import relax, te, tirx, topi
 
-from ..kernels.common.polynomials import (
-    EXP_POLYNOMIAL,
-    LN2_PARTS,
-    LOG2_E,
-    PI_PARTS,
-    SIN_POLYNOMIAL,
-    SIN_POLYNOMIAL_64,
-)
+from ..kernels.common import elementary
+from ..kernels.common.elementary import Arithmetic
+from ..kernels.common.polynomials import SIN_POLYNOMIAL_64
+from ..kernels.gpu.math import fma
 
-Expr = Any
-Function = Callable[[Expr], Expr]
+Function = Callable[[Arithmetic, tirx.Expr], tirx.Expr]
 
 
-@dataclass(frozen=True)
-class Format:
-    """A floating-point type and its constants for sin x = (-1)^n (r + r z P(z)).
+class ScalarExpression(Arithmetic):
+    """The arithmetic of one expression, whose named values are bound around it by `Let`."""
 
-    Here r = x - n pi and z = r^2.
-    """
+    dtype: ClassVar[str] = "float32"
 
-    dtype: str
-    bits: int
-    pi_parts: tuple[float, ...]
-    """Summands of pi; the first ones have few significant bits, so that n times them is exact."""
-    sin_polynomial: tuple[float, ...]
+    def __init__(self) -> None:
+        self._named: list[tuple[tirx.Var, tirx.Expr]] = []
 
-    def const(self, value: float) -> Expr:
+    @classmethod
+    def of(cls, function: Function, x: tirx.Expr) -> tirx.Expr:
+        """The expression of a function of x."""
+        arithmetic = cls()
+        result = function(arithmetic, x)
+        for variable, value in reversed(arithmetic._named):
+            result = tirx.Let(variable, value, result)
+        return result
+
+    def const(self, value: float) -> tirx.Expr:
         return tirx.const(value, self.dtype)
 
-    @property
-    def integer(self) -> str:
-        """The integer type of the same width."""
-        return f"int{self.bits}"
+    def integer(self, value: int) -> tirx.Expr:
+        return tirx.const(value, f"int{self.bits}")
+
+    def to_integer(self, x: tirx.Expr) -> tirx.Expr:
+        return tirx.Cast(f"int{self.bits}", x)
+
+    def bits_of(self, x: tirx.Expr) -> tirx.Expr:
+        return tirx.reinterpret(f"int{self.bits}", x)
+
+    def from_bits(self, bits: tirx.Expr) -> tirx.Expr:
+        return tirx.reinterpret(self.dtype, bits)
+
+    def fma(self, a: tirx.Expr, b: tirx.Expr, c: tirx.Expr) -> tirx.Expr:
+        return a * b + c
+
+    def nearest(self, x: tirx.Expr, factor: float) -> tirx.Expr:
+        return tirx.nearbyint(x * self.const(factor))
+
+    def clamp(self, x: tirx.Expr, low: float, high: float) -> tirx.Expr:
+        x, least, most = self.name(x), self.const(low), self.const(high)
+        # Comparisons with NaN are false, so NaN passes through both selects.
+        return tirx.Select(x < least, least, tirx.Select(x > most, most, x))
+
+    def name(self, value: tirx.Expr) -> tirx.Expr:
+        variable = tirx.Var("v", self.dtype)
+        self._named.append((variable, value))
+        return variable
+
+    def step(self, value: tirx.Expr) -> tirx.Expr:
+        return value
 
 
-SINGLE = Format("float32", 32, PI_PARTS, SIN_POLYNOMIAL)
-DOUBLE = Format(
-    "float64",
-    64,
-    (3.1415926218032837, 3.1786509424591713e-08, 1.2246467864107189e-16),
-    SIN_POLYNOMIAL_64,
-)
+class DoubleExpression(ScalarExpression):
+    """The same in float64, for the sine."""
+
+    dtype = "float64"
+    bits = 64
+    pi_parts = (3.1415926218032837, 3.1786509424591713e-08, 1.2246467864107189e-16)
+    sin_polynomial = SIN_POLYNOMIAL_64
 
 
-def single(value: float) -> Expr:
-    """A float32 constant."""
-    return SINGLE.const(value)
+class FusedExpression(ScalarExpression):
+    """The same in fused multiply-adds, for Metal."""
 
+    def fma(self, a: tirx.Expr, b: tirx.Expr, c: tirx.Expr) -> tirx.Expr:
+        return fma(a, b, c)
 
-def let(value: Expr, body: Function, dtype: str = "float32") -> Expr:
-    """Bind `value` to a variable in `body(variable)`, so that it is computed only once."""
-    variable = tirx.Var("v", dtype)
-    return tirx.Let(variable, value, body(variable))
+    def nearest(self, x: tirx.Expr, factor: float) -> tirx.Expr:
+        return tirx.floor(fma(x, self.const(factor), self.const(0.5)))
 
-
-def _horner(x: Expr, coefficients: tuple[float, ...], form: Format = SINGLE) -> Expr:
-    value: Expr = form.const(coefficients[0])
-    for coefficient in coefficients[1:]:
-        value = value * x + form.const(coefficient)
-    return value
-
-
-def _reduced(
-    x: Expr,
-    inverse: float,
-    parts: tuple[float, ...],
-    body: Callable[..., Expr],
-    form: Format = SINGLE,
-) -> Expr:
-    """Range reduction: `body(n, r)` with n = round(x * inverse) and r = x - n * sum(parts).
-
-    The parts are subtracted one by one, which keeps r accurate.
-    """
-
-    def with_n(n: Expr) -> Expr:
-        r = x
-        for part in parts:
-            r = r - n * form.const(part)
-        return let(r, lambda remainder: body(n, remainder), form.dtype)
-
-    return let(tirx.nearbyint(x * form.const(inverse)), with_n, form.dtype)
-
-
-def sin_expression(x: Expr, form: Format = SINGLE) -> Expr:
-    """sin x.
-
-    In float32 the absolute error is 1.5e-7 for |x| <= 1e4 (see `kernels.cpu.math.sin`); in float64
-    it is 3e-16 for |x| <= 1e6.
-    """
-
-    def body(n: Expr, r: Expr) -> Expr:
-        def signed(z: Expr) -> Expr:
-            sine = r + r * z * _horner(z, form.sin_polynomial, form)
-            odd = tirx.bitwise_and(tirx.Cast(form.integer, n), tirx.const(1, form.integer))
-            sign = tirx.shift_left(odd, tirx.const(form.bits - 1, form.integer))
-            bits = tirx.bitwise_xor(tirx.reinterpret(form.integer, sine), sign)
-            return tirx.reinterpret(form.dtype, bits)
-
-        return let(r * r, signed, form.dtype)
-
-    return let(x, lambda v: _reduced(v, 1.0 / math.pi, form.pi_parts, body, form), form.dtype)
-
-
-def exp_expression(x: Expr) -> Expr:
-    """e^x, its argument clamped to [-87, 88], relative error 1.2e-7 (`kernels.cpu.math.exp`)."""
-
-    def body(n: Expr, r: Expr) -> Expr:
-        mantissa = _horner(r, EXP_POLYNOMIAL) * (r * r) + r + single(1.0)
-        exponent = tirx.Cast("int32", n) + tirx.const(127, "int32")
-        bits = tirx.shift_left(exponent, tirx.const(23, "int32"))
-        return mantissa * tirx.reinterpret("float32", bits)
-
-    # Comparisons with NaN are false, so NaN passes through both selects.
-    low, high = single(-87.0), single(88.0)
-    return let(
-        x,
-        lambda v: let(
-            tirx.Select(v < low, low, tirx.Select(v > high, high, v)),
-            lambda clamped: _reduced(clamped, LOG2_E, LN2_PARTS, body),
-        ),
-    )
-
-
-def sigmoid_expression(x: Expr) -> Expr:
-    """1 / (1 + e^-x), absolute error 1.2e-7."""
-    return single(1.0) / (single(1.0) + exp_expression(single(0.0) - x))
-
-
-def tanh_expression(x: Expr) -> Expr:
-    """Hyperbolic tangent, absolute error 2e-7."""
-    return let(x, lambda v: single(1.0) - single(2.0) / (single(1.0) + exp_expression(v + v)))
-
-
-def gelu_tanh_expression(x: Expr) -> Expr:
-    """x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), absolute error 3e-7 * max(1, |x|)."""
-    slope = 2.0 * math.sqrt(2.0 / math.pi)
-    return let(
-        x,
-        lambda v: v * sigmoid_expression(v * (v * v * single(0.044715 * slope) + single(slope))),
-    )
+    def clamp(self, x: tirx.Expr, low: float, high: float) -> tirx.Expr:
+        return tirx.max(tirx.min(x, self.const(high)), self.const(low))
 
 
 Legalization = Callable[[relax.BlockBuilder, relax.Call], relax.Expr]
 
 
-def legalization(
+def _legalization(
     name: str,
-    expressions: Mapping[str, Function],
+    function: Function,
     otherwise: Callable[[te.Tensor], te.Tensor],
+    arithmetics: Mapping[str, type[ScalarExpression]],
 ) -> Legalization:
-    """Make a legalization that uses the expression of the operand's dtype, else `otherwise`."""
+    """Compute a function in the arithmetic of the operand's dtype, else as `otherwise` does."""
 
     def legalize(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
         (x,) = call.args
-        dtype = str(x.ty.dtype)
-        if dtype not in expressions:
+        arithmetic = arithmetics.get(str(x.ty.dtype))
+        if arithmetic is None:
             return builder.call_te(otherwise, x, primfunc_name_hint=name)
 
         def compute(x: te.Tensor) -> te.Tensor:
-            return te.compute(x.shape, lambda *index: expressions[dtype](x(*index)), name=name)
+            def element(*index: tirx.Expr) -> tirx.Expr:
+                return arithmetic.of(function, x(*index))
+
+            return te.compute(x.shape, element, name=name)
 
         return builder.call_te(compute, x, primfunc_name_hint=name)
 
     return legalize
 
 
-def gelu_tanh_by_tvm(x: te.Tensor) -> te.Tensor:
-    """The function of `gelu_tanh_expression`, written with TVM's operators."""
+def _gelu_tanh(x: te.Tensor) -> te.Tensor:
+    """`elementary.gelu_tanh`, written with TVM's operators."""
     slope = math.sqrt(2.0 / math.pi)
     return 0.5 * x * (1.0 + topi.tanh(slope * (x + 0.044715 * x * x * x)))
 
 
-def _single(expression: Function) -> dict[str, Function]:
-    return {SINGLE.dtype: expression}
-
-
-_SINES = {form.dtype: functools.partial(sin_expression, form=form) for form in (SINGLE, DOUBLE)}
-
-ELEMENTARY_FUNCTIONS: Mapping[str, Legalization] = {
-    "relax.sin": legalization("sin", _SINES, topi.sin),
-    "relax.exp": legalization("exp", _single(exp_expression), topi.exp),
-    "relax.sigmoid": legalization("sigmoid", _single(sigmoid_expression), topi.sigmoid),
-    "relax.tanh": legalization("tanh", _single(tanh_expression), topi.tanh),
-    "relax.nn.gelu_tanh": legalization(
-        "gelu_tanh", _single(gelu_tanh_expression), gelu_tanh_by_tvm
-    ),
+_FUNCTIONS: Mapping[str, tuple[Function, Callable[[te.Tensor], te.Tensor]]] = {
+    "relax.sin": (elementary.sin, topi.sin),
+    "relax.cos": (elementary.cos, topi.cos),
+    "relax.exp": (elementary.exp, topi.exp),
+    "relax.sigmoid": (elementary.sigmoid, topi.sigmoid),
+    "relax.tanh": (elementary.tanh, topi.tanh),
+    "relax.nn.gelu_tanh": (elementary.gelu_tanh, _gelu_tanh),
 }
-"""For `LegalizeOps(customize_legalize_map=…)`."""
+
+
+def _legalizations(
+    single: type[ScalarExpression], double: type[ScalarExpression] | None = None
+) -> dict[str, Legalization]:
+    found = {}
+    for operator, (function, otherwise) in _FUNCTIONS.items():
+        arithmetics = {"float32": single}
+        if double is not None and function is elementary.sin:
+            arithmetics["float64"] = double
+        name = operator.rpartition(".")[2]
+        found[operator] = _legalization(name, function, otherwise, arithmetics)
+    return found
+
+
+METAL_FUNCTIONS: Mapping[str, Legalization] = _legalizations(FusedExpression)
+ELEMENTARY_FUNCTIONS: Mapping[str, Legalization] = {
+    name: legalization
+    for name, legalization in _legalizations(ScalarExpression, DoubleExpression).items()
+    if name != "relax.cos"
+}
+"""For `LegalizeOps(customize_legalize_map=…)`; on a CPU the cosine is TVM's."""

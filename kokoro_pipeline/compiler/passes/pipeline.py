@@ -31,10 +31,9 @@ from .bind_threads import bind_threads
 from .clip_takes import clip_takes
 from .drop_parameters import drop_parameters
 from .drop_upper_bounds import drop_upper_bounds
-from .elementary_functions import ELEMENTARY_FUNCTIONS
+from .elementary_functions import ELEMENTARY_FUNCTIONS, METAL_FUNCTIONS
 from .exact_constants import exact_constants
 from .gpu_operators import GPU_OPERATORS, gpu_lstm_recurrence
-from .metal_functions import METAL_FUNCTIONS
 from .schedule_loops import schedule_loops
 from .workspace import Workspace, count_workspace
 

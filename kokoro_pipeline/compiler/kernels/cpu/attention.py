@@ -36,7 +36,7 @@ from ..common.builder import (
     mod,
     registers,
 )
-from .math import exp
+from ..common.elementary import exp
 from .sums import Sums
 from .vector import Tile, VectorTarget, zero_range
 

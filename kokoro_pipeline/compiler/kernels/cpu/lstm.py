@@ -32,7 +32,7 @@ from ..common.builder import (
     mod,
     registers,
 )
-from .math import sigmoid, tanh
+from ..common.elementary import sigmoid, tanh
 from .vector import VectorTarget, zero_range
 
 GATES = 4

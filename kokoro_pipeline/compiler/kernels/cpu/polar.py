@@ -13,7 +13,7 @@ from collections.abc import Callable
 from tvm import tirx
 
 from ..common.builder import Buffer, Expr, Parameter, T, bind, build_kernel, ceil_div, i64, minimum
-from .math import exp, sin
+from ..common.elementary import exp, sin
 from .vector import VectorTarget
 
 ROWS = 64  # rows per task

@@ -16,9 +16,9 @@ from tvm import tirx
 from kokoro_pipeline.errors import InputError
 
 from ..common.builder import Buffer, Expr, T, bind
+from ..common.elementary import sin_squared
 from ..common.producer import Activation, Producer
 from .lanes import Lanes, over_channels
-from .math import sin_squared
 from .vector import VectorTarget
 
 

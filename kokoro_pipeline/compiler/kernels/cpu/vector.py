@@ -19,6 +19,7 @@ from tvm.tirx.script.builder import ir as T  # noqa: N812
 from kokoro_pipeline.errors import InputError
 
 from ..common.builder import Buffer, Expr, bind, div, f32, i64, maximum, registers
+from ..common.elementary import Arithmetic
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,10 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class VectorTarget:
+class VectorTarget(Arithmetic):
     """The number of float32 lanes of a vector register, and the number of vector registers.
+
+    Its vectors are an arithmetic, in which the elementary functions emit straight-line code.
 
     Raises InputError unless lanes is a power of two from 4 and there are at least 8 registers.
     """
@@ -103,6 +106,39 @@ class VectorTarget:
 
     def store(self, buffer: Buffer, index: Expr, value: Expr) -> None:
         T.buffer_store(buffer, value, [tirx.Ramp(index, tirx.const(1, "int64"), self.lanes)])
+
+    # The arithmetic of `common.elementary`
+
+    def const(self, value: float) -> Expr:
+        return self.splat(value)
+
+    def integer(self, value: int) -> Expr:
+        return self.splat(value, "int32")
+
+    def to_integer(self, x: Expr) -> Expr:
+        return tirx.Cast(f"int32x{self.lanes}", x)
+
+    def bits_of(self, x: Expr) -> Expr:
+        return tirx.reinterpret(f"int32x{self.lanes}", x)
+
+    def from_bits(self, bits: Expr) -> Expr:
+        return tirx.reinterpret(self.type, bits)
+
+    def fma(self, a: Expr, b: Expr, c: Expr) -> Expr:
+        return a * b + c
+
+    def nearest(self, x: Expr, factor: float) -> Expr:
+        return tirx.nearbyint(x * self.splat(factor))
+
+    def clamp(self, x: Expr, low: float, high: float) -> Expr:
+        # NaN is kept, since max(a, b) is `a > b ? a : b` and x is b.
+        return tirx.min(self.splat(high), bind(tirx.max(self.splat(low), x)))
+
+    def name(self, value: Expr) -> Expr:
+        return self.hold(value)
+
+    def step(self, value: Expr) -> Expr:
+        return bind(value)
 
     def hold(self, value: Expr) -> Expr:
         """Bind a vector and hide its definition from TVM's simplifier.

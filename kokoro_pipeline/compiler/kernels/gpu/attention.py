@@ -19,7 +19,8 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
-from .math import exp
+from ..common.elementary import exp
+from .math import SCALARS
 from .threads import (
     WARP,
     Buffer,
@@ -113,13 +114,13 @@ def attention(heads: int, head_size: int) -> tirx.PrimFunc:
                 store(largest, 0, state[i32(0)])
                 with T.serial(i32(0), i32(KEYS)) as j:
                     store(largest, 0, tirx.max(largest[i32(0)], scores[warp * KEYS + j]))
-                shrink = exp(state[i32(0)] - largest[i32(0)])
+                shrink = exp(SCALARS, state[i32(0)] - largest[i32(0)])
                 store(state, 0, largest[i32(0)])
                 store(state, 1, state[i32(1)] * shrink)
                 for part in range(parts):
                     store(out, part, out[i32(part)] * shrink)
                 with T.serial(i32(0), tirx.min(i32(KEYS), length - tile * KEYS)) as j:
-                    share = exp(scores[warp * KEYS + j] - largest[i32(0)])
+                    share = exp(SCALARS, scores[warp * KEYS + j] - largest[i32(0)])
                     add_to(state, 1, share)
                     for part in range(parts):
                         add_to(out, part, share * values[j * D + part * WARP + lane])

@@ -20,7 +20,8 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
-from .math import sigmoid, tanh
+from ..common.elementary import sigmoid, tanh
+from .math import SCALARS
 from .threads import (
     MAX_THREADS,
     Buffer,
@@ -111,9 +112,9 @@ def lstm_recurrence(hidden: int, splits: int = 1) -> tirx.PrimFunc:
                         for other in range(splits - 1):
                             add_to(sums, gate, partial[(other * GATES + gate) * H + unit])
                     i, f, g, o = (sums[i32(gate)] for gate in range(GATES))
-                    kept = hold(sigmoid(f) * cell[i32(0)])
-                    store(cell, 0, kept + sigmoid(i) * tanh(g))
-                    out = hold(sigmoid(o) * tanh(cell[i32(0)]))
+                    kept = hold(sigmoid(SCALARS, f) * cell[i32(0)])
+                    store(cell, 0, kept + sigmoid(SCALARS, i) * tanh(SCALARS, g))
+                    out = hold(sigmoid(SCALARS, o) * tanh(SCALARS, cell[i32(0)]))
                     store(h, unit, out)
                     store(output, (b * n + t) * (2 * H) + direction * H + unit, out)
             with T.If(part == 0), T.Then(), T.serial(i32(0), n - length) as late:

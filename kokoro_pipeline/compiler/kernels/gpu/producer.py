@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 from tvm import tirx
 
+from ..common.elementary import sin_squared
 from ..common.producer import NOTHING, Activation, Producer
-from .math import fma, sin_squared
+from .math import SCALARS, fma
 from .threads import Buffer, Expr, const, hold
 
 __all__ = ["NOTHING", "Activation", "Producer", "channel_function"]
@@ -45,7 +46,7 @@ def channel_function(
             return tirx.max(z * const(producer.slope), z)
         if producer.activation is Activation.SNAKE:
             z = hold(z)
-            return hold(fma(sin_squared(z * alpha), inverse, z))
+            return hold(fma(sin_squared(SCALARS, z * alpha), inverse, z))
         return z
 
     return apply

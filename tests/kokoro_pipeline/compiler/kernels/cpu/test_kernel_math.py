@@ -1,13 +1,14 @@
-"""The elementary functions' documented errors against float64, and what they do to NaN."""
+"""The elementary functions: documented errors, NaN, and the same bits in every arithmetic."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from tvm import tirx
+from tvm import te, tirx
 
+from kokoro_pipeline.compiler.kernels.common import elementary
 from kokoro_pipeline.compiler.kernels.common.builder import Parameter, T, build_kernel, i64
-from kokoro_pipeline.compiler.kernels.cpu import math as kernel_math
+from kokoro_pipeline.compiler.passes.elementary_functions import ScalarExpression
 
 
 def sigmoid64(x):
@@ -35,15 +36,24 @@ def elementwise(target, name):
     def body(x, y):
         with T.serial(i64(0), count) as i:
             value = target.load(x, i * target.lanes)
-            target.store(y, i * target.lanes, getattr(kernel_math, name)(target, value))
+            target.store(y, i * target.lanes, getattr(elementary, name)(target, value))
 
     shape = (count, target.lanes)
     return build_kernel(f"test_{name}", [Parameter("x", shape), Parameter("y", shape)], body)
 
 
+def as_expression(name):
+    """y[i] = function(x[i]) as Relax's operators are legalized."""
+    x = te.placeholder((te.var("n", "int64"),), "float32", name="x")
+    function = getattr(elementary, name)
+    y = te.compute(x.shape, lambda i: ScalarExpression.of(function, x[i]), name="y")
+    return te.create_prim_func([x, y]).with_attr("global_symbol", f"scalar_{name}")
+
+
 @pytest.fixture(scope="module")
 def compiled(kernel_target):
-    return kernel_target.compile([elementwise(kernel_target.vectors, name) for name in FUNCTIONS])
+    kernels = [elementwise(kernel_target.vectors, name) for name in FUNCTIONS]
+    return kernel_target.compile([*kernels, *map(as_expression, FUNCTIONS)])
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -75,3 +85,17 @@ def test_nan_stays_nan_and_extremes_stay_finite(name, compiled, kernel_target, c
     assert np.isnan(y[0, 0])
     if name in ("exp", "sigmoid", "tanh"):
         assert np.isfinite(y[0, 1:]).all()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_vectors_and_scalar_expressions_give_the_same_bits(
+    name, compiled, kernel_target, call_kernel
+):
+    """A layer computes the same whether a kernel or a legalized operator applies the function."""
+    rng = np.random.default_rng(7)
+    any_bits = rng.integers(0, 1 << 32, 1 << 15, np.uint64).astype(np.uint32).view(np.float32)
+    x = np.concatenate([any_bits, rng.uniform(-20, 20, 1 << 15).astype(np.float32)])
+    rows = x.reshape(-1, kernel_target.vectors.lanes)
+    (vectors,) = call_kernel(compiled[f"test_{name}"], [rows], rows.shape)
+    (scalars,) = call_kernel(compiled[f"scalar_{name}"], [x], x.shape)
+    np.testing.assert_array_equal(vectors.ravel(), scalars)

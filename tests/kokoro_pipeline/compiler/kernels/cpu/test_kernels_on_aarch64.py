@@ -17,11 +17,11 @@ from torch.nn import functional
 from tvm import tirx
 from tvm.target import codegen
 
+from kokoro_pipeline.compiler.kernels.common import elementary
 from kokoro_pipeline.compiler.kernels.common.builder import Parameter, T, build_kernel, i64
 from kokoro_pipeline.compiler.kernels.common.convolutions import Conv1d, ConvTranspose1d
 from kokoro_pipeline.compiler.kernels.common.harmonic_source import HarmonicSource
 from kokoro_pipeline.compiler.kernels.common.producer import NOTHING, Activation, Producer
-from kokoro_pipeline.compiler.kernels.cpu import math as kernel_math
 from kokoro_pipeline.compiler.kernels.cpu.adain import adain
 from kokoro_pipeline.compiler.kernels.cpu.attention import attention
 from kokoro_pipeline.compiler.kernels.cpu.conv1d import conv1d, pack_conv1d
@@ -80,7 +80,7 @@ def elementwise(name: str) -> Any:
     def body(x: Any, y: Any) -> None:
         with T.serial(i64(0), count) as i:
             value = NEON.load(x, i * NEON.lanes)
-            NEON.store(y, i * NEON.lanes, getattr(kernel_math, name)(NEON, value))
+            NEON.store(y, i * NEON.lanes, getattr(elementary, name)(NEON, value))
 
     shape = (count, NEON.lanes)
     return build_kernel(f"test_{name}", [Parameter("x", shape), Parameter("y", shape)], body)

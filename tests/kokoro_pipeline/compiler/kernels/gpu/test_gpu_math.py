@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from tvm import tirx
 
-from kokoro_pipeline.compiler.kernels.gpu import math
+from kokoro_pipeline.compiler.kernels.common import elementary
+from kokoro_pipeline.compiler.kernels.gpu.math import SCALARS
 from kokoro_pipeline.compiler.kernels.gpu.threads import (
     Parameter,
     T,
@@ -52,7 +55,9 @@ FUNCTIONS = {
 
 @pytest.fixture(scope="module")
 def kernels(kind, compile_kernels):
-    functions = {name: over_elements(name, getattr(math, name)) for name in FUNCTIONS}
+    functions = {
+        name: over_elements(name, partial(getattr(elementary, name), SCALARS)) for name in FUNCTIONS
+    }
     return compile_kernels(kind, functions, check=False)
 
 
