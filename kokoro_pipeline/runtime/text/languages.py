@@ -94,15 +94,3 @@ def find_language(lang: str) -> Language:
         f"language {lang!r} is not supported; known are {known}. "
         "Phonemes of any language can be given as they are (--phonemes)"
     )
-
-
-def language_of_voice(voice: str) -> Language | None:
-    """The language that a voice speaks, by the first letter of its name ("bf_emma"): None if a
-    blend has voices of several, and for the path of a file.
-    """
-    letters = {part.strip()[:1] for part in voice.split(",") if _VOICE_NAME.match(part.strip())}
-    parts = [part for part in voice.split(",") if part.strip()]
-    if len(letters) != 1 or not all(_VOICE_NAME.match(part.strip()) for part in parts):
-        return None
-    (letter,) = letters
-    return next((each for each in LANGUAGES.values() if each.letter == letter), None)

@@ -71,13 +71,9 @@ def test_nothing_but_white_space_and_bullets_is_left_out(text: str) -> None:
 
 
 def test_marks_that_need_no_space() -> None:
-    assert cut("你好。“世界！”再见？ok. Yes", CHINESE) == [
-        "你好。",
-        "“世界！”",
-        "再见？",
-        "ok.",
-        "Yes",
-    ]
+    """A quotation that ends inside a sentence stays with it."""
+    text = "你好。“世界！”再见？ok. Yes"
+    assert cut(text, CHINESE) == ["你好。", "“世界！”再见？", "ok.", "Yes"]
 
 
 def test_no_more_text_is_taken_than_the_next_segment_needs() -> None:
