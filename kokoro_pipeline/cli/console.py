@@ -50,6 +50,10 @@ class Console:
         if self.watched:
             print(text, file=self.stderr, flush=True)
 
+    def say(self, text: str) -> None:
+        """Tell on stderr what the user has to know, terminal or not."""
+        print(text, file=self.stderr, flush=True)
+
     def warn(self, text: str) -> None:
         """Print a warning."""
         print(f"kokoro-pipeline: warning: {text}", file=self.stderr, flush=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..runtime.audio import AudioFile, AudioStream
     from ..runtime.audio.playing import Player
 
-FORMATS = ("wav", "pcm", "flac", "mp3", "ogg", "opus")
+FORMATS = ("wav", "pcm", "flac", "mp3", "ogg", "opus", "aac")
 SAMPLE_RATE = 24_000
 
 

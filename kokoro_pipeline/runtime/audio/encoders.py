@@ -28,7 +28,7 @@ _COMPRESSED = {
 }
 """libsndfile's format and subtype."""
 
-FORMATS = ("wav", "pcm", *_COMPRESSED)
+FORMATS = ("wav", "pcm", *_COMPRESSED, "aac")
 """Names of the formats. "pcm" is 16-bit little-endian samples without a header."""
 
 MEDIA_TYPES = {
@@ -38,6 +38,7 @@ MEDIA_TYPES = {
     "mp3": "audio/mpeg",
     "ogg": "audio/ogg",
     "opus": "audio/ogg",
+    "aac": "audio/aac",
 }
 
 
@@ -58,6 +59,8 @@ def make_encoder(
         return WavEncoder(sample_rate, floating=floating, rewritable=rewritable)
     if name == "pcm":
         return _Pcm()
+    if name == "aac":
+        return _Aac(sample_rate)
     if name not in _COMPRESSED:
         raise InputError(f"unknown format {name!r}; known are {', '.join(FORMATS)}")
     return _Compressed(name, sample_rate)
@@ -67,6 +70,8 @@ def check_format(name: str) -> None:
     """Raises InputError for an unknown format, EnvironmentFault if its extra is not installed."""
     if name in _COMPRESSED:
         _soundfile(name)
+    elif name == "aac":
+        _av()
     elif name not in FORMATS:
         raise InputError(f"unknown format {name!r}; known are {', '.join(FORMATS)}")
 
@@ -120,6 +125,38 @@ class _Compressed:
             ) from error
 
 
+class _Aac:
+    """AAC in ADTS frames, by FFmpeg's encoder."""
+
+    def __init__(self, sample_rate: int) -> None:
+        self.clipped = 0
+        self._av = _av()
+        self._memory = _Memory()
+        self._container = self._av.open(self._memory, "w", format="adts")
+        self._stream = self._container.add_stream("aac", rate=sample_rate, layout="mono")
+        self._rate = sample_rate
+        self._position = 0
+
+    def encode(self, samples: np.ndarray) -> bytes:
+        checked = check_samples(samples)
+        self.clipped += int(np.count_nonzero(np.abs(checked) > 1.0))
+        if checked.size:
+            plane = np.ascontiguousarray(np.clip(checked, -1.0, 1.0)[None])
+            frame = self._av.AudioFrame.from_ndarray(plane, format="fltp", layout="mono")
+            frame.sample_rate = self._rate
+            frame.pts = self._position
+            self._position += checked.size
+            for packet in self._stream.encode(frame):
+                self._container.mux(packet)
+        return self._memory.drain()
+
+    def finish(self, samples: int | None = None) -> Ending:
+        for packet in self._stream.encode(None):
+            self._container.mux(packet)
+        self._container.close()
+        return Ending(self._memory.drain())
+
+
 class _Memory:
     """A file for libsndfile that keeps only what was not drained; earlier bytes become patches."""
 
@@ -155,6 +192,15 @@ class _Memory:
 
     def read(self, size: int = -1) -> bytes:
         return b""
+
+
+def _av() -> ModuleType:
+    try:
+        return importlib.import_module("av")
+    except ImportError as error:
+        raise EnvironmentFault(
+            f"the format aac needs PyAV ({error}): {install_command('serve')}, or use opus"
+        ) from error
 
 
 def _soundfile(name: str) -> ModuleType:

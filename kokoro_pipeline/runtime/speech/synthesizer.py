@@ -338,6 +338,18 @@ class Synthesizer:
         begun = request.pieces() if pieces is None else pieces
         return SpeechStream(functools.partial(self._render_pieces, request, begun))
 
+    def render_piece(
+        self, piece: Piece, request: SpeechRequest, first_chunk: int = 0
+    ) -> Speech | None:
+        """Synthesize a piece of a request, whose first chunk is number `first_chunk` there.
+
+        None if its phonemes, which were given, have no symbol that the model knows.
+        """
+        if not any(symbol.isalnum() and symbol in self._vocabulary for symbol in piece.phonemes):
+            return None
+        plan = self._plan(piece, self._pack(request))
+        return self._render(plan, request, first_chunk, None)
+
     def render(self, request: SpeechRequest) -> Iterator[Speech]:
         """The pieces of a request, each synthesized when it is asked for, on this thread."""
         return self._render_pieces(request, request.pieces(), bool)
@@ -345,21 +357,18 @@ class Synthesizer:
     def _render_pieces(
         self, request: SpeechRequest, pieces: Iterator[Piece], stopped: Stopped
     ) -> Iterator[Speech]:
-        pack = self._pack(request)
         chunks = 0
         lost: tuple[str, ...] = ()
         for piece in pieces:
             if stopped():
                 return
-            # Given phonemes may all be unknown to the model.
-            if not any(
-                symbol.isalnum() and symbol in self._vocabulary for symbol in piece.phonemes
-            ):
+            speech = self.render_piece(
+                replace(piece, unspoken=lost + piece.unspoken), request, chunks
+            )
+            if speech is None:
                 lost += (*piece.unspoken, piece.phonemes)
                 continue
-            plan = self._plan(replace(piece, unspoken=lost + piece.unspoken), pack)
-            speech = self._render(plan, request, chunks, None)
-            chunks, lost = chunks + len(plan.chunks), ()
+            chunks, lost = chunks + len(speech.chunks), ()
             yield speech
         if not chunks:
             raise InputError(f"there is nothing to say: not in the vocabulary: {excerpt(lost)}")

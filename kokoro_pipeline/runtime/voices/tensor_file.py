@@ -16,7 +16,7 @@ import pickletools
 import shlex
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -263,3 +263,45 @@ def _is_count(value: Any) -> bool:
 
 def _are_counts(value: Any) -> bool:
     return isinstance(value, tuple) and all(_is_count(item) for item in value)
+
+
+def encode_tensor(array: np.ndarray) -> bytes:
+    """A float32 array as the .pt file of one tensor, which `torch.load` reads.
+
+    The format is that of torch 1.6 and newer: an archive with a pickle and the storage's bytes.
+    """
+    values = np.ascontiguousarray(array, "<f4")
+    strides = [stride // values.itemsize for stride in values.strides]
+    pickled = b"".join(
+        (
+            b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((",
+            *(_unicode(text) for text in ("storage",)),
+            b"ctorch\nFloatStorage\n",
+            *(_unicode(text) for text in ("0", "cpu")),
+            _integer(values.size),
+            b"tQ",
+            _integer(0),
+            _integers(values.shape),
+            _integers(strides),
+            b"\x89ccollections\nOrderedDict\n)RtR.",
+        )
+    )
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("voice/data.pkl", pickled)
+        archive.writestr("voice/byteorder", b"little")
+        archive.writestr("voice/data/0", values.tobytes())
+        archive.writestr("voice/version", b"3\n")
+    return file.getvalue()
+
+
+def _unicode(text: str) -> bytes:
+    return b"X" + struct.pack("<I", len(text)) + text.encode("ascii")
+
+
+def _integer(value: int) -> bytes:
+    return b"J" + struct.pack("<i", value)
+
+
+def _integers(values: Sequence[int]) -> bytes:
+    return b"(" + b"".join(map(_integer, values)) + b"t"

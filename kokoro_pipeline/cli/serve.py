@@ -1,0 +1,220 @@
+"""`kokoro-pipeline serve`: speech over HTTP, for applications that use OpenAI's speech API."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import EnvironmentFault, InputError
+from . import arguments, exit_codes
+from .command import Command
+from .console import Console
+
+if TYPE_CHECKING:
+    from ..runtime.server.engines import Engine
+    from ..runtime.server.settings import ServerSettings
+
+_GRACE = 30
+"""Seconds that requests have to end after SIGTERM."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--artifact",
+        type=Path,
+        metavar="DIR",
+        help="the artifact to speak with (default: one in the cache, built when first needed)",
+    )
+    source.add_argument(
+        "--weights",
+        default=arguments.HUB_WEIGHTS,
+        metavar="SPEC",
+        help=f"without --artifact: the weights to speak with: {arguments.HUB_WEIGHTS} (default), "
+        "a folder, or synthetic",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+    parser.add_argument(
+        "--port", type=int, default=8880, help="port to listen on; 0 takes a free one (8880)"
+    )
+    parser.add_argument(
+        "--workers",
+        type=arguments.positive_int,
+        default=1,
+        metavar="N",
+        help="processes that speak at the same time, with the CPUs divided between them (1)",
+    )
+    parser.add_argument(
+        "--threads", type=arguments.positive_int, metavar="N", help="threads of each worker"
+    )
+    parser.add_argument(
+        "--api-key",
+        metavar="KEY",
+        default=os.environ.get("KOKORO_API_KEY"),
+        help="clients must send it (default: $KOKORO_API_KEY); required unless the host is local",
+    )
+    parser.add_argument(
+        "--insecure", action="store_true", help="serve other machines without an API key"
+    )
+    limits = parser.add_argument_group("limits")
+    limits.add_argument(
+        "--max-text",
+        type=arguments.positive_int,
+        default=200_000,
+        metavar="N",
+        help="characters of a text (200000)",
+    )
+    limits.add_argument(
+        "--max-body",
+        type=arguments.positive_int,
+        default=1 << 20,
+        metavar="N",
+        help="bytes of a request (1048576)",
+    )
+    limits.add_argument(
+        "--max-requests",
+        type=arguments.positive_int,
+        default=64,
+        metavar="N",
+        help="requests that are spoken or wait at once; then 429 (64)",
+    )
+    limits.add_argument(
+        "--time-limit",
+        type=arguments.number,
+        default=600.0,
+        metavar="S",
+        help="seconds that a piece of speech may take (600)",
+    )
+    parser.add_argument(
+        "--log-requests", action="store_true", help="log each request on stderr, without its text"
+    )
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    """Serve until a signal ends it."""
+    from ..runtime.server.settings import ServerSettings
+
+    settings = ServerSettings(
+        artifact=args.artifact or Path(),
+        host=args.host,
+        port=args.port,
+        workers=args.workers,
+        threads=args.threads,
+        api_key=args.api_key,
+        insecure=args.insecure,
+        max_body=args.max_body,
+        max_text=args.max_text,
+        max_requests=args.max_requests,
+        time_limit=args.time_limit,
+    )
+    try:
+        import fastapi  # noqa: F401 - the extra is asked for before an artifact is built
+        import prometheus_client  # noqa: F401
+        import uvicorn
+    except ImportError as error:
+        from ..extras import install_command
+
+        raise EnvironmentFault(
+            f"serving needs packages that are not installed ({error}): {install_command('serve')}"
+        ) from error
+    listening = _listen(settings)
+    with listening:
+        if args.artifact is None:
+            import dataclasses
+
+            from .cached_artifact import cached_artifact
+
+            settings = dataclasses.replace(
+                settings, artifact=cached_artifact(args.weights, console)
+            )
+        from ..runtime.server.app import make_app
+
+        app = make_app(settings, _engines(settings))
+        host, port = listening.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        console.say(f"serving {settings.artifact} at http://{shown}:{port} (Ctrl-C ends it)")
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=args.log_requests,
+            timeout_graceful_shutdown=_GRACE,
+            timeout_keep_alive=30,
+            limit_concurrency=None,
+            server_header=False,
+        )
+        _run(uvicorn.Server(config), listening)
+    return exit_codes.OK
+
+
+def _run(server: Any, listening: socket.socket) -> None:
+    try:
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:  # raised again by uvicorn after it has shut down
+        return
+
+
+def _listen(settings: ServerSettings) -> socket.socket:
+    """The socket, before anything slow is done. Raises EnvironmentFault if the port is in use."""
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"there is no host {settings.host!r} to listen on: {error}") from error
+    family, kind, protocol, _, address = found[0]
+    listening = socket.socket(family, kind, protocol)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        raise EnvironmentFault(
+            f"cannot listen on {settings.host}:{settings.port}: {error.strerror}"
+            f"{_holder(settings.port)}; choose another with --port"
+        ) from error
+    return listening
+
+
+def _holder(port: int) -> str:
+    """The process that listens on a port, where Linux tells."""
+    import contextlib
+
+    wanted = f":{port:04X}"
+    inodes = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError):
+            for row in Path(table).read_text().splitlines()[1:]:
+                fields = row.split()
+                if fields[1].endswith(wanted) and fields[3] == "0A":
+                    inodes.add(f"socket:[{fields[9]}]")
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            if str(link.readlink()) in inodes:
+                pid = link.parts[2]
+                name = Path(f"/proc/{pid}/comm").read_text().strip()
+                return f" (process {pid}, {name}, listens there)"
+    return ""
+
+
+def _engines(settings: ServerSettings) -> list[Engine]:
+    from ..runtime.server.engines import LocalEngine, ProcessEngine
+
+    if settings.workers == 1:
+        return [LocalEngine(settings.artifact, settings.threads)]
+    threads = settings.threads or max(1, len(os.sched_getaffinity(0)) // settings.workers)
+    return [ProcessEngine(settings.artifact, threads) for _ in range(settings.workers)]
+
+
+COMMAND = Command(
+    name="serve",
+    summary="serve speech over HTTP, for applications that use OpenAI's speech API",
+    configure=configure,
+    run=run,
+    epilog="""\
+Needs the extra `serve`. A client of OpenAI works with the base URL http://127.0.0.1:8880/v1, a
+client of Kokoro-FastAPI with the same host and port. A page to try it is at the root.
+""",
+)

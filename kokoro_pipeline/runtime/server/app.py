@@ -1,0 +1,81 @@
+"""The HTTP application."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from kokoro_pipeline.artifact.reader import open_artifact
+from kokoro_pipeline.version import __version__
+
+from .context import ServerContext
+from .engines import Engine
+from .metrics import Metrics
+from .middleware import Gate
+from .problems import Problem, problem_of
+from .routes_kokoro_fastapi import router as kokoro_fastapi_router
+from .routes_openai import router as openai_router
+from .routes_page import router as page_router
+from .routes_status import router as status_router
+from .settings import ServerSettings
+from .speaking import Speaker
+
+log = logging.getLogger("kokoro_pipeline.server")
+
+
+def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
+    """The application that speaks with the engines, which it closes when it shuts down.
+
+    Raises ArtifactError if the artifact cannot be opened.
+    """
+    artifact = open_artifact(settings.artifact)
+    metrics = Metrics()
+    speaker = Speaker(engines, settings, metrics)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        speaker.close()
+
+    app = FastAPI(
+        title="kokoro-pipeline",
+        version=__version__,
+        description="Text to speech with Kokoro-82M, compiled by Apache TVM.",
+        lifespan=lifespan,
+    )
+    app.state.context = ServerContext(settings, artifact, speaker, metrics)
+    for router in (openai_router, kokoro_fastapi_router, status_router, page_router):
+        app.include_router(router)
+    app.add_middleware(Gate, api_key=settings.api_key, metrics=metrics)
+
+    @app.exception_handler(HTTPException)
+    async def refuse(_: Request, error: HTTPException) -> Response:
+        headers = dict(error.headers or {})
+        return Problem(error.status_code, str(error.detail), headers=headers).response()
+
+    @app.exception_handler(RequestValidationError)
+    async def refuse_values(_: Request, error: RequestValidationError) -> Response:
+        return Problem(400, str(error.errors()[0].get("msg", "invalid request"))).response()
+
+    @app.exception_handler(Exception)
+    async def answer(_: Request, error: Exception) -> Response:
+        problem = problem_of(error)
+        if problem.status >= 500:
+            log.error("a request failed", exc_info=error)
+        return problem.response()
+
+    for kind in (Problem, TimeoutError, *_our_errors()):
+        app.add_exception_handler(kind, answer)
+    return app
+
+
+def _our_errors() -> tuple[type[Exception], ...]:
+    from kokoro_pipeline.errors import KokoroError
+
+    return (KokoroError,)

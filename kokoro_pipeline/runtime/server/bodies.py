@@ -1,0 +1,67 @@
+"""Reading the body of a request within limits of size and time."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import anyio
+import pydantic_core
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+
+from .problems import Problem
+from .settings import ServerSettings
+
+B = TypeVar("B", bound=BaseModel)
+
+BODY_SECONDS = 30.0
+"""A client must have sent its body by then."""
+
+
+async def read_body(request: Request, model: type[B], settings: ServerSettings) -> B:
+    """The body as `model`. Raises Problem 400, 408, 413 or 415."""
+    content = await _read(request, settings)
+    try:
+        # Not `json.loads`, which a body of nested arrays drives into the recursion limit.
+        return model.model_validate_json(content)
+    except ValidationError as error:
+        raise _problem(error) from error
+
+
+async def read_json(request: Request, settings: ServerSettings) -> Any:
+    """The body as JSON values. Raises like `read_body`."""
+    try:
+        return pydantic_core.from_json(await _read(request, settings))
+    except ValueError as error:
+        raise Problem(400, f"the body is not JSON: {error}") from error
+
+
+async def _read(request: Request, settings: ServerSettings) -> bytes:
+    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip()
+    if kind.lower() not in ("application/json", "text/json"):
+        raise Problem(415, f"the body is {kind[:60]!r}, expected application/json")
+    try:
+        with anyio.fail_after(BODY_SECONDS):
+            return await _limited(request, settings.max_body)
+    except TimeoutError as error:
+        raise Problem(408, f"the body did not arrive within {BODY_SECONDS:g} s") from error
+
+
+async def _limited(request: Request, limit: int) -> bytes:
+    too_large = Problem(413, f"the body is larger than {limit} bytes", code="too_large")
+    declared = request.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > limit:
+        raise too_large
+    content = bytearray()
+    async for part in request.stream():
+        content += part
+        if len(content) > limit:
+            raise too_large
+    return bytes(content)
+
+
+def _problem(error: ValidationError) -> Problem:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"] if isinstance(part, str)) or None
+    message = first["msg"] if where is None else f"{where}: {first['msg']}"
+    return Problem(400, message, param=where, code=first["type"])

@@ -1,0 +1,91 @@
+"""What the routes of one server share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from kokoro_pipeline.artifact.reader import Artifact
+from kokoro_pipeline.config import load_config
+
+from ..speech.pieces import Splitting
+from ..speech.request import SpeechRequest
+from ..text.languages import find_language
+from ..text.vocabulary import Vocabulary
+from .metrics import Metrics
+from .problems import Problem
+from .schemas import MODELS, SpeechBody
+from .settings import ServerSettings
+from .speaking import Speaker
+from .voice_names import resolve_voice
+
+
+@dataclass(frozen=True)
+class ServerContext:
+    """A server's parts."""
+
+    settings: ServerSettings
+    artifact: Artifact
+    speaker: Speaker
+    metrics: Metrics
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        """Names of the voices of the artifact."""
+        return self.artifact.manifest.voices
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The phonemes that the model knows."""
+        return Vocabulary(load_config(self.artifact.config).vocab)
+
+    def request_of(self, body: SpeechBody, lang: str | None = None) -> SpeechRequest:
+        """The checked request of a body. Raises Problem or InputError."""
+        if body.model not in MODELS:
+            raise Problem(
+                404,
+                f"there is no model {body.model[:80]!r}; known are {', '.join(MODELS)}",
+                param="model",
+                code="model_not_found",
+            )
+        self.check_text(body.input)
+        chosen = body.lang if lang is None else lang
+        return SpeechRequest(
+            text=body.input,
+            voice=self.voice(body.voice_name),
+            lang=None if chosen is None else find_language(chosen).code,
+            speed=body.speed,
+            seed=body.seed,
+            splitting=Splitting(first="clause"),
+        )
+
+    def voice(self, name: str) -> str:
+        """A voice or blend of the artifact. Raises Problem."""
+        try:
+            return resolve_voice(name, self.voices)
+        except ValueError as error:
+            raise Problem(400, str(error), param="voice", code="unknown_voice") from error
+
+    def check_text(self, text: str) -> None:
+        """Raises Problem for a text that is empty or too long."""
+        if not text.strip():
+            raise Problem(400, "input is empty: there is nothing to say", param="input")
+        if len(text) > self.settings.max_text:
+            raise Problem(
+                413,
+                f"input has {len(text)} characters, over the limit of {self.settings.max_text}",
+                param="input",
+                code="too_large",
+            )
+
+
+def context_of(request: Request) -> ServerContext:
+    """The context of the server that a request came to."""
+    context: ServerContext = request.app.state.context
+    return context
+
+
+def client_of(request: Request) -> str:
+    """Who takes turns with others: the client's address."""
+    return request.client.host if request.client else "local"

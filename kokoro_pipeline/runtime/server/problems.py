@@ -1,0 +1,62 @@
+"""Errors as the API answers them, in OpenAI's form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi.responses import JSONResponse
+
+from kokoro_pipeline.errors import InputError, KokoroError
+
+
+class Problem(Exception):
+    """An error with the HTTP status that tells the client whose it is."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.param = param
+        self.code = code
+        self.headers = headers or {}
+
+    def body(self) -> dict[str, Any]:
+        """The JSON of the answer."""
+        kind = "invalid_request_error" if self.status < 500 else "server_error"
+        if self.status == 401:
+            kind = "authentication_error"
+        if self.status == 429:
+            kind = "rate_limit_error"
+        return {
+            "error": {
+                "message": self.message,
+                "type": kind,
+                "param": self.param,
+                "code": self.code,
+            }
+        }
+
+    def response(self) -> JSONResponse:
+        """The answer."""
+        return JSONResponse(self.body(), self.status, self.headers)
+
+
+def problem_of(error: Exception) -> Problem:
+    """The problem that an exception is: the client's input, this machine, or a defect."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, InputError):
+        return Problem(400, str(error), code="invalid_value")
+    if isinstance(error, TimeoutError):
+        return Problem(504, "the speech was not made within the time limit", code="timeout")
+    if isinstance(error, KokoroError):
+        return Problem(503, str(error), code="unavailable")
+    return Problem(500, f"a defect of the server: {type(error).__name__}", code="internal_error")

@@ -1,0 +1,132 @@
+"""Bodies of requests and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+ResponseFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
+Speed = Annotated[float, Field(ge=0.1, le=10, allow_inf_nan=False)]
+Seed = Annotated[int, Field(ge=0, le=2**63)]
+
+MODELS = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts", "hexgrad/Kokoro-82M")
+"""Names of models that are answered with Kokoro."""
+
+
+class VoiceId(BaseModel):
+    """OpenAI's other form of a voice."""
+
+    id: str
+
+
+class SpeechBody(BaseModel):
+    """`POST /v1/audio/speech`."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    input: str = Field(description="The text.")
+    model: str = "kokoro"
+    voice: str | VoiceId = Field(
+        "af_heart", description="A name, a blend such as af_bella(2)+af_sky(1), or OpenAI's name."
+    )
+    response_format: ResponseFormat = "mp3"
+    speed: Speed = 1.0
+    stream_format: Literal["audio", "sse"] = "audio"
+    instructions: str | None = Field(None, description="Ignored, and a header says so.")
+    lang: str | None = Field(None, description="Language of the text; by default the voice's.")
+    seed: Seed = 0
+
+    @property
+    def voice_name(self) -> str:
+        """The voice in either form."""
+        return self.voice if isinstance(self.voice, str) else self.voice.id
+
+
+class CaptionedBody(SpeechBody):
+    """`POST /dev/captioned_speech`."""
+
+    stream: bool = True
+    return_timestamps: bool = True
+    lang_code: str | None = None
+
+
+class PhonemizeBody(BaseModel):
+    """`POST /v1/phonemize`."""
+
+    input: str
+    lang: str = "en-us"
+
+
+class DevPhonemizeBody(BaseModel):
+    """`POST /dev/phonemize`."""
+
+    text: str
+    language: str = "a"
+
+
+class DevPhonemesBody(BaseModel):
+    """`POST /dev/generate_from_phonemes`."""
+
+    phonemes: str
+    voice: str = "af_heart"
+    speed: Speed = 1.0
+
+
+class Word(BaseModel):
+    """A word with its times in seconds and where it is written."""
+
+    text: str
+    phonemes: str
+    start: float
+    end: float
+    span: tuple[int, int]
+
+
+class Timestamps(BaseModel):
+    """The answer of `POST /v1/audio/timestamps`."""
+
+    audio: str = Field(description="The audio in base 64.")
+    format: ResponseFormat
+    seconds: float
+    words: list[Word]
+    unspoken: list[str]
+
+
+class WordTimestamp(BaseModel):
+    """A word's times in Kokoro-FastAPI's form."""
+
+    word: str
+    start_time: float
+    end_time: float
+
+
+class Captioned(BaseModel):
+    """A line of the answer of `POST /dev/captioned_speech`."""
+
+    audio: str
+    audio_format: str
+    timestamps: list[WordTimestamp] | None
+
+
+class Phonemes(BaseModel):
+    """The answer of `POST /v1/phonemize`."""
+
+    phonemes: str
+    words: list[PhonemizedWord]
+    unspoken: list[str]
+
+
+class PhonemizedWord(BaseModel):
+    """A word as it is written, with its phonemes."""
+
+    text: str
+    phonemes: str
+    span: tuple[int, int]
+
+
+class DevPhonemes(BaseModel):
+    """The answer of `POST /dev/phonemize`."""
+
+    phonemes: str
+    tokens: list[int]

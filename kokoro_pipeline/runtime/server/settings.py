@@ -1,0 +1,57 @@
+"""What a server is told when it starts."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+from kokoro_pipeline.errors import InputError
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Settings of `kokoro-pipeline serve`, checked."""
+
+    artifact: Path
+    host: str = "127.0.0.1"
+    port: int = 8880
+    workers: int = 1
+    threads: int | None = None
+    """Threads of each worker; by default the CPUs are divided between them."""
+    api_key: str | None = None
+    insecure: bool = False
+    max_body: int = 1 << 20
+    """Bytes of a request's body."""
+    max_text: int = 200_000
+    """Characters of a text."""
+    max_requests: int = 64
+    """Requests that are spoken or wait at once; the next one is answered with 429."""
+    time_limit: float = 600.0
+    """Seconds until a piece of speech must be there."""
+    log_text: bool = False
+    """Whether texts of requests may be logged."""
+
+    def __post_init__(self) -> None:
+        """Raises InputError for a host that is not local without a key, and for bad numbers."""
+        if not 0 <= self.port <= 65_535:
+            raise InputError(f"port is {self.port}, expected a number from 0 to 65535")
+        if self.workers < 1:
+            raise InputError(f"workers is {self.workers}, expected at least 1")
+        if self.api_key is not None and not self.api_key.strip():
+            raise InputError("the API key is empty")
+        if not (is_loopback(self.host) or self.api_key or self.insecure):
+            raise InputError(
+                f"{self.host} can be reached from other machines: give --api-key KEY, or "
+                "--insecure to serve everybody"
+            )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the host."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,141 @@
+"""From a request's text to pieces of speech, within the server's limits."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import anyio
+
+from kokoro_pipeline.errors import InputError
+
+from ..speech.pieces import Piece
+from ..speech.request import SpeechRequest, excerpt
+from ..speech.result import Speech
+from .engines import Engine, Job
+from .metrics import Metrics
+from .problems import Problem
+from .settings import ServerSettings
+from .turns import Turns
+
+Pieces = AsyncGenerator[Speech, None]
+
+
+class Speaker:
+    """Speaks for all clients of a server."""
+
+    def __init__(
+        self, engines: Sequence[Engine], settings: ServerSettings, metrics: Metrics
+    ) -> None:
+        self._engines = engines
+        self._turns = Turns(engines)
+        self._settings = settings
+        self._metrics = metrics
+        self._active = 0
+        self._piece_seconds = 1.0
+
+    async def begin(self, request: SpeechRequest, client: str) -> Pieces:
+        """The pieces of a request, of which the first is made already.
+
+        Raises Problem 429 where too many wait, and whatever speaking the first piece raises, so
+        that the answer has a status that says so.
+        """
+        if self._active >= self._settings.max_requests:
+            raise Problem(
+                429,
+                f"{self._active} requests are being spoken or wait: try again later",
+                code="too_many_requests",
+                headers={"Retry-After": str(self._wait())},
+            )
+        pieces = self._speak(request, client)
+        try:
+            first = await anext(pieces)
+        except BaseException:
+            await pieces.aclose()
+            raise
+        return _resumed(first, pieces)
+
+    def _wait(self) -> int:
+        return max(1, math.ceil(self._active * self._piece_seconds / len(self._engines)))
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._active += 1
+        self._metrics.active.set(self._active)
+        try:
+            yield
+        finally:
+            self._active -= 1
+            self._metrics.active.set(self._active)
+
+    async def _speak(self, request: SpeechRequest, client: str) -> Pieces:
+        started = time.perf_counter()
+        with self._counted():
+            texts = request.pieces()
+            lost: tuple[str, ...] = ()
+            chunks = 0
+            following = _read(texts)
+            try:
+                while (piece := await following) is not None:
+                    following = _read(texts)
+                    whole = replace(piece, unspoken=lost + piece.unspoken)
+                    speech = await self._piece(whole, request, chunks, client)
+                    if speech is None:
+                        lost += (*piece.unspoken, piece.phonemes)
+                        continue
+                    if not chunks:
+                        self._metrics.first_audio.observe(time.perf_counter() - started)
+                    chunks, lost = chunks + len(speech.chunks), ()
+                    self._metrics.audio.inc(speech.seconds)
+                    yield speech
+            finally:
+                following.cancel()
+            if not chunks:
+                raise InputError(f"there is nothing to say: not in the vocabulary: {excerpt(lost)}")
+
+    async def _piece(
+        self, piece: Piece, request: SpeechRequest, chunks: int, client: str
+    ) -> Speech | None:
+        job = Job(piece, str(request.voice), request.speed, request.seed, chunks)
+        with anyio.fail_after(self._settings.time_limit):
+            async with self._turns.turn(client) as engine:
+                self._metrics.waiting.set(self._turns.waiting)
+                started = time.perf_counter()
+                # A client that goes away must not free an engine that still works for it.
+                speech = await _to_the_end(engine.run(job))
+                took = time.perf_counter() - started
+        self._piece_seconds += 0.1 * (took - self._piece_seconds)
+        self._metrics.synthesis.inc(took)
+        return speech
+
+    def close(self) -> None:
+        """End the engines."""
+        for engine in self._engines:
+            engine.close()
+
+
+def _read(texts: Iterator[Piece]) -> asyncio.Task[Piece | None]:
+    """Read the next piece of the text on another thread."""
+    return asyncio.create_task(asyncio.to_thread(next, texts, None))
+
+
+async def _to_the_end(work: Awaitable[Speech | None]) -> Speech | None:
+    task: asyncio.Future[Speech | None] = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
+async def _resumed(first: Speech, rest: Pieces) -> Pieces:
+    try:
+        yield first
+        async for piece in rest:
+            yield piece
+    finally:
+        await rest.aclose()

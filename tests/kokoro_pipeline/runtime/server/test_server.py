@@ -1,0 +1,358 @@
+"""A server as clients see it: OpenAI's own package, Kokoro-FastAPI's forms, errors, load."""
+
+from __future__ import annotations
+
+import base64
+import io
+import itertools
+import json
+import signal
+import socket
+import threading
+import time
+import wave
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import kokoro_pipeline
+from kokoro_pipeline.runtime.audio.samples import to_pcm16
+
+httpx = pytest.importorskip("httpx")
+openai = pytest.importorskip("openai")
+
+TEXT = "Hello there, my friend. It costs $3.50 today! Is that so?\n\nAnother paragraph ends here."
+
+
+@pytest.fixture(scope="module")
+def expected(toy_artifact):
+    """The 16-bit samples of a text, by the synthesizer."""
+
+    def samples(text: str, **options: object) -> bytes:
+        speech = tts.speak(text, first="clause", **options)
+        return to_pcm16(speech.audio)[0].tobytes()
+
+    with kokoro_pipeline.load(toy_artifact, threads=1) as tts:
+        yield samples
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    return openai.OpenAI(base_url=server.url + "/v1", api_key="any", max_retries=0)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"speed": 1.5}, {"voice": "af_bella(2)+af_heart(1)"}], ids=str
+)
+def test_openai_gets_the_bits_of_the_synthesizer(client, expected, options):
+    given = {"voice": "af_heart", **options}
+    answer = client.audio.speech.create(model="tts-1", input=TEXT, response_format="pcm", **given)
+    given["voice"] = given["voice"].replace("af_bella(2)+af_heart(1)", "af_bella:2,af_heart:1")
+    assert answer.content == expected(TEXT, **given)
+
+
+def test_openai_streams(client, expected):
+    with client.audio.speech.with_streaming_response.create(
+        model="kokoro", input=TEXT, voice="af_heart", response_format="pcm"
+    ) as answer:
+        parts = list(answer.iter_bytes())
+    assert b"".join(parts) == expected(TEXT)
+    assert len(parts) >= 2
+
+
+def test_openai_asynchronously(server, expected):
+    import asyncio
+
+    async def speak() -> bytes:
+        async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key="any") as client:
+            answer = await client.audio.speech.create(
+                model="tts-1", input=TEXT, voice="af_heart", response_format="pcm"
+            )
+            return answer.content
+
+    assert asyncio.run(speak()) == expected(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("name", "begins", "media"),
+    [
+        ("wav", b"RIFF\xff\xff\xff\xffWAVE", "audio/wav"),
+        ("flac", b"fLaC", "audio/flac"),
+        ("opus", b"OggS", "audio/ogg"),
+        ("mp3", b"\xff", "audio/mpeg"),
+        ("aac", b"\xff\xf1", "audio/aac"),
+    ],
+)
+def test_formats(server, expected, name, begins, media):
+    answer = server.post("/v1/audio/speech", json={"input": TEXT, "response_format": name})
+    assert answer.status_code == 200
+    assert answer.content.startswith(begins)
+    assert answer.headers["content-type"] == media
+    av = pytest.importorskip("av")
+    with av.open(io.BytesIO(answer.content)) as file:
+        decoded = sum(frame.samples / frame.sample_rate for frame in file.decode(audio=0))
+    assert decoded == pytest.approx(len(expected(TEXT)) / 48_000, abs=0.1)
+
+
+def test_events(server, expected):
+    body = {
+        "input": TEXT,
+        "response_format": "pcm",
+        "stream_format": "sse",
+        "instructions": "Sing.",
+    }
+    answer = server.post("/v1/audio/speech", json=body)
+    assert answer.headers["x-kokoro-ignored"] == "instructions"
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    events = [json.loads(e.removeprefix("data: ")) for e in answer.text.split("\n\n") if e]
+    assert [e["type"] for e in events[-2:]] == ["speech.audio.delta", "speech.audio.done"]
+    audio = b"".join(base64.b64decode(e["audio"]) for e in events[:-1])
+    assert audio == expected(TEXT)
+    assert events[-1]["usage"]["input_tokens"] == len(TEXT)
+
+
+def test_timestamps(server):
+    answer = server.post(
+        "/v1/audio/timestamps", json={"input": TEXT, "response_format": "wav"}
+    ).json()
+    with wave.open(io.BytesIO(base64.b64decode(answer["audio"]))) as file:
+        assert file.getnframes() == round(24_000 * answer["seconds"])
+    assert [TEXT[slice(*w["span"])] for w in answer["words"]] == [
+        w["text"] for w in answer["words"]
+    ]
+    assert "$3.50" in [w["text"] for w in answer["words"]]
+    times = [t for w in answer["words"] for t in (w["start"], w["end"])]
+    assert times == sorted(times)
+
+
+def test_kokoro_fastapi_forms(server, expected):
+    body = {"input": TEXT, "voice": "af_heart", "response_format": "pcm", "lang_code": "a"}
+    lines = server.post("/dev/captioned_speech", json=body).text.splitlines()
+    pieces = [json.loads(line) for line in lines]
+    assert b"".join(base64.b64decode(p["audio"]) for p in pieces) == expected(TEXT)
+    words = [w for p in pieces for w in p["timestamps"]]
+    assert [w["word"] for w in words][:3] == ["Hello", "there", "my"]
+    assert all(a["end_time"] <= b["start_time"] for a, b in itertools.pairwise(words))
+    whole = server.post("/dev/captioned_speech", json={**body, "stream": False}).json()
+    assert base64.b64decode(whole["audio"]) == expected(TEXT)
+    assert whole["timestamps"] == words
+    read = server.post("/dev/phonemize", json={"text": "Hello", "language": "a"}).json()
+    assert read == {"phonemes": "həlˈO", "tokens": [50, 83, 54, 156, 31]}
+    spoken = server.post("/dev/generate_from_phonemes", json={"phonemes": "həlˈO"})
+    assert spoken.content[:4] == b"RIFF"
+    voices = server.get("/v1/audio/voices").json()["voices"]
+    assert [v["id"] for v in voices] == ["af_bella", "af_heart"]
+
+
+@pytest.mark.parametrize("voices", ["af_bella(2)+af_heart(1)", ["af_bella", "af_heart"]], ids=str)
+def test_combined_voices_are_read_by_torch(server, toy_artifact, tmp_path, voices):
+    torch = pytest.importorskip("torch")
+    answer = server.post("/v1/audio/voices/combine", json=voices)
+    assert answer.headers["content-disposition"].endswith(".pt")
+    file = tmp_path / "voice.pt"
+    file.write_bytes(answer.content)
+    from kokoro_pipeline.runtime.voices import load_voice
+
+    spec = "af_bella:2,af_heart:1" if isinstance(voices, str) else "af_bella,af_heart"
+    wanted = load_voice(spec, toy_artifact / "voices")
+    assert np.array_equal(torch.load(file, weights_only=True).numpy(), wanted)
+    assert np.array_equal(load_voice(file, toy_artifact), wanted)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b"{", 400, "JSON"),
+        (b"[" * 1_000_000, 400, "JSON"),
+        (b"\xff\xfe", 400, "JSON"),
+        (b'{"input": "x", "speed": NaN}', 400, "speed"),
+        (b'{"input": "x", "speed": 1e999}', 400, "speed"),
+        (b'{"input": 5}', 400, "input"),
+        (b"{}", 400, "input"),
+        (b'{"input": " "}', 400, "nothing to say"),
+        ('{"input": "☃ ☃"}'.encode(), 400, "nothing to speak"),
+        (b'{"input": "x", "voice": "af_hart"}', 400, "near: af_heart"),
+        (b'{"input": "x", "voice": "/etc/passwd"}', 400, "neither a name"),
+        (b'{"input": "x", "lang": "tlh"}', 400, "not supported"),
+        (b'{"input": "x", "model": "dall-e"}', 404, "no model"),
+        (b'{"input": "x", "seed": -1}', 400, "seed"),
+        (b'{"input": "x", "response_format": "midi"}', 400, "response_format"),
+        (b'{"input": "' + b"a" * 250_000 + b'"}', 413, "250000 characters"),
+        (b'{"input": "' + b"a" * 2_000_000 + b'"}', 413, "larger than"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_bad_requests_are_told_why(server, body, status, said):
+    headers = {"Content-Type": "application/json"}
+    answer = server.post("/v1/audio/speech", content=body, headers=headers)
+    assert answer.status_code == status
+    error = answer.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert said in error["message"]
+
+
+def test_other_errors_have_the_same_form(server):
+    for answer, status in (
+        (server.get("/nowhere"), 404),
+        (server.get("/v1/audio/speech"), 405),
+        (server.get("/v1/models/nothing"), 404),
+        (
+            server.post("/v1/audio/speech", content=b"x", headers={"Content-Type": "text/plain"}),
+            415,
+        ),
+    ):
+        assert answer.status_code == status
+        assert "message" in answer.json()["error"]
+
+
+def test_answers_carry_security_headers(server):
+    for path in ("/", "/health", "/v1/models", "/nowhere"):
+        headers = server.get(path, headers={"Origin": "https://elsewhere.example"}).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "access-control-allow-origin" not in headers
+
+
+def test_the_page_fetches_nothing_from_elsewhere(server):
+    for path in ("/", "/page.js", "/page.css"):
+        answer = server.get(path)
+        assert answer.status_code == 200
+        assert "//" not in answer.text.replace("// ", "").replace("http://www.w3.org", "")
+
+
+def test_status_and_metrics(server):
+    assert server.get("/health").json() == {"status": "healthy"}
+    assert server.get("/ready").json() == {"status": "ready", "synthetic": True}
+    server.post("/v1/audio/speech", json={"input": "Hello."})
+    text = server.get("/metrics").text
+    assert 'kokoro_requests_total{path="/v1/audio/speech",status="200"}' in text
+    assert "kokoro_first_audio_seconds_count" in text
+
+
+def test_the_openapi_document_describes_the_bodies(server):
+    paths = server.get("/openapi.json").json()["paths"]
+    schema = paths["/v1/audio/speech"]["post"]["requestBody"]["content"]["application/json"][
+        "schema"
+    ]
+    assert {"input", "voice", "response_format", "speed"} <= set(schema["properties"])
+
+
+def test_many_clients_get_right_bytes(server, expected):
+    texts = [f"This is sentence number {n}, of client {n % 7}. It ends." for n in range(24)]
+    wanted = {text: expected(text, seed=n) for n, text in enumerate(texts)}
+
+    def ask(n: int) -> bool:
+        if n % 4 == 3:  # goes away after the first bytes
+            body = {"input": texts[n] * 5, "response_format": "pcm"}
+            with httpx.stream("POST", server.url + "/v1/audio/speech", json=body) as answer:
+                next(answer.iter_bytes())
+            return True
+        body = {"input": texts[n], "seed": n, "response_format": "pcm"}
+        return server.post("/v1/audio/speech", json=body).content == wanted[texts[n]]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(24)))
+    assert server.get("/health").status_code == 200
+
+
+def test_slow_senders_do_not_keep_others_out(server):
+    host, port = server.url.removeprefix("http://").split(":")
+    held = [socket.create_connection((host, int(port))) for _ in range(200)]
+    for connection in held:
+        connection.sendall(b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Le")
+    assert server.get("/health").status_code == 200
+    for connection in held:
+        connection.close()
+
+
+def test_a_key_is_asked_for(start_server, toy_artifact):
+    server = start_server(toy_artifact, "--api-key", "secret")
+    assert server.get("/health").status_code == 200
+    assert server.get("/").status_code == 200
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "secret"}):
+        answer = server.get("/v1/models", headers=headers)
+        assert answer.status_code == 401
+        assert answer.json()["error"]["code"] == "invalid_api_key"
+    assert server.get("/v1/models", headers={"Authorization": "Bearer secret"}).status_code == 200
+
+
+def test_too_many_requests_are_sent_away(start_server, toy_artifact):
+    server = start_server(toy_artifact, "--max-requests", "1")
+    body = {"input": TEXT * 200, "response_format": "pcm"}
+    with httpx.stream("POST", server.url + "/v1/audio/speech", json=body, timeout=60) as answer:
+        parts = answer.iter_bytes()  # closes the answer when it is dropped
+        next(parts)
+        refused = server.post("/v1/audio/speech", json={"input": "Hello."})
+        assert refused.status_code == 429
+        assert int(refused.headers["retry-after"]) >= 1
+    deadline = time.monotonic() + 30
+    while server.post("/v1/audio/speech", json={"input": "Hello."}).status_code != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_signal_ends_it_after_the_running_requests(start_server, toy_artifact, expected):
+    server = start_server(toy_artifact)
+    answers: list[bytes] = []
+
+    def ask() -> None:
+        answers.append(
+            server.post(
+                "/v1/audio/speech", json={"input": TEXT * 40, "response_format": "pcm"}
+            ).content
+        )
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    time.sleep(0.3)
+    server.process.send_signal(signal.SIGTERM)
+    thread.join()
+    assert server.process.wait(30) in (0, -signal.SIGTERM)
+    assert answers == [expected(TEXT * 40)]
+
+
+def test_a_port_in_use_is_named(server, run_serve):
+    port = server.url.rpartition(":")[2]
+    ended = run_serve("--port", port)
+    assert ended.returncode == 3
+    assert f"cannot listen on 127.0.0.1:{port}" in ended.stderr
+    assert f"process {server.process.pid}" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--host", "0.0.0.0"), "give --api-key KEY, or --insecure"),
+        (("--port", "99999"), "port is 99999"),
+        (("--host", "no.such.host.invalid", "--insecure"), "no host"),
+        (("--artifact", "absent"), "absent"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(run_serve, words, said):
+    ended = run_serve(*words)
+    assert ended.returncode == 3
+    assert said in ended.stderr
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_replaced(start_server, toy_artifact, expected):
+    import os
+    import subprocess
+
+    server = start_server(toy_artifact, "--workers", "2")
+    wanted = expected("Hello there.")
+    body = {"input": "Hello there.", "response_format": "pcm"}
+    assert server.post("/v1/audio/speech", json=body).content == wanted
+    listed = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(server.process.pid)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    for row in listed:
+        if "spawn_main" in row:
+            os.kill(int(row.split()[0]), signal.SIGKILL)
+    statuses = [server.post("/v1/audio/speech", json=body).status_code for _ in range(4)]
+    assert set(statuses) <= {200, 503}
+    assert server.post("/v1/audio/speech", json=body).content == wanted

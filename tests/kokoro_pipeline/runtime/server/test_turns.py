@@ -1,0 +1,138 @@
+"""Who gets the next engine, and voices as clients write them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from kokoro_pipeline.errors import InputError
+from kokoro_pipeline.runtime.server.settings import ServerSettings
+from kokoro_pipeline.runtime.server.turns import Turns
+from kokoro_pipeline.runtime.server.voice_names import resolve_voice
+
+VOICES = ("af_bella", "af_heart", "af_sky", "am_echo")
+
+
+def test_a_book_does_not_starve_a_sentence() -> None:
+    """The book asks again for each piece; the sentence comes after the piece that runs."""
+    order: list[str] = []
+
+    async def speak(turns: Turns[int], client: str, pieces: int) -> None:
+        for _ in range(pieces):
+            async with turns.turn(client):
+                order.append(client)
+                await asyncio.sleep(0)
+
+    async def run() -> None:
+        turns = Turns([1])
+        await asyncio.gather(
+            speak(turns, "book", 10), speak(turns, "one", 1), speak(turns, "two", 2)
+        )
+
+    asyncio.run(run())
+    assert order[:5] == ["book", "one", "two", "book", "two"]
+    assert order.count("book") == 10
+
+
+def test_clients_are_served_in_rotation() -> None:
+    """One client with many requests gets no more turns than one with a single request."""
+    order: list[str] = []
+
+    async def speak(turns: Turns[int], client: str) -> None:
+        async with turns.turn(client):
+            order.append(client)
+            await asyncio.sleep(0)
+
+    async def run() -> None:
+        turns = Turns([1])
+        async with turns.turn("first"):
+            waiting = [asyncio.create_task(speak(turns, c)) for c in ["many"] * 5 + ["single"]]
+            await asyncio.sleep(0)
+        await asyncio.gather(*waiting)
+
+    asyncio.run(run())
+    assert order.index("single") == 1
+
+
+def test_who_goes_away_frees_the_turn() -> None:
+    async def run() -> None:
+        turns = Turns([1])
+        async with turns.turn("a"):
+            gone = asyncio.create_task(turns._take("b"))
+            await asyncio.sleep(0)
+            gone.cancel()
+            await asyncio.gather(gone, return_exceptions=True)
+        async with asyncio.timeout(5), turns.turn("c"):
+            assert turns.waiting == 0
+        # Cancelled in the moment in which the engine is given to it.
+        manager = turns.turn("a")
+        await manager.__aenter__()
+        late = asyncio.create_task(turns._take("b"))
+        await asyncio.sleep(0)
+        await manager.__aexit__(None, None, None)
+        late.cancel()
+        await asyncio.gather(late, return_exceptions=True)
+        async with asyncio.timeout(5), turns.turn("c"):
+            pass
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("text", "voice"),
+    [
+        ("af_heart", "af_heart"),
+        ("af_heart,af_sky", "af_heart,af_sky"),
+        ("af_bella(2)+af_sky(1)", "af_bella:2,af_sky:1"),
+        ("af_bella + af_sky", "af_bella,af_sky"),
+        ("af_bella(0.5)+af_sky", "af_bella:0.5,af_sky:1"),
+        ("af_bella:0.6,af_heart:0.4", "af_bella:0.6,af_heart:0.4"),
+        ("shimmer", "af_sky"),
+        ("echo", "am_echo"),
+    ],
+)
+def test_voices_have_the_names_of_other_servers(text: str, voice: str) -> None:
+    assert resolve_voice(text, VOICES) == voice
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/etc/passwd",
+        "../af_heart",
+        "af_heart.npy",
+        "",
+        "+",
+        "af_heart+",
+        "af_heart(2",
+        "nova",
+        "af\0x",
+    ],
+)
+def test_nothing_else_is_a_voice(text: str) -> None:
+    with pytest.raises(InputError):
+        resolve_voice(text, VOICES)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"host": "0.0.0.0"}, "can be reached from other machines: give --api-key"),
+        ({"host": "example.invalid"}, "other machines"),
+        ({"port": 70_000}, "port is 70000"),
+        ({"workers": 0}, "workers is 0"),
+        ({"api_key": " "}, "the API key is empty"),
+    ],
+)
+def test_unsafe_settings_are_refused(tmp_path, options, message) -> None:
+    with pytest.raises(InputError, match=message):
+        ServerSettings(tmp_path, **options)
+
+
+def test_safe_settings_are_not(tmp_path) -> None:
+    for options in ({}, {"host": "::1"}, {"host": "0.0.0.0", "api_key": "k"}):
+        ServerSettings(tmp_path, **options)
+    ServerSettings(tmp_path, host="0.0.0.0", insecure=True)
