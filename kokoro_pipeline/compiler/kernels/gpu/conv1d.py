@@ -12,15 +12,16 @@ from tvm import tirx
 from ..common.convolutions import Conv1d
 from ..common.operand_precision import Precision
 from .producer import NOTHING, Producer
-from .products import Product, emit_product, product_tile
+from .products import product_tile
 from .threads import Buffer, Expr, Parameter, bind, build_kernel, i32, store
+from .tile import ProductTile
 
 __all__ = ["Conv1d", "conv1d", "pack_conv1d"]
 
 
 def conv_tile(
     conv: Conv1d, dtype: str = "float32", precision: Precision = Precision.FLOAT32
-) -> Product:
+) -> ProductTile:
     return product_tile(
         conv.out_channels,
         conv.in_channels,
@@ -78,17 +79,8 @@ def conv1d(
                 total = total + added[-1][at]
             store(y, at, total)
 
-        emit_product(
-            tile,
-            bind(i32(batch)),
-            bind(i32(length)),
-            columns,
-            x,
-            weights,
-            write,
-            producer,
-            coefficients,
-        )
+        sizes = bind(i32(batch)), bind(i32(length)), columns
+        tile.emit(*sizes, x, weights, write, producer, coefficients)
 
     names = f"s{conv.stride}d{conv.dilation}p{conv.pad_left}_{conv.pad_right}"
     kind = dtype if precision is Precision.FLOAT32 else precision.value

@@ -17,7 +17,7 @@ from tvm import tirx
 
 from ..common.convolutions import ConvTranspose1d
 from ..common.operand_precision import Precision
-from .products import Product, emit_product, product_tile
+from .products import product_tile
 from .threads import (
     Buffer,
     Expr,
@@ -33,13 +33,14 @@ from .threads import (
     mod,
     store,
 )
+from .tile import ProductTile
 
 __all__ = ["ConvTranspose1d", "conv_transpose1d", "depthwise_upsample", "pack_conv_transpose1d"]
 
 THREADS = 256
 
 
-def _tile(conv: ConvTranspose1d, precision: Precision) -> Product:
+def _tile(conv: ConvTranspose1d, precision: Precision) -> ProductTile:
     rows, taps = conv.out_channels * conv.stride, conv.reach + 1
     return product_tile(rows, conv.in_channels, taps, pad_left=conv.reach, precision=precision)
 
@@ -80,7 +81,7 @@ def conv_transpose1d(
             with T.If(tirx.And(to >= 0, to < size)), T.Then():
                 store(y, (b * CO + channel) * size + to, total)
 
-        emit_product(tile, bind(i32(batch)), L, bind(L + conv.reach), x, weights, write)
+        tile.emit(bind(i32(batch)), L, bind(L + conv.reach), x, weights, write)
 
     crop = f"{conv.crop_left}_{conv.crop_right}"
     kind = "" if precision is Precision.FLOAT32 else f"_{precision.value}"

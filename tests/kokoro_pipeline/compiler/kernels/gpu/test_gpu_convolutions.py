@@ -16,7 +16,7 @@ from kokoro_pipeline.compiler.kernels.gpu.conv_transpose1d import (
     pack_conv_transpose1d,
 )
 from kokoro_pipeline.compiler.kernels.gpu.producer import NOTHING, Activation, Producer
-from kokoro_pipeline.compiler.kernels.gpu.tile import Tile
+from kokoro_pipeline.compiler.kernels.gpu.products import product_tile
 from kokoro_pipeline.errors import InputError
 from tvm_gpu_emulator import EmulationFault
 
@@ -210,8 +210,8 @@ def test_a_missing_barrier_is_noticed(compile_kernels, conv, barrier):
 )
 def test_a_tile_fits_the_smallest_device(rows, channels, taps, stride, dilation):
     """32 KiB of shared memory and 1024 threads are what Metal guarantees."""
-    tile = Tile(rows, channels, taps, stride, dilation)
-    words = tile.slices * tile.chunk * (tile.window + tile.taps * tile.block_rows)
+    tile = product_tile(rows, channels, taps, stride, dilation)
+    words = tile.slices * tile.chunk * (tile.window_pitch + tile.panel_pitch)
     words += (tile.slices - 1) * tile.block_rows * tile.block_columns
     assert words * 4 <= 32 << 10
     assert tile.slices * tile.warps * 32 <= 256

@@ -15,7 +15,8 @@ from kokoro_pipeline.compiler.kernels.gpu.conv_transpose1d import (
     pack_conv_transpose1d,
 )
 from kokoro_pipeline.compiler.kernels.gpu.producer import Activation, Producer
-from kokoro_pipeline.compiler.kernels.gpu.tensor_core_tile import SHARED_BYTES, TensorCoreTile
+from kokoro_pipeline.compiler.kernels.gpu.products import product_tile
+from kokoro_pipeline.compiler.kernels.gpu.tensor_core_tile import SHARED_BYTES
 from kokoro_pipeline.errors import InputError
 from tvm_gpu_emulator import EmulationFault
 
@@ -143,7 +144,7 @@ def test_a_missing_barrier_is_noticed(compile_kernels):
     [(256, 256, 11, 5), (128, 128, 11, 1), (1024, 1090, 3, 1), (64, 512, 1, 1), (2560, 512, 2, 1)],
 )
 def test_a_tile_of_the_decoder_fits(reduced, rows, channels, taps, dilation):
-    tile = TensorCoreTile(rows, channels, taps, 1, dilation, precision=reduced)
+    tile = product_tile(rows, channels, taps, 1, dilation, precision=reduced)
     assert tile.chunk * (tile.window_pitch + tile.panel_pitch) * 4 <= SHARED_BYTES
     assert tile.chunk * tile.chunks * reduced.per_word >= channels
     assert tile.weight_shape == tile.pack(np.zeros((rows, channels, taps), np.float32)).shape
@@ -153,9 +154,8 @@ def test_a_tile_of_the_decoder_fits(reduced, rows, channels, taps, dilation):
 
 
 def test_what_does_not_fit_is_refused():
-    tile = TensorCoreTile(256, 256, 21, 1, 9)
     with pytest.raises(InputError, match="--precision float32"):
-        tile.pack(np.zeros((256, 256, 21), np.float32))
+        product_tile(256, 256, 21, 1, 9, precision=Precision.TF32)
 
 
 def test_small_products_stay_float32():
