@@ -36,14 +36,16 @@ VOICE = "af_heart"
 
 WRITE_CASE = """
 import sys
-from kokoro_pipeline.benchmarking.ours import OurRole
-OurRole("ours", 2, artifact=sys.argv[1]).write_case(sys.argv[2], sys.argv[3], sys.argv[4])
+sys.path.append(sys.argv[5])
+from benchmarks.peers.ours import OurContender
+OurContender("ours", 2, artifact=sys.argv[1]).write_case(sys.argv[2], sys.argv[3], sys.argv[4])
 """
 VERIFY = """
 import platform, sys
+sys.path.append(sys.argv[3])
 from pathlib import Path
 from kokoro_pipeline import load
-from kokoro_pipeline.benchmarking.verification import Tolerance, verify
+from benchmarks.peers.verification import Tolerance, verify
 functions = load(sys.argv[1], threads=2).functions
 for found in verify(functions, Path(sys.argv[2]), Tolerance(networks=2e-5, source=1e-3)):
     print(f"{platform.machine()}  {found.function:22}{found.output:10}{found.error:.1e}")
@@ -142,10 +144,11 @@ def check(machine: Machine, artifact: Path, files: Path) -> int:
     from benchmarks.peers.reference import ReferenceRole
 
     case, reference, speech = (str(files / name) for name in ("case.npz", "ref.npz", "hello.wav"))
-    if machine.python("-c", WRITE_CASE, str(artifact), PHONEMES, VOICE, case).returncode:
+    words = [str(artifact), PHONEMES, VOICE]
+    if machine.python("-c", WRITE_CASE, *words, case, str(REPOSITORY)).returncode:
         return 1
     ReferenceRole("reference", 2, artifact=str(artifact)).answer(case, reference)
-    verified = machine.python("-c", VERIFY, str(artifact), reference)
+    verified = machine.python("-c", VERIFY, str(artifact), reference, str(REPOSITORY))
     print(verified.stdout, end="")
     if verified.returncode:
         return 1

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kokoro_pipeline.benchmarking.chunk_inputs import Case
-from kokoro_pipeline.benchmarking.timed_functions import speak
+from benchmarks.peers.chunk_inputs import Case
+from benchmarks.peers.speaking import speak
 from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.runtime.speech.alignment import token_of_frame
 from kokoro_pipeline.runtime.speech.synthesizer import Synthesizer

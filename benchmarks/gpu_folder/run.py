@@ -20,9 +20,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from benchmarks.peers.chunk_inputs import Case
 from kokoro_pipeline.artifact.manifest import PARAMETERS_NAME
 from kokoro_pipeline.artifact.reader import check_hash, open_artifact, read_artifact
-from kokoro_pipeline.benchmarking.chunk_inputs import Case
 from kokoro_pipeline.benchmarking.lengths import phonemes_lasting
 from kokoro_pipeline.benchmarking.machine import installed_versions
 from kokoro_pipeline.benchmarking.samples import Summary, interleave, summarize

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from kokoro_pipeline.benchmarking.timed_functions import Functions
-from kokoro_pipeline.benchmarking.verification import Tolerance
+
+from .verification import Tolerance
 
 
 @dataclass(frozen=True)

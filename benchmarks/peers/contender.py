@@ -6,13 +6,14 @@ import importlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from kokoro_pipeline.benchmarking.chunk_inputs import Case, load_case
 from kokoro_pipeline.benchmarking.machine import ProcessMemory, process_memory
 from kokoro_pipeline.benchmarking.samples import Sample
-from kokoro_pipeline.benchmarking.timed_functions import Functions, speak_case
-from kokoro_pipeline.benchmarking.verification import Agreement, verify
+from kokoro_pipeline.benchmarking.timed_functions import Functions
 
 from .backend import Backend, BackendOptions
+from .chunk_inputs import Case, load_case
+from .speaking import speak_case
+from .verification import Agreement, verify
 
 BACKENDS: Mapping[str, str] = {
     "pytorch": ".pytorch:EagerBackend",

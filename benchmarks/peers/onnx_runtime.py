@@ -10,11 +10,11 @@ import onnxruntime
 
 from kokoro_pipeline.benchmarking.machine import installed_versions
 from kokoro_pipeline.benchmarking.timed_functions import Functions
-from kokoro_pipeline.benchmarking.verification import FLOAT32
 from kokoro_pipeline.compiler.model.components import SIGNATURES
 
 from .backend import BackendOptions
 from .onnx_export import dimension_sizes
+from .verification import FLOAT32
 
 
 class OnnxRuntimeBackend:

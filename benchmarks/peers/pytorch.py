@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from kokoro_pipeline.benchmarking.machine import installed_versions
 from kokoro_pipeline.benchmarking.timed_functions import Functions
-from kokoro_pipeline.benchmarking.verification import FLOAT32, Tolerance
 from kokoro_pipeline.compiler.model.components import fold_weight_norm
 from kokoro_pipeline.compiler.weights import load_model, open_folder
 from kokoro_pipeline.validation.reference import ReferenceModel
 
 from .backend import BackendOptions
 from .portable import portable_modules
+from .verification import FLOAT32, Tolerance
 
 Array = NDArray[Any]
 

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from kokoro_pipeline.artifact.reader import read_artifact
-from kokoro_pipeline.benchmarking.chunk_inputs import load_case
 from kokoro_pipeline.compiler.model.components import fold_weight_norm
 from kokoro_pipeline.compiler.model.source import SourceForward
 from kokoro_pipeline.compiler.weights import load_model
@@ -17,6 +16,7 @@ from kokoro_pipeline.runtime.speech.alignment import spread, token_of_frame
 from kokoro_pipeline.validation.reference import ReferenceModel
 from kokoro_pipeline.validation.validator import weights_of
 
+from .chunk_inputs import load_case
 from .onnx_export import export_onnx
 from .portable import portable_modules
 from .pytorch import set_up

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import statistics
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..artifact.manifest import PARAMETERS_NAME
 from ..artifact.reader import Artifact, open_artifact
-from ..config import MAX_PHONEMES
-from ..errors import CheckFailed, InputError
 from ..runtime.engine.device import find_device
 from .benchmark_report import (
     BETWEEN,
@@ -22,25 +18,22 @@ from .benchmark_report import (
     BenchmarkReport,
     FreshResult,
     KernelTable,
-    PeerResult,
+    PeerResults,
     SpeedResult,
     Utterance,
 )
+from .checkout import comparison
 from .cold_start import run_fresh, summarize_fresh
 from .kernels import KernelSpeed
 from .machine import describe_machine
-from .peer_names import EXPORTED, check_peers
 from .process import ContenderProcess
-from .samples import Sample, Summary, interleave, median_ratio, summarize
-from .tables import OURS
-from .verification import Agreement
+from .samples import Sample, interleave, summarize
 
 Progress = Callable[[str], None]
 
 KERNEL_SECONDS = 0.3
 KERNEL_FRAMES = 160
-PEER_PAUSE = 0.1
-"""Pause in seconds between the turns of two runtimes."""
+OURS = "ours"
 
 
 @dataclass(frozen=True)
@@ -71,24 +64,20 @@ def run_benchmark(request: BenchmarkRequest, progress: Progress) -> BenchmarkRep
     """
     artifact = open_artifact(request.artifact)
     find_device(request.device, artifact.manifest.target, str(request.artifact))
-    peers = check_peers(request.against)
+    comparing = comparison() if request.against else None
+    peers = comparing.check_peers(request.against) if comparing is not None else ()
     machine = describe_machine()
-    with contextlib.ExitStack() as stack:
-        files = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kokoro-benchmark-")))
-        utterances, versions = _choose(request, bool(peers), files, progress)
-        prepared = _Prepared(request, files, "")
-        if peers:
-            prepared = _prepare_peers(request, peers, len(utterances), files, progress)
-        speeds: list[SpeedResult] = []
-        fresh: list[FreshResult] = []
-        results: list[PeerResult] = []
-        for threads in request.threads:
-            speeds += _measure_speed(request, utterances, threads, progress)
-            fresh += _measure_fresh(request, utterances, threads, progress)
-            if peers:
-                found, theirs = _compare(prepared, peers, utterances, threads, progress)
-                results += found
-                versions |= theirs
+    utterances, versions = _choose(request, progress)
+    results: PeerResults | None = None
+    if comparing is not None:
+        # Before we are measured alone, so that what cannot be compared is refused early.
+        results, theirs = comparing.compare(request, peers, utterances, progress)
+        versions |= theirs
+    speeds: list[SpeedResult] = []
+    fresh: list[FreshResult] = []
+    for threads in request.threads:
+        speeds += _measure_speed(request, utterances, threads, progress)
+        fresh += _measure_fresh(request, utterances, threads, progress)
     return BenchmarkReport(
         artifact=describe_artifact(artifact),
         machine=machine,
@@ -97,7 +86,7 @@ def run_benchmark(request: BenchmarkRequest, progress: Progress) -> BenchmarkRep
         warm_up=request.warm_up,
         speeds=tuple(speeds),
         fresh=tuple(fresh),
-        peers=tuple(results),
+        peers=results,
     )
 
 
@@ -156,35 +145,18 @@ def describe_artifact(artifact: Artifact) -> ArtifactFacts:
     )
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """Inputs of the contenders: files of cases, references and models, and the weights folder."""
-
-    request: BenchmarkRequest
-    files: Path
-    weights: str
-
-    def case(self, index: int) -> str:
-        return str(self.files / f"case{index}.npz")
-
-    def reference(self, index: int) -> str:
-        return str(self.files / f"reference{index}.npz")
-
-    def contender(self, name: str, threads: int) -> ContenderProcess:
-        if name == OURS:
-            return ContenderProcess(
-                OURS, threads, artifact=str(self.request.artifact), device=self.request.device
-            )
-        return ContenderProcess(name, threads, weights=self.weights, models=str(self.files))
+def our_process(request: BenchmarkRequest, threads: int, kind: str = "") -> ContenderProcess:
+    """A process with the artifact; `kind` as in `ContenderProcess`."""
+    artifact, device = str(request.artifact), request.device
+    return ContenderProcess(OURS, threads, kind=kind, artifact=artifact, device=device)
 
 
 def _choose(
-    request: BenchmarkRequest, compare: bool, files: Path, progress: Progress
+    request: BenchmarkRequest, progress: Progress
 ) -> tuple[list[Utterance], dict[str, str]]:
-    """The utterances in order of length, whose cases are written, and our versions."""
-    names = _Prepared(request, files, "")
+    """The utterances in order of length, and our versions."""
     utterances = []
-    with names.contender(OURS, max(request.threads)) as ours:
+    with our_process(request, max(request.threads)) as ours:
         versions: dict[str, str] = ours.call("versions")
         if request.phonemes is not None:
             chosen = [request.phonemes]
@@ -197,41 +169,7 @@ def _choose(
         for phonemes in dict.fromkeys(chosen):
             size = ours.call("size", phonemes=phonemes, voice=request.voice)
             utterances.append(Utterance(phonemes, request.voice, **size))
-        utterances.sort(key=lambda utterance: utterance.seconds)
-        too_long = [u for u in utterances if u.chunks > 1]
-        if compare and too_long:
-            raise InputError(
-                f"peers speak one chunk of at most {MAX_PHONEMES} phonemes, and "
-                f"{too_long[0].seconds:.0f} s of audio have {len(too_long[0].phonemes)}: "
-                "compare at shorter lengths with --seconds"
-            )
-        for index, utterance in enumerate(utterances if compare else ()):
-            ours.call(
-                "write_case",
-                phonemes=utterance.phonemes,
-                voice=utterance.voice,
-                path=names.case(index),
-            )
-    return utterances, versions
-
-
-def _prepare_peers(
-    request: BenchmarkRequest, peers: Sequence[str], cases: int, files: Path, progress: Progress
-) -> _Prepared:
-    """Compute PyTorch's results, and export the model as ONNX for the peers that need it."""
-    progress("loading the weights into PyTorch")
-    artifact, weights = str(request.artifact), request.weights or ""
-    with ContenderProcess(
-        "reference", max(request.threads), artifact=artifact, weights=weights
-    ) as reference:
-        prepared = _Prepared(request, files, reference.call("weights"))
-        for index in range(cases):
-            progress(f"PyTorch's answers, {index + 1} of {cases}")
-            reference.call("answer", case=prepared.case(index), output=prepared.reference(index))
-        if set(peers) & set(EXPORTED):
-            progress("exporting the model as ONNX")
-            reference.call("export", directory=str(files))
-    return prepared
+    return sorted(utterances, key=lambda utterance: utterance.seconds), versions
 
 
 def _measure_speed(
@@ -243,9 +181,7 @@ def _measure_speed(
     length have to be replaced.
     """
     progress(f"{threads} thread(s): {len(utterances)} utterance(s) in turns")
-    with ContenderProcess(
-        OURS, threads, artifact=str(request.artifact), device=request.device
-    ) as ours:
+    with our_process(request, threads) as ours:
         calls = {
             f"{method} {index}": functools.partial(
                 ours.call, method, phonemes=utterance.phonemes, voice=utterance.voice
@@ -268,7 +204,7 @@ def _measure_speed(
                 total=summarize(seconds),
                 cpu=summarize([sample.cpu_seconds for sample in spoken]),
                 first_audio=summarize(rounds.get(f"first_audio {index}", seconds)),
-                steps=_median_steps(stepped),
+                steps=median_steps(stepped),
             )
         )
     return results
@@ -291,88 +227,7 @@ def _measure_fresh(
     ]
 
 
-def _compare(
-    prepared: _Prepared,
-    peers: Sequence[str],
-    utterances: Sequence[Utterance],
-    threads: int,
-    progress: Progress,
-) -> tuple[list[PeerResult], dict[str, str]]:
-    """The results of all contenders, ours first, and the versions of the peers."""
-    request = prepared.request
-    results: list[PeerResult] = []
-    versions: dict[str, str] = {}
-    with contextlib.ExitStack() as stack:
-        contenders = {}
-        for name in (OURS, *peers):
-            progress(f"{threads} thread(s): starting {name}")
-            contenders[name] = stack.enter_context(prepared.contender(name, threads))
-            versions |= contenders[name].call("versions")
-        for index, utterance in enumerate(utterances):
-            agreements = {
-                name: _prepare_contender(name, process, prepared, index, progress)
-                for name, process in contenders.items()
-            }
-            progress(f"{threads} thread(s): {utterance.seconds:.2f} s of audio, all in turns")
-            calls = {
-                name: functools.partial(process.call, "run") for name, process in contenders.items()
-            }
-            answers = interleave(calls, request.repeats, warm_up=request.warm_up, pause=PEER_PAUSE)
-            rounds = {
-                name: [Sample(**answer) for answer in values] for name, values in answers.items()
-            }
-            results += [
-                _peer_result(
-                    name,
-                    utterance,
-                    threads,
-                    rounds,
-                    contenders[name].call("memory")["peak"],
-                    agreements[name],
-                )
-                for name in contenders
-            ]
-    return results, versions
-
-
-def _prepare_contender(
-    name: str, process: ContenderProcess, prepared: _Prepared, index: int, progress: Progress
-) -> tuple[Agreement, ...]:
-    """Pass a contender its case, and compare its results with PyTorch's."""
-    progress(f"preparing and verifying {name}")
-    process.call("prepare", path=prepared.case(index))
-    try:
-        found = process.call("verify", reference=prepared.reference(index))
-    except CheckFailed as error:
-        raise CheckFailed(f"{name} is not timed: {error}") from error
-    return tuple(Agreement(**agreement) for agreement in found)
-
-
-def _peer_result(
-    name: str,
-    utterance: Utterance,
-    threads: int,
-    rounds: Mapping[str, Sequence[Sample]],
-    peak_memory: int,
-    agreement: tuple[Agreement, ...],
-) -> PeerResult:
-    samples = rounds[name]
-    seconds = [sample.seconds for sample in samples]
-    total: Summary = summarize(seconds)
-    return PeerResult(
-        name=name,
-        utterance=utterance,
-        threads=threads,
-        total=total,
-        cpu=summarize([sample.cpu_seconds for sample in samples]),
-        ratio=median_ratio([sample.seconds for sample in rounds[OURS]], seconds),
-        steps=_median_steps(samples),
-        peak_memory=peak_memory,
-        agreement=agreement,
-    )
-
-
-def _median_steps(samples: Sequence[Sample]) -> dict[str, float]:
+def median_steps(samples: Sequence[Sample]) -> dict[str, float]:
     """The median time of each step, followed by that between the steps."""
     steps = {
         name: statistics.median(sample.steps[name] for sample in samples)

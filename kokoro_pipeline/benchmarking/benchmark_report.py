@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
 
 from ..artifact.manifest import WeightsInfo
 from .cold_start import ColdStart
 from .kernels import KernelSpeed
 from .machine import Machine
 from .samples import Summary
-from .verification import Agreement
 
 BETWEEN = "between the steps"
 """Time of an utterance outside of its steps: alignment, checks, joining, waiting."""
@@ -60,39 +59,6 @@ class FreshResult:
 
 
 @dataclass(frozen=True)
-class PeerResult:
-    """The result of a runtime, including ours, for one case, in turns with the others."""
-
-    name: str
-    utterance: Utterance
-    threads: int
-    total: Summary
-    cpu: Summary
-    ratio: float
-    """Median over rounds of our time / its time; 1 for ours."""
-    steps: Mapping[str, float]
-    """Medians, `BETWEEN` last."""
-    peak_memory: int
-    """Peak memory of its process so far; utterances are in order of length."""
-    agreement: tuple[Agreement, ...]
-
-    @property
-    def rtf(self) -> float:
-        """Real-time factor."""
-        return self.total.median / self.utterance.seconds
-
-    @property
-    def worst_error(self) -> float:
-        """The largest error of the judged outputs, relative to the peak."""
-        return max(a.error for a in self.agreement if a.limit is not None)
-
-    @property
-    def audio_snr_db(self) -> float | None:
-        """SNR of the decoder for PyTorch's inputs; None if the audio is bit-identical."""
-        return next(a.snr_db for a in self.agreement if a.output == "audio")
-
-
-@dataclass(frozen=True)
 class ArtifactFacts:
     """The artifact that was measured."""
 
@@ -119,6 +85,19 @@ class KernelTable:
     kernels: tuple[KernelSpeed, ...]
 
 
+class PeerResults(Protocol):
+    """The results of a comparison; see `benchmarks.peers.comparison`."""
+
+    def curve(self) -> Iterable[tuple[str, int, float, float]]:
+        """(name, threads, seconds of audio, RTF) of each peer and utterance."""
+
+    def sections(self) -> Iterable[str]:
+        """The tables, as Markdown."""
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """All fields and derived figures of each result."""
+
+
 @dataclass(frozen=True)
 class BenchmarkReport:
     """The complete results; parts that were not requested are empty."""
@@ -130,16 +109,13 @@ class BenchmarkReport:
     warm_up: int
     speeds: tuple[SpeedResult, ...] = ()
     fresh: tuple[FreshResult, ...] = ()
-    peers: tuple[PeerResult, ...] = ()
+    peers: PeerResults | None = None
     kernels: tuple[KernelTable, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """All fields and derived figures."""
-        data = asdict(self)
+        data = asdict(replace(self, peers=None))
+        data["peers"] = [] if self.peers is None else self.peers.to_json()
         for entry, speed in zip(data["speeds"], self.speeds, strict=True):
             entry["rtf"] = speed.rtf
-        for entry, peer in zip(data["peers"], self.peers, strict=True):
-            entry["rtf"] = peer.rtf
-            entry["worst_error"] = peer.worst_error
-            entry["audio_snr_db"] = peer.audio_snr_db
         return data

@@ -12,24 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import MAX_PHONEMES, SAMPLE_RATE, SAMPLES_PER_FRAME, load_config
-from ..errors import InputError
 from ..runtime.speech.chunk import predict_timing, render_audio
 from ..runtime.speech.noise import seeded_noise
 from ..runtime.speech.synthesizer import load
 from ..runtime.text.chunking import split_phonemes
 from ..runtime.text.vocabulary import Vocabulary
 from ..runtime.voices import load_voice, style_row
-from .chunk_inputs import Case, load_case, save_case
 from .lengths import phonemes_lasting
 from .machine import ProcessMemory, installed_versions, process_memory
 from .samples import Sample
-from .timed_functions import TimedFunctions, speak_case
-from .verification import FLOAT32, Agreement, verify
+from .timed_functions import TimedFunctions
 
 SEED = 0
 SPEED = 1.0
 NOISE = "noise"
-"""The step that draws the noise of the source from the seed; peers get it as input."""
+"""The step that draws the noise of the source from the seed."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,6 @@ class OurRole:
         self._chain: Any = self._synthesizer.chain
         self._voices = Path(artifact) / "voices"
         self._vocabulary = Vocabulary(load_config(Path(artifact) / "config.json").vocab)
-        self._case: Case | None = None
 
     def versions(self) -> dict[str, str]:
         """The versions of the packages in use."""
@@ -101,35 +97,6 @@ class OurRole:
             render_audio(timed, timing, style, noise)
         seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
         return Sample(seconds, cpu_seconds, {**timed.seconds, NOISE: drawing})
-
-    def write_case(self, phonemes: str, voice: str, path: str) -> None:
-        """Write an utterance of one chunk as a case for peers.
-
-        Raises InputError if it has several chunks, which peers do not support.
-        """
-        chunks = list(self._chunks(phonemes, voice))
-        if len(chunks) != 1:
-            raise InputError(
-                f"peers speak one chunk of at most {MAX_PHONEMES} phonemes and this utterance has "
-                f"{len(phonemes)}: compare at a shorter length"
-            )
-        ids, style = chunks[0]
-        timing = predict_timing(self._chain, ids, style, SPEED)
-        noise = seeded_noise(SEED, 0, timing.total_frames)
-        save_case(Path(path), Case(timing.input_ids, style, timing.frames, noise))
-
-    def prepare(self, path: str) -> None:
-        """Load the case for `verify` and `run`."""
-        self._case = load_case(Path(path))
-
-    def verify(self, reference: str) -> list[Agreement]:
-        """Compare each function with PyTorch's result for the same inputs."""
-        return verify(self._functions, Path(reference), FLOAT32)
-
-    def run(self) -> Sample:
-        """Run the prepared case."""
-        assert self._case is not None, "prepare comes first"
-        return speak_case(self._chain, self._case)[1]
 
     def _seconds(self, phonemes: str, voice: str) -> float:
         frames = int(self._synthesizer.predict_durations(phonemes, voice, SPEED).sum())

@@ -37,9 +37,7 @@ def rtf_curves(report: BenchmarkReport) -> dict[str, list[tuple[float, float]]]:
     """
     curves: dict[str, list[tuple[float, float]]] = {}
     rows = [("ours", s.threads, s.utterance.seconds, s.rtf) for s in report.speeds]
-    rows += [
-        (p.name, p.threads, p.utterance.seconds, p.rtf) for p in report.peers if p.name != "ours"
-    ]
+    rows += [] if report.peers is None else report.peers.curve()
     for name, threads, seconds, rtf in rows:
         label = f"{name}, {threads} thread{'s' if threads > 1 else ''}"
         curves.setdefault(label, []).append((seconds, rtf))

@@ -15,8 +15,6 @@ from typing import Any
 
 from .. import errors
 from ..errors import EnvironmentFault
-from .peer_names import checkout
-from .worker import ROLES
 
 # `-c` puts the current folder first on the path, where a stray tvm.py would be found. Replace it by
 # the folder that this package is imported from.
@@ -32,7 +30,9 @@ ANSWER_SECONDS = 1800.0
 
 
 class ContenderProcess:
-    """A process that runs one role of `worker.ROLES` on `threads` threads and answers calls.
+    """A process that runs one role on `threads` threads and answers calls.
+
+    The role is one of `worker.ROLES`, or any name with its `kind`, "module:Class" of a checkout.
 
     Use it in a `with` block, which ends the process. Every call raises the error of the role if it
     is a KokoroError, and EnvironmentFault if the role failed otherwise, the process died, or it
@@ -40,7 +40,13 @@ class ContenderProcess:
     """
 
     def __init__(
-        self, role: str, threads: int, *, patience: float = ANSWER_SECONDS, **options: str
+        self,
+        role: str,
+        threads: int,
+        *,
+        kind: str = "",
+        patience: float = ANSWER_SECONDS,
+        **options: str,
     ) -> None:
         self.role = role
         self._patience = patience
@@ -56,10 +62,8 @@ class ContenderProcess:
             encoding="utf-8",
             env=environment,
         )
-        start: dict[str, Any] = {"role": role, "threads": threads, "options": options}
+        start = {"role": role, "kind": kind, "threads": threads, "options": options}
         try:
-            if ROLES[role].startswith("benchmarks."):
-                start["checkout"] = str(checkout())
             self.start_answer = self._ask(start)
         except BaseException:
             self.close()

@@ -38,15 +38,6 @@ def summarize(values: Sequence[float]) -> Summary:
     return Summary(statistics.median(values), min(values), max(values), tuple(values))
 
 
-def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median of the ratios ours / theirs of each round.
-
-    The values of a round are measured within seconds, so they are affected by the state of the
-    machine in the same way; a ratio of medians would mix rounds.
-    """
-    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
-
-
 def interleave(
     calls: Mapping[str, Callable[[], T]], rounds: int, *, warm_up: int = 1, pause: float = 0.0
 ) -> dict[str, list[T]]:

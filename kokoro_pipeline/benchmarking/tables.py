@@ -9,13 +9,10 @@ from .benchmark_report import (
     BenchmarkReport,
     FreshResult,
     KernelTable,
-    PeerResult,
     SpeedResult,
 )
 from .kernels import KernelSpeed
 from .samples import Summary
-
-OURS = "ours"
 
 KERNEL_HEAD = (
     "kernel",
@@ -50,10 +47,10 @@ def kernel_row(speed: KernelSpeed) -> tuple[str, ...]:
         speed.name,
         f"{speed.median * 1e6:.0f}",
         f"{speed.best * 1e6:.0f}",
-        _number(speed.gflops, ".1f"),
-        _number(speed.share, ".0%"),
-        _number(speed.own_share, ".0%"),
-        _number(speed.gigabytes, ".1f"),
+        format_number(speed.gflops, ".1f"),
+        format_number(speed.share, ".0%"),
+        format_number(speed.own_share, ".0%"),
+        format_number(speed.gigabytes, ".1f"),
     )
 
 
@@ -66,9 +63,8 @@ def _sections(report: BenchmarkReport) -> Iterator[str]:
         yield "### Fresh processes\n\n" + _fresh(report.fresh)
     if report.speeds:
         yield "### Parameters\n\n" + _parameters(report.artifact)
-    if report.peers:
-        yield "### Against peers\n\n" + _peers(report.peers)
-        yield "### Steps of all, ms\n\n" + _peer_steps(report.peers)
+    if report.peers is not None:
+        yield from report.peers.sections()
     for table in report.kernels:
         yield _kernels(table)
 
@@ -110,7 +106,7 @@ def _speeds(results: Sequence[SpeedResult]) -> str:
                 str(r.utterance.chunks),
                 str(r.threads),
                 f"{r.rtf:.3f}",
-                _spread(r.total),
+                format_spread(r.total),
                 f"{1000 * r.cpu.median:.0f}",
                 f"{1000 * r.first_audio.median:.0f}",
             )
@@ -120,7 +116,7 @@ def _speeds(results: Sequence[SpeedResult]) -> str:
 
 
 def _steps(results: Sequence[SpeedResult]) -> str:
-    head = ("step", *(f"{r.utterance.seconds:.2f} s, {_threads(r.threads)}" for r in results))
+    head = ("step", *(f"{r.utterance.seconds:.2f} s, {format_threads(r.threads)}" for r in results))
     return markdown_table(
         head,
         (
@@ -148,9 +144,9 @@ def _fresh(results: Sequence[FreshResult]) -> str:
                 str(r.threads),
                 f"{1000 * r.cold_start.seconds:.0f}",
                 f"{1000 * r.cold_start.outside:.0f}",
-                _megabytes(r.cold_start.memory.peak),
-                _megabytes(r.cold_start.memory.anonymous),
-                _megabytes(r.cold_start.memory.files),
+                format_megabytes(r.cold_start.memory.peak),
+                format_megabytes(r.cold_start.memory.anonymous),
+                format_megabytes(r.cold_start.memory.files),
             )
             for r in results
         ),
@@ -158,76 +154,30 @@ def _fresh(results: Sequence[FreshResult]) -> str:
 
 
 def _parameters(artifact: ArtifactFacts) -> str:
-    rows = [(name, _megabytes(size)) for name, size in artifact.parameters_of.items()]
+    rows = [(name, format_megabytes(size)) for name, size in artifact.parameters_of.items()]
     rows += [
-        ("on disk and mapped, each once", _megabytes(artifact.parameter_bytes)),
-        ("library", _megabytes(artifact.library_bytes)),
+        ("on disk and mapped, each once", format_megabytes(artifact.parameter_bytes)),
+        ("library", format_megabytes(artifact.library_bytes)),
     ]
     return markdown_table(("parameters of", "MB"), rows)
-
-
-def _peers(results: Sequence[PeerResult]) -> str:
-    head = (
-        "runtime",
-        "audio",
-        "threads",
-        "RTF",
-        "total ms",
-        "CPU ms",
-        "ours / its time",
-        "we are faster by",
-        "peak memory MB",
-        "worst error",
-        "audio SNR dB",
-    )
-    return markdown_table(
-        head,
-        (
-            (
-                r.name,
-                f"{r.utterance.seconds:.2f} s",
-                str(r.threads),
-                f"{r.rtf:.3f}",
-                _spread(r.total),
-                f"{1000 * r.cpu.median:.0f}",
-                "" if r.name == OURS else f"{r.ratio:.3f}",
-                "" if r.name == OURS else f"{1 / r.ratio:.2f}×",
-                _megabytes(r.peak_memory),
-                f"{r.worst_error:.0e}",
-                _number(r.audio_snr_db, ".0f"),
-            )
-            for r in results
-        ),
-    )
-
-
-def _peer_steps(results: Sequence[PeerResult]) -> str:
-    groups: dict[tuple[float, int], list[PeerResult]] = {}
-    for result in results:
-        groups.setdefault((result.utterance.seconds, result.threads), []).append(result)
-    tables = []
-    for (seconds, threads), group in groups.items():
-        head = (f"{seconds:.2f} s, {_threads(threads)}", *(r.name for r in group))
-        rows = ((step, *(f"{1000 * r.steps[step]:.1f}" for r in group)) for step in group[0].steps)
-        tables.append(markdown_table(head, rows))
-    return "\n\n".join(tables)
 
 
 def _kernels(table: KernelTable) -> str:
     peaks = [kernel.peak_gflops for kernel in table.kernels]
     return (
-        f"### Kernels, {table.mcpu}, {table.lanes} lanes, {_threads(table.threads)}\n\n"
+        f"### Kernels, {table.mcpu}, {table.lanes} lanes, {format_threads(table.threads)}\n\n"
         f"Shapes of {table.frames} frames. Peak {min(peaks):.0f} to {max(peaks):.0f} GFLOP/s, "
         "measured beside each kernel.\n\n"
         + markdown_table(KERNEL_HEAD, (kernel_row(kernel) for kernel in table.kernels))
     )
 
 
-def _threads(count: int) -> str:
+def format_threads(count: int) -> str:
+    """`1 thread`, `2 threads`."""
     return "1 thread" if count == 1 else f"{count} threads"
 
 
-def _spread(summary: Summary) -> str:
+def format_spread(summary: Summary) -> str:
     """Format median, best and worst in ms."""
     return f"{1000 * summary.median:.0f} ({1000 * summary.best:.0f}–{1000 * summary.worst:.0f})"
 
@@ -236,9 +186,11 @@ def _share(seconds: float, total: float) -> str:
     return f"{1000 * seconds:.1f} ({seconds / total:.0%})"
 
 
-def _megabytes(size: int | None) -> str:
+def format_megabytes(size: int | None) -> str:
+    """A size in MB, empty if unknown."""
     return "" if size is None else f"{size / 1e6:.0f}"
 
 
-def _number(value: float | None, form: str) -> str:
+def format_number(value: float | None, form: str) -> str:
+    """A figure, empty if there is none."""
     return "" if value is None else format(value, form)

@@ -16,18 +16,13 @@ from typing import Any, TextIO
 
 from ..errors import InputError, KokoroError
 from ..json_values import plain
+from .checkout import checkout
 
 ROLES: Mapping[str, str] = {
     "ours": ".ours:OurRole",
     "kernels": ".kernels:KernelRole",
-    "reference": "benchmarks.peers.reference:ReferenceRole",
-    "pytorch": "benchmarks.peers.contender:PeerRole",
-    "torch.compile": "benchmarks.peers.contender:PeerRole",
-    "onnxruntime": "benchmarks.peers.contender:PeerRole",
-    "openvino": "benchmarks.peers.contender:PeerRole",
-    "openvino-bf16": "benchmarks.peers.contender:PeerRole",
 }
-"""Module and class of each role, which is constructed with `(role, threads, **options)`."""
+"""Module and class of our roles, which are constructed with `(role, threads, **options)`."""
 
 
 def main() -> None:
@@ -53,9 +48,9 @@ def main() -> None:
 
 
 def _make(message: Mapping[str, Any]) -> Any:
-    module, _, name = ROLES[message["role"]].partition(":")
-    if "checkout" in message:
-        sys.path.append(message["checkout"])
+    module, _, name = (message.get("kind") or ROLES[message["role"]]).partition(":")
+    if not module.startswith("."):
+        sys.path.append(str(checkout()))
     kind = getattr(importlib.import_module(module, __package__), name)
     return kind(message["role"], message["threads"], **message["options"])
 

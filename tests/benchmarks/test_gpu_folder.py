@@ -227,7 +227,7 @@ def test_the_plain_model_lacks_and_invents_nothing(plain):
 
 
 def test_a_contender_speaks_rows_of_a_case(plain, reference):
-    from kokoro_pipeline.benchmarking.chunk_inputs import Case
+    from benchmarks.peers.chunk_inputs import Case
 
     answer, inputs = reference, reference.inputs
     case = Case(inputs.input_ids, inputs.style, answer.arrays.durations, answer.noise)
@@ -240,7 +240,7 @@ def test_a_contender_speaks_rows_of_a_case(plain, reference):
 
 
 def test_a_peer_that_fails_is_told_and_the_others_are_timed(plain, reference, monkeypatch):
-    from kokoro_pipeline.benchmarking.chunk_inputs import Case
+    from benchmarks.peers.chunk_inputs import Case
 
     class Failing(Plain):
         def __init__(self, name, *words):

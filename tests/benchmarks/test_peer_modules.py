@@ -13,7 +13,7 @@ pytest.importorskip("kokoro")
 from benchmarks.peers.backend import BackendOptions  # noqa: E402
 from benchmarks.peers.onnx_export import export_onnx  # noqa: E402
 from benchmarks.peers.portable import portable_modules  # noqa: E402
-from kokoro_pipeline.benchmarking.verification import _spectrum  # noqa: E402
+from benchmarks.peers.verification import _spectrum  # noqa: E402
 from kokoro_pipeline.compiler.model import COMPONENT_NAMES, make_components  # noqa: E402
 from kokoro_pipeline.compiler.model.components import SIGNATURES, evaluate_dimension  # noqa: E402
 from kokoro_pipeline.compiler.weights import load_model, open_folder  # noqa: E402

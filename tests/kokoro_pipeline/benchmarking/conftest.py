@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kokoro_pipeline.benchmarking.chunk_inputs import load_case
+from benchmarks.peers.chunk_inputs import load_case
 from kokoro_pipeline.runtime.speech.alignment import spread, token_of_frame
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.peers import comparison
+from benchmarks.peers.ours import OurContender
 from kokoro_pipeline.benchmarking import benchmark
 from kokoro_pipeline.benchmarking.benchmark import BenchmarkRequest, run_benchmark
 from kokoro_pipeline.benchmarking.benchmark_report import BETWEEN
-from kokoro_pipeline.benchmarking.ours import OurRole
 from kokoro_pipeline.benchmarking.plot import check_plot, plot_rtf, rtf_curves
 from kokoro_pipeline.benchmarking.tables import markdown
 from kokoro_pipeline.cli.console import plain
@@ -70,7 +71,7 @@ class StandIn:
     def __init__(self, role, threads, **options):
         self.role = role
         type(self).started.append((role, threads))
-        self._ours = OurRole(role, threads, artifact=str(type(self).artifact))
+        self._ours = OurContender(role, threads, artifact=str(type(self).artifact))
 
     def call(self, method, **arguments):
         if method == "weights":
@@ -100,9 +101,10 @@ def stand_in(toy_artifact, write_reference, monkeypatch):
     StandIn.artifact, StandIn.answer = toy_artifact, staticmethod(write_reference)
     StandIn.started, StandIn.exported, StandIn.fails = [], [], None
     StandIn.ours_seconds = 1.0
-    monkeypatch.setattr(benchmark, "ContenderProcess", StandIn)
-    monkeypatch.setattr(benchmark, "check_peers", tuple)
-    monkeypatch.setattr(benchmark, "PEER_PAUSE", 0.0)
+    for module in (benchmark, comparison):
+        monkeypatch.setattr(module, "ContenderProcess", StandIn)
+    monkeypatch.setattr(comparison, "check_peers", tuple)
+    monkeypatch.setattr(comparison, "PEER_PAUSE", 0.0)
     return StandIn
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.peers.comparison import median_ratio
 from kokoro_pipeline.benchmarking.lengths import phonemes_lasting
-from kokoro_pipeline.benchmarking.samples import interleave, median_ratio, summarize
+from kokoro_pipeline.benchmarking.samples import interleave, summarize
 from kokoro_pipeline.errors import InputError
 
 

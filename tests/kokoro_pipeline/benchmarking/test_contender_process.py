@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kokoro_pipeline
-from kokoro_pipeline.benchmarking import peer_names
+from kokoro_pipeline.benchmarking import checkout
 from kokoro_pipeline.benchmarking.process import ContenderProcess
 from kokoro_pipeline.errors import ArtifactError, EnvironmentFault, InputError
 
@@ -71,6 +71,8 @@ def test_comparing_takes_neither_torch_nor_tvm(run_fresh):
         import sys
         import kokoro_pipeline.benchmarking.benchmark
         import kokoro_pipeline.benchmarking.ours
+        from kokoro_pipeline.benchmarking.checkout import comparison
+        comparison()
         import kokoro_pipeline.cli.benchmark
         print([name for name in ("torch", "tvm", "onnxruntime", "openvino") if name in sys.modules])
     """
@@ -99,14 +101,13 @@ worker.main()
 
 
 def test_peers_are_found_in_a_checkout_and_refused_elsewhere(monkeypatch, tmp_path):
-    installed = tmp_path / "site-packages" / "kokoro_pipeline" / "benchmarking" / "peer_names.py"
-    monkeypatch.setattr(peer_names, "__file__", str(installed))
+    installed = tmp_path / "site-packages" / "kokoro_pipeline" / "benchmarking" / "checkout.py"
+    monkeypatch.setattr(checkout, "__file__", str(installed))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(EnvironmentFault, match="root folder of a checkout"):
-        peer_names.check_peers(["pytorch"])
-    assert peer_names.check_peers([]) == ()
+        checkout.comparison()
     root = tmp_path / "elsewhere"
     (root / "benchmarks" / "peers").mkdir(parents=True)
     (root / "benchmarks" / "peers" / "contender.py").touch()
-    assert peer_names.checkout() == root
+    assert checkout.checkout() == root

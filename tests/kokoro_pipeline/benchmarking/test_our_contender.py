@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kokoro_pipeline.benchmarking.chunk_inputs import load_case
-from kokoro_pipeline.benchmarking.ours import NOISE, OurRole
+from benchmarks.peers.chunk_inputs import load_case
+from benchmarks.peers.ours import OurContender
+from kokoro_pipeline.benchmarking.ours import NOISE
 from kokoro_pipeline.errors import CheckFailed, InputError
 from kokoro_pipeline.runtime import load
 from kokoro_pipeline.runtime.speech.synthesizer import FUNCTIONS
@@ -17,7 +18,7 @@ LONG = "ðə kwˈɪk bɹˈWn fˈɑks ʤˈʌmps. " * 20
 
 @pytest.fixture(scope="module")
 def ours(toy_artifact):
-    return OurRole("ours", 1, artifact=str(toy_artifact))
+    return OurContender("ours", 1, artifact=str(toy_artifact))
 
 
 def test_steps_are_the_six_functions_and_the_noise(ours):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.peers.comparison import PeerResult, PeerResults
+from benchmarks.peers.verification import Agreement
 from kokoro_pipeline.artifact.manifest import WeightsInfo
 from kokoro_pipeline.benchmarking import benchmark, plot
 from kokoro_pipeline.benchmarking.benchmark_report import (
@@ -16,7 +18,6 @@ from kokoro_pipeline.benchmarking.benchmark_report import (
     BenchmarkReport,
     FreshResult,
     KernelTable,
-    PeerResult,
     SpeedResult,
     Utterance,
 )
@@ -24,7 +25,6 @@ from kokoro_pipeline.benchmarking.cold_start import ColdStart
 from kokoro_pipeline.benchmarking.kernels import KernelSpeed
 from kokoro_pipeline.benchmarking.machine import Machine, ProcessMemory
 from kokoro_pipeline.benchmarking.samples import summarize
-from kokoro_pipeline.benchmarking.verification import Agreement
 from kokoro_pipeline.errors import CheckFailed
 from kokoro_pipeline.runtime.engine.threads import available_cpus
 
@@ -63,7 +63,7 @@ def speed_report(machine: Machine = QUIET) -> BenchmarkReport:
                 ColdStart(0.9, 0.4, {"compiled calls": 0.5}, 2.0, memory, (0.9,)),
             ),
         ),
-        peers=(contender("ours", 1.0), contender("onnxruntime", 0.25)),
+        peers=PeerResults((contender("ours", 1.0), contender("onnxruntime", 0.25))),
     )
 
 
@@ -77,7 +77,7 @@ def kernel_report() -> BenchmarkReport:
         speed_report(),
         speeds=(),
         fresh=(),
-        peers=(),
+        peers=None,
         kernels=(KernelTable(1, "znver4", 16, 160, kernels),),
     )
 

@@ -227,9 +227,11 @@ def test_what_is_benchmarked_stays_on_the_device(machine, symbols, tmp_path):
     log = tmp_path / "log"
     program = f"""
 import pathlib
-from kokoro_pipeline.benchmarking.ours import OurRole
+from kokoro_pipeline.benchmarking.checkout import comparison
+comparison()
+from benchmarks.peers.ours import OurContender
 log = pathlib.Path({str(log)!r})
-role = OurRole("ours", 1, artifact=dir)
+role = OurContender("ours", 1, artifact=dir)
 role.write_case({symbols[:12]!r}, "af_heart", {str(tmp_path / "case.npz")!r})
 role.prepare({str(tmp_path / "case.npz")!r})
 answer = []

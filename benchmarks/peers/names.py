@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from ..errors import EnvironmentFault, InputError
-from ..extras import install_command
+from kokoro_pipeline.errors import EnvironmentFault, InputError
+from kokoro_pipeline.extras import install_command
 
 _BUILD = ("torch", "kokoro")
 PEERS: Mapping[str, tuple[str, ...]] = {
@@ -23,35 +22,15 @@ EXPORTED = ("onnxruntime", "openvino", "openvino-bf16")
 """Peers that load the model as ONNX."""
 
 
-def checkout() -> Path:
-    """The root of the checkout whose `benchmarks` folder has the peers, which are not installed.
-
-    It is the one that this package is imported from, else the current folder. Raises
-    EnvironmentFault if neither is a checkout.
-    """
-    installed = Path(__file__).resolve().parents[2]
-    for root in (installed, Path.cwd()):
-        if (root / "benchmarks" / "peers" / "contender.py").is_file():
-            return root
-    raise EnvironmentFault(
-        "peers are in the folder benchmarks of this project's repository, which is not installed "
-        f"(looked in {installed} and {Path.cwd()}): run this command in the root folder of a "
-        "checkout"
-    )
-
-
 def check_peers(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names in the given order without duplicates.
 
-    Raises InputError for an unknown name, EnvironmentFault for missing packages and outside of a
-    checkout.
+    Raises InputError for an unknown name, EnvironmentFault for missing packages.
     """
     unknown = [name for name in names if name not in PEERS]
     if unknown:
         raise InputError(f"no peer {', '.join(unknown)}: there are {', '.join(PEERS)}")
     unique = tuple(dict.fromkeys(names))
-    if unique:
-        checkout()
     for name in unique:
         missing = [m for m in PEERS[name] if importlib.util.find_spec(m) is None]
         if missing:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CheckFailed
-from .timed_functions import Functions
+from kokoro_pipeline.benchmarking.timed_functions import Functions
+from kokoro_pipeline.errors import CheckFailed
 
 Array = NDArray[Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kokoro_pipeline.benchmarking.verification import (
+from benchmarks.peers.verification import (
     FLOAT32,
     INPUTS,
     OUTPUTS,

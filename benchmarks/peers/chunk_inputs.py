@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import SAMPLE_RATE, SAMPLES_PER_FRAME
+from kokoro_pipeline.config import SAMPLE_RATE, SAMPLES_PER_FRAME
 
 
 @dataclass(frozen=True, eq=False)
