@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import tvm
 from tvm import relax, te
@@ -68,7 +67,9 @@ class _OperatorBinder(PyExprMutator):
             )
 
         def emit(
-            make: Callable[..., te.Tensor], constants: HarmonicSource | Transform, *tensors: Any
+            make: Callable[..., te.Tensor],
+            constants: HarmonicSource | Transform,
+            *tensors: relax.Expr,
         ) -> relax.Var:
             expression = functools.partial(make, constants)
             name = make.__name__

@@ -12,7 +12,9 @@ from __future__ import annotations
 import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.s_tir.schedule import LoopRV, SBlockRV, Schedule, ScheduleError
+from tvm.s_tir.schedule import LoopRV, SBlockRV, Schedule
+
+from .schedule_loops import inline_producers
 
 THREADS = 256
 
@@ -33,22 +35,6 @@ def has_threads(function: tirx.PrimFunc) -> bool:
         function.body, [(tirx.AttrStmt, attribute), (tirx.For, loop)], order="post"
     )
     return found
-
-
-def _inline_producers(schedule: Schedule, blocks: list[SBlockRV]) -> list[SBlockRV]:
-    """Inline every elementwise block that another block reads, and return the remaining blocks."""
-    kept = []
-    for block in blocks:
-        axes = schedule.get(block).iter_vars
-        if block is not blocks[-1] and all(axis.iter_type == tirx.IterVar.DataPar for axis in axes):
-            try:
-                schedule.compute_inline(block)
-                continue
-            except ScheduleError:
-                # The block writes a result of the function, or its reader cannot inline it.
-                pass
-        kept.append(block)
-    return kept
 
 
 def _bind_block(schedule: Schedule, block: SBlockRV) -> None:
@@ -81,7 +67,7 @@ def bind_function(function: tirx.PrimFunc) -> tirx.PrimFunc:
     name = function.body.block.name_hint
     if name == "root":
         root = schedule.get_sblock("root")
-        for block in _inline_producers(schedule, schedule.get_child_blocks(root)):
+        for block in inline_producers(schedule, schedule.get_child_blocks(root)):
             _bind_block(schedule, block)
     else:
         _bind_block(schedule, schedule.get_sblock(name))

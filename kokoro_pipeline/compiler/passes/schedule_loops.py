@@ -26,7 +26,7 @@ def _is_spatial(schedule: Schedule, block: SBlockRV) -> bool:
     return all(axis.iter_type == tirx.IterVar.DataPar for axis in schedule.get(block).iter_vars)
 
 
-def _inline_producers(schedule: Schedule, blocks: list[SBlockRV]) -> list[SBlockRV]:
+def inline_producers(schedule: Schedule, blocks: list[SBlockRV]) -> list[SBlockRV]:
     """Inline every elementwise block that another block reads, and return the remaining blocks."""
     kept = []
     for block in blocks:
@@ -79,7 +79,7 @@ def schedule_function(function: tirx.PrimFunc, lanes: int) -> tirx.PrimFunc:
     if function.body.block.name_hint == "root":
         schedule = s_tir.Schedule(function)
         root = schedule.get_sblock("root")
-        for block in _inline_producers(schedule, schedule.get_child_blocks(root)):
+        for block in inline_producers(schedule, schedule.get_child_blocks(root)):
             _schedule_block(schedule, block, lanes)
         function = schedule.mod["main"]
     return function.with_attr("tirx.is_scheduled", True)

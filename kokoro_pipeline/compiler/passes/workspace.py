@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import tvm
 from tvm import relax, tirx
@@ -25,9 +24,9 @@ def count_workspace(function: relax.Function, index: int, axis: int) -> Workspac
 
     Raises EnvironmentFault if a size depends on anything but the symbols of the inputs.
     """
-    sizes: list[Any] = []
+    sizes: list[tirx.Expr] = []
 
-    def visit(expression: Any) -> None:
+    def visit(expression: relax.Expr) -> None:
         if isinstance(expression, relax.Call):
             op = expression.op
             if isinstance(op, tvm.ir.Op) and op.name == "relax.memory.alloc_storage":
@@ -45,7 +44,7 @@ def count_workspace(function: relax.Function, index: int, axis: int) -> Workspac
     return tuple(max(0, math.ceil(term)) for term in (rest, line, square))
 
 
-def _bytes(size: Any, length: tirx.Var, point: int) -> int:
+def _bytes(size: tirx.Expr, length: tirx.Var, point: int) -> int:
     analyzer = tvm.sym.Analyzer()
     for var in tirx.analysis.undefined_vars(size):
         value = point if var.same_as(length) else 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import tvm
 from tvm import tirx
@@ -13,9 +13,10 @@ from tvm.tirx.script.builder import ir as T  # noqa: N812
 
 from kokoro_pipeline.errors import InputError
 
-# The types of the builder are dynamic: these aliases document the intent and are not checked.
-Expr = Any
-Buffer = Any
+# TVM declares no types of its own to a checker, and its classes get their fields at run time; the
+# names say what is meant.
+Expr: TypeAlias = tirx.Expr
+Buffer: TypeAlias = tirx.Buffer
 
 STACK_BYTES = 1024  # TVM does not put arrays of this size or more on the stack
 OPAQUE = 8  # relax.op.OpPatternKind.kOpaque: never fused or rescheduled

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import tvm
 from tvm import tirx
@@ -22,13 +21,9 @@ from tvm.tirx.script.builder import ir as T  # noqa: N812
 from kokoro_pipeline.errors import InputError
 
 from ..common import builder
-from ..common.builder import Number, Parameter
+from ..common.builder import Buffer, Expr, Number, Parameter
 
-__all__ = ["Number", "Parameter", "T"]
-
-# The types of the builder are dynamic: these aliases document the intent and are not checked.
-Expr = Any
-Buffer = Any
+__all__ = ["Buffer", "Expr", "Number", "Parameter", "T"]
 
 WARP = 32
 MAX_THREADS = 1024
@@ -177,7 +172,7 @@ def build_kernel(
 ) -> tirx.PrimFunc:
     """`kernels.common.builder.build_kernel` with int32 indices and numbers."""
 
-    def over_views(*views: Any) -> None:
+    def over_views(*views: Buffer | Expr) -> None:
         body(
             *(
                 bind(view) if isinstance(parameter, Number) else view
