@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from kokoro_pipeline.config import N_HARMONICS, SAMPLES_PER_FRAME
 from kokoro_pipeline.errors import InputError
 
+_BLOCK = 1 << 15
+"""Values drawn at a time: they stay in a core's cache until they are rounded."""
+
 
 def noise_shape(frames: int) -> tuple[int, int, int]:
     """The shape of the noise of a chunk of `frames` frames."""
@@ -37,10 +40,21 @@ def seeded_noise(seed: int, chunk: int, frames: int) -> NDArray[np.float32]:
 
     The chunks of an utterance draw from independent Philox streams, so that the noise of a chunk
     does not depend on the length of other chunks.
+
+    The values are drawn in float64 and rounded once. numpy's float32 normals depend on the last bit
+    of the C library's logarithm, which differs between machines; in float64 that bit is rounded
+    away. The native runtime draws the same values, see docs/native.md.
     """
     stream = np.random.SeedSequence(seed, spawn_key=(chunk,))
     generator = np.random.Generator(np.random.Philox(stream))
-    return generator.standard_normal(noise_shape(frames), dtype=np.float32)
+    noise = np.empty(noise_shape(frames), np.float32)
+    flat = noise.reshape(-1)
+    block = np.empty(min(flat.size, _BLOCK))
+    for start in range(0, flat.size, _BLOCK):
+        drawn = block[: flat.size - start]
+        generator.standard_normal(out=drawn)
+        flat[start : start + drawn.size] = drawn
+    return noise
 
 
 def check_noise(noise: Any, frames: int) -> NDArray[np.float32]:

@@ -5,13 +5,15 @@ of a sentence; within a sentence that is longer than the limit, at the end of a 
 longer clause, between words; and within a longer word, anywhere but between a symbol and its mark.
 Among the allowed cuts, those are chosen that give the fewest and most even chunks. Spaces stay with
 the text before them.
+
+docs/native.md specifies the rules; the native runtime follows them too, and one table of vectors
+tests both.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -48,6 +50,14 @@ _EMPTY_CHUNK_COST = 1e6
 
 _BINDS_TO_NEXT = frozenset("ˈˌ")
 _BINDS_TO_PREVIOUS = frozenset("ːʰʲᵝ")
+_MARK_BLOCKS = (
+    range(0x0300, 0x0370),
+    range(0x1AB0, 0x1B00),
+    range(0x1DC0, 0x1E00),
+    range(0x20D0, 0x2100),
+    range(0xFE20, 0xFE30),
+)
+"""Unicode's blocks of combining marks, which no version of Unicode changes."""
 
 
 class _Splitter:
@@ -70,7 +80,7 @@ class _Splitter:
         return (
             self.phonemes[cut - 1] in _BINDS_TO_NEXT
             or follows in _BINDS_TO_PREVIOUS
-            or unicodedata.combining(follows) != 0
+            or any(ord(follows) in block for block in _MARK_BLOCKS)
         )
 
     def atoms(self, start: int, end: int, level: int, cut_cost: float) -> Iterator[_Atom]:
@@ -118,7 +128,8 @@ class _Splitter:
     def chunk_cost(self, start: int, end: int) -> float:
         if self.speakable[end] == self.speakable[start]:
             return _EMPTY_CHUNK_COST
-        return (1.0 - self.count(start, end) / self.limit) ** 2
+        rest = 1.0 - self.count(start, end) / self.limit
+        return rest * rest  # `**` is the C library's, and may differ in the last bit
 
     def fed_atoms(self) -> list[_Atom]:
         """The atoms, where one without known symbols joins the previous; this bounds the search."""

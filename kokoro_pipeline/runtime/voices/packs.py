@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import io
 import math
+import operator
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -52,7 +54,8 @@ def load_voice(voice: str | os.PathLike[str] | np.ndarray, directory: Path) -> n
     packs = [_load_one(name, directory) for name in parts]
     if len(packs) == 1:
         return packs[0]
-    total = sum(parts.values())
+    # One by one, because `sum` compensates errors of floats from Python 3.12 on.
+    total = functools.reduce(operator.add, parts.values())
     blend = np.zeros(PACK_SHAPE, np.float64)
     for weight, pack in zip(parts.values(), packs, strict=True):
         blend += np.multiply(pack, weight / total, dtype=np.float64)

@@ -13,7 +13,7 @@ from kokoro_pipeline.runtime.engine.threads import resolve_threads
 from kokoro_pipeline.runtime.speech.alignment import frames_per_token, spread, token_of_frame
 from kokoro_pipeline.runtime.speech.noise import check_noise, check_seed, seeded_noise
 
-NOISE_OF_SEED_0 = [-0.14932191371917725, -1.3723161220550537, 0.007864747196435928]
+NOISE_OF_SEED_0 = [-0.8025459051132202, 0.4575192928314209, -0.314558744430542]
 
 
 def test_threads_default_to_the_variable_then_to_the_affinity_mask(monkeypatch):
@@ -73,7 +73,8 @@ def test_noise_is_pinned_for_ever():
     assert noise.shape == (1, 1200, 9)
     assert noise.dtype == np.float32
     again = np.random.Generator(np.random.Philox(np.random.SeedSequence(0, spawn_key=(0,))))
-    assert np.array_equal(noise, again.standard_normal((1, 1200, 9), dtype=np.float32))
+    drawn = again.standard_normal((1, 1200, 9))  # in float64, and rounded once
+    assert np.array_equal(noise, drawn.astype(np.float32))
     assert noise[0, 0, :3].tolist() == NOISE_OF_SEED_0
     assert abs(float(noise.mean())) < 0.05
     assert abs(float(noise.std()) - 1) < 0.05
