@@ -57,7 +57,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         marked = {marker.name for marker in item.iter_markers()}
-        if _leads_to_fast(item.path) and not marked & {"slow", "qemu", "cuda_build", "sweep"}:
+        if _leads_to_fast(item.path) and not marked & {"slow", "qemu", "cuda_build", "sweep", "native"}:
             item.add_marker(pytest.mark.fast)
 
 
