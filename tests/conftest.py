@@ -31,6 +31,8 @@ FAST = (
 """Files and folders of the tier `fast`, in which a test is fast unless it is marked otherwise: no
 weights, no model, and neither torch nor the TVM compiler at collection."""
 
+OTHER_TIERS = {"slow", "qemu", "cuda_build", "sweep", "native"}
+
 # `benchmarks` is found in the checkout only; behind the rest, so that what is installed is tested.
 sys.path.append(str(HERE.parent))
 
@@ -57,7 +59,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         marked = {marker.name for marker in item.iter_markers()}
-        if _leads_to_fast(item.path) and not marked & {"slow", "qemu", "cuda_build", "sweep", "native"}:
+        if _leads_to_fast(item.path) and not marked & OTHER_TIERS:
             item.add_marker(pytest.mark.fast)
 
 

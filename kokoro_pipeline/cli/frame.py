@@ -16,8 +16,10 @@ from ..extras import install_command
 from ..version import __version__
 from . import (
     arguments,
+    assets,
     benchmark,
     build,
+    bundle,
     doctor,
     exit_codes,
     info,
@@ -47,6 +49,8 @@ COMMANDS: tuple[Command, ...] = (
     voices.COMMAND,
     phonemize.COMMAND,
     benchmark.COMMAND,
+    bundle.COMMAND,
+    assets.COMMAND,
 )
 
 EXIT_CODES = """\

@@ -211,7 +211,8 @@ assert kokoro.kokoro_open(artifact.encode(), 0, b"gpu", ctypes.byref(nothing)) =
 assert b"unknown device" in kokoro.kokoro_error()
 assert kokoro.kokoro_open(artifact.encode(), 0, None, None) == 3
 assert kokoro.kokoro_open(None, 0, None, ctypes.byref(nothing)) == 3
-assert kokoro.kokoro_synthesize(handle, b"a", None, ctypes.c_double(1), ctypes.c_uint64(0), None) == 3
+one, zero = ctypes.c_double(1), ctypes.c_uint64(0)
+assert kokoro.kokoro_synthesize(handle, b"a", None, one, zero, None) == 3
 
 # Streaming.
 Callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -219,7 +220,6 @@ parts = []
 
 
 def stream(callback):
-    one, zero = ctypes.c_double(1), ctypes.c_uint64(0)
     return kokoro.kokoro_stream(handle, long, None, one, zero, callback, None)
 
 

@@ -22,7 +22,7 @@ from kokoro_pipeline.errors import ArtifactError, CheckFailed, EnvironmentFault,
 
 NAMES = [
     *("build", "say", "validate", "verify", "info", "doctor"),
-    *("weights", "voices", "phonemize", "benchmark"),
+    *("weights", "voices", "phonemize", "benchmark", "bundle", "assets"),
 ]
 
 

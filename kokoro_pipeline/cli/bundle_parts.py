@@ -1,0 +1,267 @@
+"""The parts of a bundle, checked to belong together, and writing them atomically."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.metadata
+import io
+import json
+import os
+import secrets
+import shutil
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+from ..artifact.binary import library_machine
+from ..artifact.disk import writing
+from ..artifact.manifest import MANIFEST_NAME
+from ..artifact.reader import Artifact, check_hash, read_artifact
+from ..errors import ArtifactError, EnvironmentFault, InputError
+from ..runtime.engine.ffi_compatibility import FFI, TVM, judge_pair
+from ..version import __version__
+
+HOSTS: Mapping[str, tuple[str, str]] = {
+    "linux-x86_64": ("linux", "x86_64"),
+    "linux-aarch64": ("linux", "aarch64"),
+    "macos-arm64": ("darwin", "aarch64"),
+}
+"""Systems by name, with what `library_machine` says of their libraries."""
+
+ARTIFACT, LIBRARIES, PROGRAM = "kokoro", "lib", "bin/kokoro-say"
+"""Where the parts are in a bundle."""
+
+BUNDLE_NAME = "bundle.json"
+VERSIONS_NAME = "tvm-versions.json"
+
+_BUILD_PROGRAM = "build it in a checkout with: cd native && cargo build --release"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a bundle consists of: paths in it, with the file or the text that goes there."""
+
+    host: str
+    versions: dict[str, str]
+    files: dict[str, Path | str]
+
+
+def gather(artifact: Path, host: str | None, program: Path | None, packages: Path | None) -> Parts:
+    """Find all parts, and check that they are whole and for the same system.
+
+    Raises ArtifactError for a damaged artifact or one for another system or TVM, EnvironmentFault
+    for a missing or foreign program or library, InputError for an unknown host.
+    """
+    opened = read_artifact(artifact)
+    for name in opened.manifest.files:
+        check_hash(opened, name)
+    if opened.manifest.target.device != "cpu":
+        raise ArtifactError(
+            f"{artifact} was compiled for {opened.manifest.target.device}, and the native runtime "
+            "runs on the CPU: build one with: kokoro-pipeline build --target llvm -o DIR"
+        )
+    chosen = _check_host(opened, host)
+    installed = {name: _distribution(name, packages) for name in (TVM, FFI)}
+    versions = {name: found.version for name, found in installed.items()}
+    _check_versions(opened, versions)
+    suffix = "dylib" if chosen.startswith("macos") else "so"
+    binaries = {
+        PROGRAM: _find_program(program),
+        f"{LIBRARIES}/libtvm_ffi.{suffix}": _library(installed[FFI], "tvm_ffi", suffix),
+        f"{LIBRARIES}/libtvm_runtime.{suffix}": _library(installed[TVM], "tvm", suffix),
+    }
+    for file in binaries.values():
+        _check_binary(file, chosen)
+    files: dict[str, Path | str] = {**binaries}
+    for name in (*opened.manifest.files, MANIFEST_NAME):
+        files[f"{ARTIFACT}/{name}"] = opened.path / name
+    for name, found in installed.items():
+        files |= _licenses(name, found)
+    data = Path(__file__).parents[1] / "data"
+    files["licenses/kokoro-say/LICENSE"] = data / "native-licenses.txt"
+    files[f"{LIBRARIES}/{VERSIONS_NAME}"] = _json(versions)
+    files[BUNDLE_NAME] = _json(
+        {
+            "artifact": ARTIFACT,
+            "libraries": LIBRARIES,
+            "package_version": __version__,
+            "host": chosen,
+        }
+    )
+    return Parts(chosen, versions, files)
+
+
+def write_bundle(parts: Parts, output: Path, *, force: bool = False) -> int:
+    """Write the parts to a folder, or to a file if the name ends in .tar.gz; returns the bytes.
+
+    Raises ArtifactError if there is something already, unless it is a bundle and `force` is given,
+    and EnvironmentFault if it cannot be written; what was there then stays as it was.
+    """
+    packed = output.name.endswith(".tar.gz")
+    final = Path(os.path.realpath(output))
+    _check_output(output, packed=packed, force=force)
+    beside = final.with_name(f".{final.name}.{secrets.token_hex(4)}")
+    try:
+        with writing(output):
+            final.parent.mkdir(parents=True, exist_ok=True)
+            if packed:
+                _write_archive(parts, beside, output.name.removesuffix(".tar.gz"))
+                beside.replace(final)
+                return final.stat().st_size
+            _write_folder(parts, beside)
+            if final.exists():
+                shutil.rmtree(final)
+            beside.rename(final)
+            return sum(file.stat().st_size for file in final.rglob("*") if file.is_file())
+    finally:
+        if beside.is_dir():
+            shutil.rmtree(beside, ignore_errors=True)
+        else:
+            beside.unlink(missing_ok=True)
+
+
+def _check_output(output: Path, *, packed: bool, force: bool) -> None:
+    if not output.exists():
+        return
+    if not force:
+        raise ArtifactError(f"{output} exists: name another output, or replace it with --force")
+    if output.is_dir() == packed or (not packed and not (output / BUNDLE_NAME).is_file()):
+        raise ArtifactError(f"{output} exists and is not a bundle: name another output")
+
+
+def _write_folder(parts: Parts, folder: Path) -> None:
+    for path, content in parts.files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            file.write_text(content, "utf-8")
+        else:
+            shutil.copyfile(content, file)
+        file.chmod(_mode(path))
+
+
+def _write_archive(parts: Parts, file: Path, top: str) -> None:
+    # Parameters hardly shrink, so that a higher level would only take longer.
+    with (
+        file.open("xb") as raw,
+        gzip.GzipFile("", "wb", 1, raw, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w") as archive,
+    ):
+        for path, content in sorted(parts.files.items()):
+            _add(archive, f"{top}/{path}", content, _mode(path))
+
+
+def _add(archive: tarfile.TarFile, path: str, content: Path | str, mode: int) -> None:
+    entry = tarfile.TarInfo(path)
+    entry.mode = mode
+    if isinstance(content, str):
+        data = content.encode("utf-8")
+        entry.size = len(data)
+        archive.addfile(entry, io.BytesIO(data))
+        return
+    with content.open("rb") as stream:
+        entry.size = os.fstat(stream.fileno()).st_size
+        archive.addfile(entry, stream)
+
+
+def _mode(path: str) -> int:
+    return 0o755 if path == PROGRAM else 0o644
+
+
+def _check_host(artifact: Artifact, host: str | None) -> str:
+    machine = library_machine(artifact.library)
+    built = next((name for name, found in HOSTS.items() if found == machine), None)
+    if host is not None and host not in HOSTS:
+        raise InputError(f"unknown host {host!r}: the known are {', '.join(HOSTS)}")
+    if built is None or host not in (None, built):
+        wanted = host or "a known host"
+        raise ArtifactError(
+            f"{artifact.path} is for {built or ' on '.join(reversed(machine))}, not for {wanted}: "
+            f"build one with: kokoro-pipeline build --host {host or next(iter(HOSTS))} -o DIR"
+        )
+    return built
+
+
+def _check_versions(artifact: Artifact, versions: dict[str, str]) -> None:
+    built = artifact.manifest.versions.get(TVM)
+    here = versions[TVM]
+    if built is None or Version(built).release[:2] != Version(here).release[:2]:
+        raise ArtifactError(
+            f"{artifact.path} was built with {TVM} {built or '(not recorded)'}, the libraries are "
+            f"of {TVM} {here}: build the artifact anew, or name others with --packages"
+        )
+    pair = judge_pair(here, versions[FFI])
+    if pair.verdict == "broken" or not pair.supported:
+        raise EnvironmentFault(f"{pair} do not run together: {pair.remedy}")
+
+
+def _distribution(name: str, packages: Path | None) -> importlib.metadata.Distribution:
+    if packages is None:
+        try:
+            return importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            raise EnvironmentFault(f"{name} is not installed: pip install {name}") from None
+    found = next(iter(importlib.metadata.distributions(name=name, path=[str(packages)])), None)
+    if found is None:
+        raise EnvironmentFault(
+            f"{packages} has no {name}: pip install --target {packages} --no-deps "
+            f"--only-binary :all: --platform PLATFORM {name}"
+        )
+    return found
+
+
+def _library(distribution: importlib.metadata.Distribution, package: str, suffix: str) -> Path:
+    name = f"lib{'tvm_runtime' if package == 'tvm' else package}.{suffix}"
+    file = Path(str(distribution.locate_file(f"{package}/lib/{name}")))
+    if not file.is_file():
+        raise EnvironmentFault(
+            f"{file} is not there: {distribution.metadata['Name']} {distribution.version} is for "
+            "another system, or damaged; name another installation with --packages"
+        )
+    return file
+
+
+def _find_program(program: Path | None) -> Path:
+    if program is not None:
+        if not program.is_file():
+            raise InputError(f"{program} is not a file: {_BUILD_PROGRAM}")
+        return program
+    on_path = shutil.which("kokoro-say")
+    if on_path is not None:
+        return Path(on_path)
+    native = Path(__file__).parents[2] / "native" / "target" / "release" / "kokoro-say"
+    if native.is_file():
+        return native
+    raise EnvironmentFault(
+        f"kokoro-say is neither on the PATH nor at {native}: {_BUILD_PROGRAM}, or name it with "
+        "--program"
+    )
+
+
+def _check_binary(file: Path, host: str) -> None:
+    machine = library_machine(file)
+    if machine != HOSTS[host]:
+        raise EnvironmentFault(
+            f"{file} is for {' on '.join(reversed(machine))}, and the artifact for {host}: name "
+            "one for that system with --program, and TVM's libraries with --packages"
+        )
+
+
+def _licenses(name: str, distribution: importlib.metadata.Distribution) -> dict[str, Path | str]:
+    found: dict[str, Path | str] = {}
+    for entry in distribution.files or ():
+        if ".dist-info/" in str(entry) and entry.name.upper().startswith(("LICENSE", "NOTICE")):
+            found[f"licenses/{name}/{entry.name}"] = Path(str(distribution.locate_file(entry)))
+    if f"licenses/{name}/LICENSE" not in found:
+        raise EnvironmentFault(
+            f"the installation of {name} {distribution.version} has no LICENSE: reinstall it"
+        )
+    return found
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1) + "\n"
