@@ -18,6 +18,7 @@ FOLDERS = (
     "docs",
     "examples",
     "kokoro_pipeline",
+    "native",
     "tests",
     "tvm_gpu_emulator",
     "tvm_kokoro_ext",

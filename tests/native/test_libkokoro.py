@@ -254,7 +254,6 @@ def test_eight_threads_refusals_and_streaming(built, native_environment, toy_art
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_valgrind_finds_no_fault_in_our_frames(built, native_environment, toy_artifact, tmp_path):
     log = tmp_path / "valgrind.log"
