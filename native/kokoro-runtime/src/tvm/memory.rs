@@ -7,18 +7,33 @@ use crate::errors::{reason, Error, Result};
 
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
-struct Block([u8; 64]);
+pub struct Block([u8; 64]);
+
+/// From this size on, memory is mapped, so that it goes back to the system when it is freed.
+const MAPPED: usize = 1 << 20;
 
 /// Zeroed memory at an address that is a multiple of 64, which moves do not change.
-pub struct Buffer(Vec<Block>);
+pub enum Buffer {
+    Blocks(Vec<Block>),
+    Mapped(memmap2::MmapMut),
+}
 
 impl Buffer {
-    pub fn zeroed(bytes: usize) -> Buffer {
-        Buffer(vec![Block([0; 64]); bytes.div_ceil(64).max(1)])
+    pub fn zeroed(bytes: usize) -> Result<Buffer> {
+        if bytes < MAPPED {
+            return Ok(Buffer::Blocks(vec![Block([0; 64]); bytes.div_ceil(64).max(1)]));
+        }
+        memmap2::MmapMut::map_anon(bytes).map(Buffer::Mapped).map_err(|error| {
+            let why = reason(&error);
+            Error::environment(format!("there is no memory for a tensor of {bytes} bytes: {why}"))
+        })
     }
 
     pub fn pointer(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr().cast()
+        match self {
+            Buffer::Blocks(blocks) => blocks.as_mut_ptr().cast(),
+            Buffer::Mapped(map) => map.as_mut_ptr(),
+        }
     }
 }
 

@@ -437,7 +437,7 @@ impl Tensor {
     /// A tensor whose values `fill` writes into zeros.
     pub fn filled<T: Element>(shape: &[i64], fill: impl FnOnce(&mut [T])) -> Result<Tensor> {
         let count = element_count(shape)?;
-        let mut buffer = Buffer::zeroed(count * std::mem::size_of::<T>());
+        let mut buffer = Buffer::zeroed(count * std::mem::size_of::<T>())?;
         // SAFETY: the buffer is aligned to 64, has room for `count` elements of a plain type, and
         // is borrowed by nobody else.
         fill(unsafe { std::slice::from_raw_parts_mut(buffer.pointer().cast::<T>(), count) });
