@@ -165,6 +165,14 @@ def test_info_and_verify_say_what_python_says(kokoro_say, toy_artifact, capfd):
         assert given == wanted
 
 
+def test_a_seed_of_the_weights_may_have_any_size(kokoro_say, toy_artifact, tmp_path):
+    """Found by comparing both readers on thousands of manifests with other values."""
+    folder = tmp_path / "kokoro"
+    shutil.copytree(toy_artifact, folder)
+    rewrite(folder, lambda m: replace(m, weights=replace(m.weights, seed=2**70)))
+    assert f"synthetic, seed {2**70} ".encode() in kokoro_say("info", folder).stdout
+
+
 def test_help_and_version(kokoro_say):
     assert b"--phonemes" in kokoro_say("--help").stdout
     assert kokoro_say("--version").stdout == b"kokoro-say 0.1.0\n"

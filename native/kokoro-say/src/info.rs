@@ -13,7 +13,7 @@ pub fn describe(manifest: &Manifest) -> String {
         origin = format!("{origin} at {revision}");
     }
     if weights.synthetic {
-        let seed = weights.seed.map_or("None".to_string(), |seed| seed.to_string());
+        let seed = weights.seed.as_deref().unwrap_or("None");
         origin = format!("synthetic, seed {seed} (random numbers: its output is not speech)");
     }
     let mut states: BTreeMap<&str, usize> = BTreeMap::new();

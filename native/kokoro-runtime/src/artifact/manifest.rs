@@ -59,8 +59,8 @@ pub struct WeightsInfo {
     pub sha256: String,
     /// Whether they are random numbers, whose output is not speech.
     pub synthetic: bool,
-    /// The seed of synthetic weights.
-    pub seed: Option<u64>,
+    /// The seed of synthetic weights, a whole number of any size in decimal digits.
+    pub seed: Option<String>,
 }
 
 /// The target that the library was compiled for.
@@ -396,7 +396,7 @@ impl Reader<'_> {
             revision: self.optional(&data["revision"], "weights.revision", Self::string)?,
             sha256: self.sha256(&data["sha256"], "weights.sha256")?,
             synthetic,
-            seed: self.optional(&data["seed"], "weights.seed", Self::integer)?,
+            seed: self.optional(&data["seed"], "weights.seed", Self::digits)?,
         })
     }
 
@@ -549,6 +549,15 @@ impl Reader<'_> {
         value
             .as_u64()
             .ok_or_else(|| self.damaged(format!("{name} is {value}, not a whole number from 0 up")))
+    }
+
+    fn digits(&self, value: &Value, name: &str) -> Result<String> {
+        let text = if value.is_number() { value.to_string() } else { String::new() };
+        if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+            let what = format!("{name} is {value}, not a whole number from 0 up");
+            return Err(self.damaged(what));
+        }
+        Ok(text)
     }
 
     fn sha256(&self, value: &Value, name: &str) -> Result<String> {
