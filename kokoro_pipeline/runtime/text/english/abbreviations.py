@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from . import numbers
-from .traced import Piece, Traced
+from .mathematics import LETTER_A
+from .tables import pairs, table, word_sets
+from .traced import Piece, Replacement, Traced
 
 # Words that start a sentence far more often than they follow an abbreviation inside one.
 _STARTERS = (
@@ -15,110 +17,24 @@ _STARTERS = (
 _ENDS_SENTENCE = re.compile(rf"[\s”\")]*(?:$|[\s”\")]\s*[“\"(]?{_STARTERS}\b)")
 _CAPITAL_FOLLOWS = re.compile(r"[\s”\")]*(?:$|\s+[“\"(]?[A-Z])")
 
-# Used before a name or a number; their point never ends a sentence.
-_TITLES = {
-    "Mr": "Mister",
-    "Mrs": "Mrs",
-    "Ms": "Miz",
-    "Dr": "Doctor",
-    "Prof": "Professor",
-    "Rev": "Reverend",
-    "Hon": "Honorable",
-    "Gen": "General",
-    "Col": "Colonel",
-    "Maj": "Major",
-    "Capt": "Captain",
-    "Cmdr": "Commander",
-    "Lt": "Lieutenant",
-    "Sgt": "Sergeant",
-    "Cpl": "Corporal",
-    "Gov": "Governor",
-    "Sen": "Senator",
-    "Rep": "Representative",
-    "Pres": "President",
-    "Messrs": "Messers",
-    "Mt": "Mount",
-    "Ft": "Fort",
-}
-_ROADS = {"Dr": "Drive", "St": "Street"}
-_NUMBERED = {
-    "No": "number",
-    "Nos": "numbers",
-    "Fig": "figure",
-    "Figs": "figures",
-    "Vol": "volume",
-    "Ch": "chapter",
-    "Sec": "section",
-    "Art": "article",
-    "Eq": "equation",
-    "p": "page",
-    "pp": "pages",
-    "Ext": "extension",
-    "Apt": "apartment",
-}
-_MONTHS = {
-    "Jan": "January",
-    "Feb": "February",
-    "Mar": "March",
-    "Apr": "April",
-    "Jun": "June",
-    "Jul": "July",
-    "Aug": "August",
-    "Sep": "September",
-    "Sept": "September",
-    "Oct": "October",
-    "Nov": "November",
-    "Dec": "December",
-}
-_DAYS = {
-    "Mon": "Monday",
-    "Tue": "Tuesday",
-    "Tues": "Tuesday",
-    "Wed": "Wednesday",
-    "Thu": "Thursday",
-    "Thur": "Thursday",
-    "Thurs": "Thursday",
-    "Fri": "Friday",
-    "Sat": "Saturday",
-    "Sun": "Sunday",
-}
-# Used anywhere; their point may also end the sentence.
-_WORDS = {
-    **_MONTHS,
-    **_DAYS,
-    "etc": "etc",
-    "vs": "versus",
-    "approx": "approximately",
-    "dept": "department",
-    "est": "established",
-    "govt": "government",
-    "Inc": "Incorporated",
-    "Ltd": "Limited",
-    "Co": "Company",
-    "Corp": "Corporation",
-    "Bros": "Brothers",
-    "Jr": "Junior",
-    "Sr": "Senior",
-    "Esq": "Esquire",
-    "Ave": "Avenue",
-    "Blvd": "Boulevard",
-    "Rd": "Road",
-    "Ln": "Lane",
-    "misc": "miscellaneous",
-    "max": "maximum",
-    "min": "minimum",
-    "avg": "average",
-    "tel": "telephone",
-    "cf": "compare",
-    "ca": "circa",
-    "al": "al",
-}
+
+def _of_kind(*kinds: str) -> dict[str, str]:
+    return {short: words for kind, short, words in table("abbreviations") if kind in kinds}
+
+
+_TITLES = _of_kind("title")  # used before a name; their point never ends a sentence
+_ROADS = _of_kind("road")
+_NUMBERED = _of_kind("numbered")
+_MONTHS = _of_kind("month")
+_DAYS = _of_kind("day")
+_WORDS = _of_kind("month", "day", "word")  # used anywhere; their point may also end the sentence
 _PHRASES = (
     (re.compile(r"\b[eE]\.\s?g\.(,?)"), r"for example\1"),
     (re.compile(r"\b[iI]\.\s?e\.(,?)"), r"that is\1"),
     (re.compile(r"\ba\.k\.a\."), "also known as"),
     (re.compile(r"\b[Pp]h\.\s?[Dd]\b\.?"), "P.h.D."),
     (re.compile(r"\bN\.B\."), "note well,"),
+    (re.compile(r"\bc\.(?=\s?\d{3,4}\b)"), "circa"),
     (re.compile(r"(?<!\w)w/o(?!\w)"), "without"),
     (re.compile(r"(?<!\w)w/(?=\s?[A-Za-z])"), "with "),
 )
@@ -151,9 +67,13 @@ _BEFORE_NUMBER = re.compile(
 )
 _BARE_MONTH = re.compile(rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?=\s+\d)")
 _WORD = re.compile(rf"\b({_alternatives(_WORDS)})\.(?!\w)")
+_NUMBER_BEFORE = re.compile(r"\d\s?$")
 _BARE_WORD = re.compile(r"\b(vs)\b(?!\.)")
 _INITIALISM = re.compile(r"(?<![\w.])((?:[A-Za-z]\.){2,10})(?![A-Za-z])")
-_INITIAL = re.compile(rf"\b([A-HJ-Z])\.(?=\s+(?!{_STARTERS}\b)(?:[A-Z]\.|[A-Z][a-z]))")
+_INITIAL = re.compile(rf"\b([A-HJ-Z])\.(?=\s+(?!{_STARTERS}\b(?!\.))(?:[A-Z]\.|[A-Z][a-z]|Mc|O'))")
+_NAMES_OF_TIMES = {**_MONTHS, **_DAYS}
+_TIME_NAMES = "|".join(sorted({*_NAMES_OF_TIMES, *_NAMES_OF_TIMES.values()}, key=len, reverse=True))
+_FROM_TO = re.compile(rf"\b({_TIME_NAMES})(\.?\s?[-–—]\s?)({_TIME_NAMES})\b(?!-)")
 
 
 def _keep_point(match: re.Match[str], ends: re.Pattern[str] = _ENDS_SENTENCE) -> str:
@@ -163,6 +83,10 @@ def _keep_point(match: re.Match[str], ends: re.Pattern[str] = _ENDS_SENTENCE) ->
 
 def _word(match: re.Match[str]) -> str:
     key = match[1]
+    if key in ("min", "max") and _NUMBER_BEFORE.search(
+        match.string, max(0, match.start() - 2), match.start()
+    ):
+        return match[0]  # a unit
     ends = _CAPITAL_FOLLOWS if key.lower() == "etc" else _ENDS_SENTENCE
     return _lookup(_WORDS, key) + _keep_point(match, ends)
 
@@ -181,10 +105,20 @@ def expand_abbreviations(text: Traced) -> Traced:
     text = text.sub(_SAINT, "Saint")
     text = text.sub(_LATE_ROAD, lambda m: _ROADS[m[1]] + _keep_point(m))
     text = text.sub(_BEFORE_NUMBER, lambda m: _NUMBERED.get(m[1]) or _NUMBERED[m[1].capitalize()])
-    text = text.sub(_WORD, _word).sub(_BARE_MONTH, lambda m: _MONTHS[m[1]])
+    text = text.sub(_FROM_TO, _from_to).sub(_WORD, _word).sub(_BARE_MONTH, lambda m: _MONTHS[m[1]])
     text = text.sub(_BARE_WORD, "versus")
     text = text.sub(_INITIALISM, lambda m: m[1][:-1] + _keep_point(m))
-    return text.sub(_INITIAL, r"\1")
+    return text.sub(_INITIAL, lambda m: LETTER_A if m[1] == "A" else m[1])
+
+
+def _from_to(match: re.Match[str]) -> list[Piece]:
+    """A range of months or days: "Mon-Fri"."""
+    first, last = (_NAMES_OF_TIMES.get(match[group], match[group]) for group in (1, 3))
+    return [
+        Piece(first, *match.span(1)),
+        Piece(" to ", *match.span(2)),
+        Piece(last, *match.span(3)),
+    ]
 
 
 def _road(match: re.Match[str]) -> list[Piece]:
@@ -195,19 +129,28 @@ def _road(match: re.Match[str]) -> list[Piece]:
     ]
 
 
-_ROMAN = r"(?=[IVXLC])(?:C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?<=[IVXLC])"
-_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+_ROMAN = r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?<=[IVXLCDM])"
+_SMALL_ROMAN = r"[ivx]{1,6}"
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+_COUNTED_WORDS = "|".join(sorted(word_sets("roman")["counted"]))
+_REGNAL_NAMES = "|".join(sorted(word_sets("roman")["regnal"]))
 _COUNTED = re.compile(
-    r"\b((?i:chapter|part|section|book|volume|act|scene|phase|type|title|article|appendix|figure"
-    r"|table|level|stage|class|war|episode|season|bowl|mark|rocky|apollo|number|page))\s+"
-    rf"({_ROMAN}|[ivx]{{2,5}})\b(?!['’.]\w)"
+    rf"\b((?i:{_COUNTED_WORDS})s?)\s+({_ROMAN}|{_SMALL_ROMAN})\b(?!['’.]\w)"
+    rf"(?:(\s?[-–]\s?)({_ROMAN}|{_SMALL_ROMAN})\b)?"
 )
-_REGNAL = re.compile(
-    r"\b(Alexander|Alfonso|Benedict|Catherine|Charles|Christian|Constantine|Darius|Edward|Elizabeth"
-    r"|Ferdinand|Francis|Frederick|George|Gregory|Gustav|Harald|Henry|Ivan|James|John|Joseph|Julius"
-    r"|Leo|Leopold|Louis|Margaret|Mary|Napoleon|Nicholas|Otto|Paul|Peter|Philip|Pius|Ptolemy"
-    r"|Rameses|Ramses|Richard|Rudolf|Tarquin|Thutmose|Urban|Victor|Wilhelm|William|Xerxes)\s+"
-    rf"(?:({_ROMAN})(?<!\bI)|(I)(?=\s+(?:of|was|is|became|died|reigned|ruled|had)\b|[,;.)]))(?=\W|$)"
+_AS_SUBJECT = r"(?=\s+(?:of|was|is|became|died|reigned|ruled|had)\b|[,;.)])"
+_REGNAL = re.compile(rf"\b({_REGNAL_NAMES})\s+(?:({_ROMAN})(?<!\bI)|(I){_AS_SUBJECT})(?=\W|$)")
+_TITLED = re.compile(
+    r"\b(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Prince|Duke|Shah|Pharaoh|Saint)"
+    rf"\s(?:[A-Z][a-z]+\s){{1,2}}({_ROMAN})(?=\W|$)"
+)
+_CENTURY = re.compile(rf"\b({_ROMAN})(?:th)?(?=[ -]century\b)")
+_ROMAN_YEAR = re.compile(rf"\b(?=M[CDXLIVM]{{3}}){_ROMAN}\b")
+# After another name, numerals that are no common initialism.
+_NAMED = re.compile(
+    r"(?<=[a-z]\s)(II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI|XVII|XVIII|XIX|XXI?)(?=\W|$)(?!['’-]\w)"
+    r"|(?<=[A-Z][a-z][a-z]\s)(IV)(?=\W|$)|(?<=[a-z]{4}\s)(IV)(?=\W|$)(?=[.,;:!?)]|\s[a-z]|$)"
+    r"(?<!an\sIV)(?<!the\sIV)"
 )
 
 
@@ -219,40 +162,45 @@ def _roman_value(numeral: str) -> int:
     )
 
 
+def _is_numeral(text: str) -> bool:
+    return bool(re.fullmatch(_ROMAN, text.upper()))
+
+
 def expand_roman_numerals(text: Traced) -> Traced:
     """Expand "Chapter IV" to "Chapter four" and "Henry VIII" to "Henry the eighth"."""
-    text = text.sub(_COUNTED, lambda m: [Piece(numbers.cardinal(_roman_value(m[2])), *m.span(2))])
-    return text.sub(_REGNAL, _reign)
+    text = text.sub(_COUNTED, _counted).sub(_TITLED, _reign).sub(_REGNAL, _reign)
+    text = text.sub(_CENTURY, lambda m: numbers.ordinal(_roman_value(m[1])))
+    text = text.sub(_ROMAN_YEAR, lambda m: numbers.year(_roman_value(m[0])))
+    return text.sub(_NAMED, lambda m: numbers.cardinal(_roman_value(m[0])))
+
+
+def _counted(match: re.Match[str]) -> Replacement:
+    if not all(map(_is_numeral, filter(None, match.group(2, 4)))):
+        return match[0]
+    pieces = [Piece(numbers.cardinal(_roman_value(match[2])), *match.span(2))]
+    if match[4]:
+        last = numbers.cardinal(_roman_value(match[4]))
+        pieces += [Piece(" to ", *match.span(3)), Piece(last, *match.span(4))]
+    return pieces
 
 
 def _reign(match: re.Match[str]) -> list[Piece]:
-    group = 2 if match[2] else 3
+    group = next(g for g in range(len(match.groups()), 0, -1) if match[g])
     return [Piece(f"the {numbers.ordinal(_roman_value(match[group]))}", *match.span(group))]
 
 
 _SITE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}"
 _EMAIL = re.compile(rf"\b[A-Za-z0-9._%+-]{{1,64}}@{_SITE}\b")
 _URL = re.compile(
-    rf"\b(?:https?|ftp)://[^\s<>\"“”]+|\bwww\.{_SITE}(?:/[^\s<>\"“”]*)?"
-    r"|\b(?:[A-Za-z0-9-]{1,63}\.){1,8}(?:com|org|net|edu|gov|dev|app|info)\b(?:/[^\s<>\"“”]*)?"
-    r"|\b(?:[a-z0-9-]{1,63}\.){1,8}(?:io|ai|co|uk|de|fr|me|tv|eu|us)\b(?:/[^\s<>\"“”]*)?"
+    rf"\b(?:https?|ftp)://[^\s<>\"“”]+|\bwww\.{_SITE}(?::\d+)?(?:[/?#][^\s<>\"“”]*)?"
+    r"|\b(?:[A-Za-z0-9-]{1,63}\.){1,8}(?:com|org|net|edu|gov|dev|app|info)\b(?::\d+)?"
+    r"(?:[/?#](?=\w)[^\s<>\"“”]*)?"
+    r"|\b(?:[a-z0-9-]{1,63}\.){1,8}(?:io|ai|co|uk|de|fr|me|tv|eu|us|ca|au)\b(?::\d+)?"
+    r"(?:[/?#](?=\w)[^\s<>\"“”]*)?"
 )
 _FILE = re.compile(r"(?<![\w.])([A-Za-z0-9_-]{1,64})\.([a-z][a-z0-9]{0,4})(?![\w.]*\w)")
-_ADDRESS_SIGNS = {
-    ".": "dot",
-    "/": "slash",
-    "@": "at",
-    "-": "dash",
-    "_": "underscore",
-    ":": "colon",
-    "?": "question mark",
-    "=": "equals",
-    "&": "and",
-    "#": "hash",
-    "%": "percent",
-    "+": "plus",
-    "~": "tilde",
-}
+_ADDRESS_SIGNS = pairs("address_signs")
+_ADDRESS_WORDS = pairs("address_words")
 _ADDRESS_PART = re.compile(r"[A-Za-z]+|\d+|.")
 
 
@@ -261,10 +209,10 @@ def _read_address(address: str) -> str:
     for part in _ADDRESS_PART.findall(address):
         if part.isdecimal():
             words.append(numbers.cardinal(int(part)) if len(part) < 3 else numbers.digits(part))
-        elif part.lower() == "www":
-            words.append("w.w.w")
+        elif part in ("a", "A"):
+            words.append(LETTER_A)
         else:
-            words.append(_ADDRESS_SIGNS.get(part, "A" if part == "a" else part))
+            words.append(_ADDRESS_SIGNS.get(part) or _ADDRESS_WORDS.get(part.lower(), part))
     return " ".join(words)
 
 
@@ -278,5 +226,9 @@ def expand_addresses(text: Traced) -> Traced:
     """Expand web and mail addresses and file names: "a.com/b" becomes "a dot com slash b"."""
     text = text.sub(_EMAIL, lambda m: _read_address(m[0])).sub(_URL, _read_url)
     return text.sub(
-        _FILE, lambda m: f"{m[1]} dot {m[2]}" if not (len(m[1]) == 1 and len(m[2]) == 1) else m[0]
+        _FILE, lambda m: m[0] if len(m[1]) == 1 and len(m[2]) == 1 else _read_file(m[1], m[2])
     )
+
+
+def _read_file(name: str, ending: str) -> str:
+    return f"{name} dot {_ADDRESS_WORDS.get(ending, ending)}"

@@ -2,84 +2,178 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from .tables import word_sets
+
+_NEAR = word_sets("homographs")
+Sounds = tuple[str, str]
+"""American and British phonemes."""
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+class _Place(NamedTuple):
+    """A word in its sentence: the lower-case tokens, their Penn tags, and its index."""
+
+    words: Sequence[str]
+    tags: Sequence[str]
+    i: int
+
+    def at(self, distance: int) -> str:
+        """The word so far away, or nothing beyond the sentence."""
+        index = self.i + distance
+        return self.words[index] if 0 <= index < len(self.words) else ""
+
+    def before(self, count: int) -> Sequence[str]:
+        return self.words[max(0, self.i - count) : self.i]
+
+    def distance(self, name: str) -> int:
+        """How far away the nearest word of the list is; a large number if there is none."""
+        near = _NEAR[name]
+        found = (abs(j - self.i) for j, word in enumerate(self.words) if word in near)
+        return min((d for d in found if d), default=1000)
+
+    @property
+    def noun(self) -> bool:
+        return self.tags[self.i].startswith("NN")
 
 
-_METALS = _words(
-    "copper zinc mercury tin arsenic cadmium iron nickel silver gold antimony steel bismuth"
-)
-_LEAD_THINGS = _words(
-    "pipe pipes paint paints poisoning acid pencil pencils shot weight weights balloon bullet"
-    " bullets crystal exposure apron ore solder sheet contamination dust content oxide alloy"
-    " ions battery batteries lining glaze smelter coffin azide chromate acetate"
-)
-_MADE_OF = _words("of molten contains contain containing melted pure from red white")
-_MATERIAL = _words(
-    "made lump piece pieces sheet sheets bar bars block ton tons amount traces melted ball"
-)
-_FISHY = _words(
-    "fish fishing fished fisherman caught catch lake river pond sea striped largemouth"
-    " smallmouth angler anglers hook bait trout perch salmon grilled fillet pike carp"
-)
-_SHIP = _words("ship ship's boat boat's vessel stern deck sail sailor hull sea waves")
-_BENDING = _words("take takes took taking taken final deep curtain")
-
-
-def _is_metal(words: Sequence[str], i: int) -> bool:
-    before = words[i - 1] if i else ""
-    earlier = words[max(0, i - 4) : i]
-    after = words[i + 1] if i + 1 < len(words) else ""
-    beyond = words[i + 2] if i + 2 < len(words) else ""
-    if after in _LEAD_THINGS or before in _METALS:
+def _is_metal(place: _Place) -> bool:
+    before, after, beyond = place.at(-1), place.at(1), place.at(2)
+    if after in _NEAR["metal_after"] and after != "content":
+        return True
+    if after == "content" or before in _NEAR["metals"] or before == "pencil":
         return True
     if before == "the" and after == "out":  # "get the lead out"
         return True
-    if after in ("and", "or", ",") and beyond in _METALS:
+    if after in ("and", "or", ",") and beyond in _NEAR["metals"]:
         return True
-    if before in ("and", "or", ",") and _METALS.intersection(earlier):
+    if before in ("and", "or", ",") and _NEAR["metals"].intersection(place.before(4)):
         return True
-    return before in _MADE_OF and (before != "of" or bool(_MATERIAL.intersection(earlier)))
+    if before in _NEAR["made_of"] and (
+        before not in ("of", "with") or _NEAR["material"].intersection(place.before(4))
+    ):
+        return True
+    first = _NEAR["lead_first"].intersection((before, place.at(-2)))
+    return not first and before not in ("a", "an") and place.distance("metal_context") < 12
 
 
-def sense_of(words: Sequence[str], tags: Sequence[str], i: int) -> tuple[str, str] | None:
-    """American and British phonemes of word `i` where its sense is not the lexicon's first one.
+def _lead(place: _Place) -> Sounds | None:
+    tag = place.tags[place.i]
+    possible = place.noun or tag == "JJ" or (place.i == 0 and place.at(1) in ("is", "was", "has"))
+    return ("lˈɛd", "lˈɛd") if possible and _is_metal(place) else None
+
+
+def _bass(place: _Place) -> Sounds | None:
+    fish = place.distance("fish") < place.distance("music")
+    end = place.words[place.i].removeprefix("bass").replace("es", "ᵻz")
+    british = end.replace("ᵻ", "ɪ")
+    return (f"bˈæs{end}", f"bˈas{british}") if fish else (f"bˈAs{end}", f"bˈAs{british}")
+
+
+def _does(place: _Place) -> Sounds | None:
+    before, after = place.at(-1), place.at(1)
+    if before not in _NEAR["before_deer"] or after in ("not", "n't", "it", "he", "she", "that"):
+        return None
+    sure = before in ("the", "wild", "young", "pregnant", "female", "adult", "grazing", "two")
+    return ("dˈOz", "dˈQz") if sure or place.distance("deer") < 12 else None
+
+
+def _bow(place: _Place) -> Sounds | None:
+    if not place.noun:
+        return None
+    ribbon = place.distance("ribbon")
+    bending = _NEAR["bending"].intersection(place.before(3))
+    if bending and ribbon > 3:
+        return "bˈW", "bˈW"
+    if place.at(1) == "to" or place.distance("ship") < ribbon:
+        return "bˈW", "bˈW"
+    return "bˈO", "bˈQ"
+
+
+def _tear(place: _Place) -> Sounds | None:
+    before, after = place.at(-1), place.at(1)
+    end = "z" if place.words[place.i] == "tears" else ""
+    if not place.noun:
+        return None
+    rip = after in ("in", "through", "along", "near") and before in (
+        *("a", "the", "small", "large", "big", "long", "tiny", "this", "that", "huge"),
+    )
+    if rip or (before == "and" and place.at(-2) == "wear") or before == "muscle":
+        return f"tˈɛɹ{end}", f"tˈɛː{end}"
+    return None
+
+
+def _row(place: _Place) -> Sounds | None:
+    quarrel = place.at(1) in ("with", "over", "about", "between", "broke")
+    loud = place.at(-1) in _NEAR["quarrel"] - {"huge"}
+    return ("ɹˈW", "ɹˈW") if place.noun and (quarrel or loud) and place.at(-1) != "the" else None
+
+
+def _resume(place: _Place) -> Sounds | None:
+    end = "z" if place.words[place.i] == "resumes" else ""
+    return (f"ɹˈɛzəmˌA{end}", f"ɹˈɛzjʊmˌA{end}") if place.noun else None
+
+
+def _dove(place: _Place) -> Sounds | None:
+    into = place.at(1) in (
+        *("into", "in", "down", "off", "under", "for", "headfirst", "deep", "from", "below"),
+        *("right", "straight", "over", "toward", "towards", "to", "overboard"),
+    )
+    subject = place.i > 0 and place.at(-1) not in ("the", "a", "white", "mourning", "turtle")
+    return ("dˈOv", "dˈQv") if into and subject else None
+
+
+def _minute(place: _Place) -> Sounds | None:
+    before, after = place.at(-1), place.at(1)
+    small = after in _NEAR["minute_things"] or (
+        (place.tags[place.i - 1].startswith("VB") if place.i else False)
+        and before in ("is", "are", "was", "were", "be", "seem", "seems", "seemed")
+        and not place.noun
+    )
+    small = small or before in ("very", "extremely", "so", "incredibly", "quite", "rather", "too")
+    return ("mInˈut", "mInjˈuːt") if small else ("mˈɪnət", "mˈɪnɪt")
+
+
+def _sow(place: _Place) -> Sounds | None:
+    pig = place.noun and (place.distance("sow_context") < 12 or place.at(-1) in ("a", "the"))
+    return ("sˈW", "sˈW") if pig else None
+
+
+def _upset(place: _Place) -> Sounds | None:
+    """The noun is stressed at the beginning, the adjective at the end: "upset by the news"."""
+    after = place.at(1)
+    if place.i == 0 and after in ("by", "with", "at", "about", "that", "over", "and", "by"):
+        return "ˌʌpsˈɛt", "ʌpsˈɛt"
+    return None
+
+
+_SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
+    "lead": _lead,
+    "bass": _bass,
+    "basses": _bass,
+    "does": _does,
+    "bow": _bow,
+    "tear": _tear,
+    "tears": _tear,
+    "row": _row,
+    "resume": _resume,
+    "resumes": _resume,
+    "dove": _dove,
+    "minute": _minute,
+    "sow": _sow,
+    "upset": _upset,
+}
+
+
+def sense_of(words: Sequence[str], tags: Sequence[str], i: int) -> Sounds | None:
+    """Phonemes of word `i` where its sense and not only its part of speech decides.
 
     `words` are the lower-case tokens of the sentence, `tags` their Penn tags.
     """
-    word, tag = words[i], tags[i]
-    noun = tag.startswith("NN")
-    after = words[i + 1] if i + 1 < len(words) else ""
-    before = words[i - 1] if i else ""
-    if word == "lead" and (noun or tag == "JJ") and _is_metal(words, i):
-        return "lˈɛd", "lˈɛd"
-    if word in ("bass", "basses"):
-        end = "ᵻz" if word == "basses" else ""
-        return (
-            None if _FISHY.intersection(words) else (f"bˈAs{end}", f"bˈAs{end.replace('ᵻ', 'ɪ')}")
-        )
-    if word == "bow" and noun and _BENDING.intersection(words[max(0, i - 3) : i]):
-        return "bˈW", "bˈW"
-    if word == "bow" and noun and (after == "to" or _SHIP.intersection(words)):
-        return "bˈW", "bˈW"
-    if (
-        word in ("tear", "tears")
-        and noun
-        and (
-            (after in ("in", "through") and before in ("a", "the", "small", "large", "big"))
-            or (before == "and" and i > 1 and words[i - 2] == "wear")
-        )
-    ):
-        end = "z" if word == "tears" else ""
-        return f"tˈɛɹ{end}", f"tˈɛː{end}"
-    if word == "row" and noun and after in ("with", "over", "about") and before == "a":
-        return "ɹˈW", "ɹˈW"
-    if word in ("resume", "resumes") and noun:
-        end = "z" if word == "resumes" else ""
-        return f"ɹˈɛzəmˌA{end}", f"ɹˈɛzjʊmˌA{end}"
-    if word == "dove" and after in ("into", "in", "down", "off", "under") and before != "the":
-        return "dˈOv", "dˈQv"
-    return None
+    choose = _SENSES.get(words[i])
+    return choose(_Place(words, tags, i)) if choose else None
+
+
+HOMOGRAPHS = frozenset(_SENSES)
+"""The words whose sense is looked for."""

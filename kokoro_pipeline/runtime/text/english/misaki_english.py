@@ -14,38 +14,23 @@ from typing import Any, NamedTuple
 from misaki import en
 
 from ..espeak import WordReader
-from .homographs import sense_of
+from .homographs import HOMOGRAPHS, sense_of
+from .mathematics import LETTER_A
 from .normalize import PRONOUNCED, Markup
+from .tables import table
 from .tagger import RuleTagger
 
 Model = Callable[[str], Any]
 """A spaCy pipeline with a tagger."""
 
 _TOKEN = re.compile(
-    rf"{PRONOUNCED}|(?:[A-Za-z]\.)+[A-Za-z](?![A-Za-z])"
+    rf"[{PRONOUNCED}{LETTER_A}]|(?:[A-Za-z]\.)+[A-Za-z](?![A-Za-z])"
     r"|'?[^\W\d_]+(?:['-][^\W\d_]+)*'?|[^\w\s]"
 )
 # Words whose adjective is pronounced differently, although the lexicon only marks the noun.
 _UNMARKED_ADJECTIVES = {"close", "content", "invalid", "upset"}
-# (American, British) pronunciations of words that the lexicon lacks and eSpeak gets wrong.
-_SUPPLEMENT = {
-    "Kokoro": ("kˈOkəɹO", "kˈQkəɹQ"),
-    "kokoro": ("kˈOkəɹO", "kˈQkəɹQ"),
-    "JSON": ("ʤˈAsᵊn", "ʤˈAsᵊn"),
-    "YAML": ("jˈæmᵊl", "jˈamᵊl"),
-    "CUDA": ("kˈudə", "kˈuːdə"),
-    "github": ("ɡˈɪthˌʌb", "ɡˈɪthʌb"),
-    "GitHub": ("ɡˈɪthˌʌb", "ɡˈɪthʌb"),
-    "PyTorch": ("pˈItˌɔɹʧ", "pˈItɔːʧ"),
-    "GIF": ("ɡˈɪf", "ɡˈɪf"),
-    "well-read": ("wˌɛlɹˈɛd", "wˌɛlɹˈɛd"),
-    "Nguyen": ("nwˈɪn", "nwˈɪn"),
-    "Xi": ("ʃˈi", "ʃˈiː"),
-    "Chopin": ("ʃˈOpˌæn", "ʃˈQpan"),
-    "Goethe": ("ɡˈɜɹtə", "ɡˈɜːtə"),
-}
 _ACCENTS = re.compile("[\u0300-\u036f]")
-_PIECE = re.compile(f"{PRONOUNCED}|[^{PRONOUNCED}]+")
+_PIECE = re.compile(f"[{PRONOUNCED}{LETTER_A}]|[^{PRONOUNCED}{LETTER_A}]+")
 
 
 class Token(NamedTuple):
@@ -76,6 +61,14 @@ def tokenize(sentence: str) -> list[Token]:
     ]
 
 
+def _supplement(british: bool) -> dict[str, str | dict[str, str]]:
+    """Entries for the lexicon, in its own form."""
+    entries: dict[str, dict[str, str]] = {}
+    for word, part, *phonemes in table("supplement"):
+        entries.setdefault(word, {})[part] = phonemes[british]
+    return {word: parts if len(parts) > 1 else parts["DEFAULT"] for word, parts in entries.items()}
+
+
 def _no_markup(start: int, end: int) -> None:
     """There is no markup."""
 
@@ -91,9 +84,7 @@ class EnglishG2P(en.G2P):
         self.version = None
         self.british = british
         self.lexicon = en.Lexicon(british)
-        self.lexicon.golds.update(
-            (word, phonemes[british]) for word, phonemes in _SUPPLEMENT.items()
-        )
+        self.lexicon.golds.update(_supplement(british))
         self.fallback = self._read_unknown
         self.unk = ""
         self.nlp = model
@@ -105,7 +96,7 @@ class EnglishG2P(en.G2P):
             if isinstance(tags, dict)
         }
         self._tagger = RuleTagger(
-            heteronyms=frozenset(word for word, tags in split.items() if tags),
+            heteronyms=frozenset(word for word, tags in split.items() if tags) | HOMOGRAPHS,
             adjectival=frozenset(word for word, tags in split.items() if "ADJ" in tags)
             | _UNMARKED_ADJECTIVES,
             known=self._is_ordinary,
@@ -156,11 +147,13 @@ class EnglishG2P(en.G2P):
             markup = self._markup(word.start, word.end)
             phonemes = markup.phonemes if markup else None
             stress = markup.stress if markup else None
-            if phonemes is None and (sense := sense_of(lower, tags, i)):
+            if word.text == LETTER_A:
+                phonemes = en.apply_stress("ˈA", stress)
+            elif phonemes is None and (sense := sense_of(lower, tags, i)):
                 phonemes = en.apply_stress(sense[self.british], stress)
             token = en.MToken(
                 text=word.text,
-                tag=tag if word.text != PRONOUNCED else "NNP",
+                tag=tag if word.text not in (PRONOUNCED, LETTER_A) else "NNP",
                 whitespace=word.space,
                 phonemes=phonemes,
                 start_ts=word.start,

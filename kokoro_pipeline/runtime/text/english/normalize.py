@@ -1,7 +1,8 @@
 """Normalize written English to words and plain punctuation for grapheme-to-phoneme conversion.
 
 The output consists of letters of the Latin script, apostrophes and hyphens inside words, points
-inside initialisms ("U.S"), single spaces, and the marks `. , ; : ! ? — … “ ” ( )`.
+inside initialisms ("U.S"), single spaces, and the marks `. , ; : ! ? — … “ ” ( )`. Two private
+characters stand for a word with given phonemes and for the letter A.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .abbreviations import expand_abbreviations, expand_addresses, expand_roman_numerals
+from .mathematics import LETTER_A
 from .numerals import expand_numerals
+from .tables import pairs
 from .traced import Piece, Replacement, Traced
 
 MAX_WORD = 48
@@ -89,7 +92,7 @@ _CHARACTERS = {
 }
 _CHARACTER = re.compile(f"[{re.escape(''.join(_CHARACTERS))}]")
 _UNUSUAL = re.compile(r"[^ -~\n\t]+")
-_PLACEHOLDER = re.compile(PRONOUNCED)
+_PLACEHOLDER = re.compile(f"[{PRONOUNCED}{LETTER_A}]")
 _START = re.compile(r"\A")
 _LINE_END = re.compile(r"\r\n?")
 _LOW_QUOTES = re.compile(r"„([^“”„\n]{1,300})“")
@@ -103,48 +106,22 @@ _GIVEN = re.compile(r"\[([^\[\]\n]{1,200})\]\(/([^()\n]{1,200})/\)")
 _STRESSED = re.compile(r"\[([^\[\]\n]{1,200})\]\(([+-]?(?:\d|0?\.5))\)")
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,500})\]\((?:https?://|/|#|\.)[^()\s]{0,1000}\)")
 _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+|^[ \t]{0,3}>[ \t]?", re.MULTILINE)
-_BULLET = re.compile(r"\n[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+(?=\S)")
+_BULLET = re.compile(r"\n[ \t]*[-*+][ \t]+(?=\S)")
+_ITEM = re.compile(r"\n[ \t]*(\d{1,3})([.)])[ \t]+(?=[^\W\d_]|[\"“‘'(\[*_])")
 _PARAGRAPH = re.compile(r"\n[ \t\r\f\v]*\n\s*")
 _MARKUP = re.compile(r"(?<!\w)[*_~`´]+(?=[^\W\d]|[“\"'(])|(?<=[\w.,;:!?”\"')])[*_~`´]+(?!\w)")
 
 # Signs that are read as words, after those that belong to numbers have been replaced.
-_SIGN_WORDS = {
-    "&": "and",
-    "@": "at",
-    "+": "plus",
-    "=": "equals",
-    "×": "times",
-    "÷": "divided by",
-    "±": "plus or minus",
-    "≈": "approximately",
-    "≠": "is not equal to",
-    "≤": "is at most",
-    "≥": "is at least",
-    "∞": "infinity",
-    "√": "square root of",
-    "%": "percent",
-    "°": "degrees",
-    "²": "squared",
-    "³": "cubed",
-    "→": "to",
-    "$": "dollars",
-    "£": "pounds",
-    "€": "euros",
-    "¥": "yen",
-    "¢": "cents",
-    "§": "section",
-    "©": "copyright",
-    "®": "registered",
-    "\\": "backslash",
-    "^": "to the power of",
-}
+_SIGN_WORDS = pairs("signs")
 _SIGN = re.compile("|".join(map(re.escape, _SIGN_WORDS)))
 _COMPARISON = re.compile(r"(?<=\w)\s([<>])\s(?=\w)")
 _HASHTAG = re.compile(r"(?<!\w)#(?=\w)")
 _SHARP = re.compile(r"(?<=\b[A-G])[#♯](?!\w)")
 _INITIALS_AND = re.compile(r"\b([A-Z]{1,3})&([A-Z]{1,3})\b")
 _LEADING_POINT = re.compile(r"(?<![\w.])\.(?=[A-Za-z])")
-_SLASH = re.compile(r"(?<=\w)/(?=\w)")
+_SLASHED = re.compile(r"(?<![\w/])([A-Za-z]{1,8}/[A-Za-z]{1,8})(?![\w/])")
+_SLASHED_WORDS = pairs("slashes")
+_LETTERS_SLASHED = re.compile(r"(?<![\w/])([A-Z]{1,4})/([A-Z]{1,4})(?![\w/])")
 _LONE_SLASH = re.compile(r"/+")
 _GREEK = re.compile(r"(?<!\w)[\u0391-\u03c9](?!\w)")
 
@@ -173,7 +150,7 @@ _SPACES = re.compile(r"\s+")
 _FINISHED = re.compile(r"[.!?…:;,—][”\")]*$")
 _LONG_WORD = re.compile(rf"([^\W\d_]{{{MAX_WORD}}})(?=[^\W\d_])")
 _LONG_CHAIN = re.compile(r"((?:[^\W\d_]+['.-]){5}[^\W\d_]+)['.-](?=[^\W\d_])")
-_UNUSUAL_SIGNS = re.compile(rf"[^A-Za-z.,;:!?—…“”()'\- {PRONOUNCED}]+")
+_UNUSUAL_SIGNS = re.compile(rf"[^A-Za-z.,;:!?—…“”()'\- {PRONOUNCED}{LETTER_A}]+")
 
 
 def _fraction(match: re.Match[str]) -> Replacement:
@@ -221,7 +198,16 @@ def _read_signs(text: Traced) -> Traced:
     text = text.sub(_HASHTAG, "hashtag ").sub(_SHARP, " sharp").sub(_LEADING_POINT, "dot ")
     text = text.sub(_SIGN, lambda m: f" {_SIGN_WORDS[m[0]]} ")
     text = text.sub(_GREEK, lambda m: unicodedata.name(m[0]).split()[-1].lower())
-    return text.sub(_SLASH, " ").sub(_LONE_SLASH, " slash ")
+    text = text.sub(_SLASHED, _slashed)
+    return text.sub(_LETTERS_SLASHED, r"\1 \2").sub(_LONE_SLASH, " slash ")
+
+
+def _slashed(match: re.Match[str]) -> str:
+    """Words that have a slash between them by custom: "and/or", "he/she"."""
+    words = _SLASHED_WORDS.get(match[1].lower())
+    if words is None:
+        return match[0]
+    return words.capitalize() if match[1][0].isupper() and not match[1].isupper() else words
 
 
 def _quotes(text: Traced) -> Traced:
@@ -297,12 +283,20 @@ def normalize(text: str, british: bool = False) -> Normalized:
     cleaned = _clean_characters(traced).sub(_HEADING, "")
     paragraphs = [
         paragraph
-        for part in cleaned.sub(_START, "\n").sub(_BULLET, "\n\n").split(_PARAGRAPH)
+        for part in cleaned.sub(_START, "\n")
+        .sub(_ITEM, _item)
+        .sub(_BULLET, "\n\n")
+        .split(_PARAGRAPH)
         if (paragraph := _paragraph(part, british, unspoken)).text
     ]
     finished = [p if _FINISHED.search(p.text) else p + "." for p in paragraphs[:-1]]
     ordered = sorted(markup, key=lambda mark: mark.start)
     return Normalized((*finished, *paragraphs[-1:]), tuple(ordered), tuple(unspoken))
+
+
+def _item(match: re.Match[str]) -> list[Piece]:
+    """The number of a list item, which is spoken with a pause after it."""
+    return [Piece("\n\n", match.start(), match.start(1)), Piece(",", *match.span(2))]
 
 
 def _inner(match: re.Match[str]) -> list[Piece]:

@@ -24,6 +24,7 @@ from kokoro_pipeline.extras import install_command
 
 from ..espeak import espeak_reader
 from ..reading import Reader, Sentence, TaggerChoice
+from .mathematics import LETTER_A
 from .normalize import PRONOUNCED, Markup, normalize
 from .sentences import split_sentences
 from .traced import Traced
@@ -74,7 +75,7 @@ def _read_sentence(g2p: EnglishG2P, sentence: Traced, markup: Sequence[Markup]) 
     spoken = SpokenSentence()
     for word in g2p.read(sentence.text, marked):
         start, end = sentence.span(word.start, word.end)
-        is_word = any(c.isalpha() or c == PRONOUNCED for c in word.text)
+        is_word = any(c.isalpha() or c in (PRONOUNCED, LETTER_A) for c in word.text)
         spoken.add(start, end, word.phonemes, word.space, is_word)
     return spoken
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 
+from .tables import table, word_sets
+
 
 class Kind(enum.Enum):
     """The role of a word in its sentence, as far as it matters for neighbouring words."""
@@ -44,100 +46,16 @@ class Kind(enum.Enum):
     OPEN = enum.auto()  # not decided without context
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_CLASSES: tuple[tuple[Kind, str, str], ...] = (
-    (
-        Kind.DETERMINER,
-        "DT",
-        "a an the this these those every each no any some another either neither all both"
-        " half such",
-    ),
-    (Kind.POSSESSIVE, "PRP$", "my your his our their its whose thy"),
-    (Kind.SUBJECT, "PRP", "i we they you ye thou"),
-    (
-        Kind.SUBJECT_THIRD,
-        "PRP",
-        "he she it someone somebody everyone everybody anyone nobody nothing something"
-        " everything one",
-    ),
-    (
-        Kind.OBJECT,
-        "PRP",
-        "me him us them myself yourself himself herself itself ourselves themselves yourselves",
-    ),
-    (Kind.SUBJECT, "WP", "who"),
-    (Kind.WH, "WDT", "which what whatever whichever whom"),
-    (Kind.WH, "WRB", "when where why how whenever wherever"),
-    (
-        Kind.MODAL,
-        "MD",
-        "will would can could shall should may might must cannot can't won't couldn't"
-        " wouldn't shouldn't mustn't mightn't needn't shan't",
-    ),
-    (Kind.MODAL, "VBP", "do don't"),
-    (Kind.MODAL, "VBZ", "does doesn't"),
-    (Kind.MODAL, "VBD", "did didn't"),
-    (Kind.BE, "VBZ", "is isn't"),
-    (Kind.BE, "VBP", "am are aren't ain't"),
-    (Kind.BE, "VBD", "was were wasn't weren't"),
-    (Kind.BE, "VB", "be"),
-    (Kind.BE, "VBN", "been"),
-    (Kind.BE, "VBG", "being"),
-    (Kind.HAVE, "VBP", "have haven't"),
-    (Kind.HAVE, "VBZ", "has hasn't"),
-    (Kind.HAVE, "VBD", "had hadn't"),
-    (Kind.HAVE, "VBG", "having"),
-    (Kind.TO, "TO", "to"),
-    (Kind.CONJUNCTION, "CC", "and or but nor yet"),
-    (
-        Kind.PREPOSITION,
-        "IN",
-        "of in on at by for with from into onto upon about over under between among"
-        " through during before after above below against without within across along"
-        " around behind beside besides beyond despite except inside near off outside past"
-        " per since toward towards underneath until till unlike via than as like if"
-        " because although though while whereas unless whether so versus",
-    ),
-    (
-        Kind.ADVERB,
-        "RB",
-        "not never always often usually sometimes rarely seldom also just only even still"
-        " already really very too quite rather almost nearly ever soon now then here there"
-        " again away back forward together apart alone perhaps maybe instead well far long"
-        " twice once later today tomorrow yesterday tonight please n't more most less"
-        " least as ever much early hard fast straight right",
-    ),
-    (
-        Kind.NUMBER,
-        "CD",
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen"
-        " fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty"
-        " sixty seventy eighty ninety hundred thousand million billion trillion",
-    ),
-    (
-        Kind.ADJECTIVE,
-        "JJ",
-        "new old good bad big small great little high low long short large own other same"
-        " different next last first second third few many several most more young"
-        " important public early late possible national social human local sure full free"
-        " whole strong true clear recent certain open special easy real best better worst"
-        " red blue green black white dark hot cold warm cool nice happy sad rich poor hard"
-        " soft fast slow main major minor total final single double low cheap deep dead"
-        " busy ready quick rare safe sharp sick smart tall thick thin tiny tough ugly vast"
-        " weak wet wide wild wise fresh huge loud quiet strange sweet brave calm clean"
-        " dirty dry empty fair false fine flat grand heavy light",
-    ),
-)
+_LISTS = word_sets("tagger")
 
 
 def _closed_classes() -> dict[str, tuple[Kind, str]]:
     closed: dict[str, tuple[Kind, str]] = {}
-    for kind, tag, words in _CLASSES:
+    for kind, tag, words in table("closed_classes"):
         for word in words.split():
-            closed.setdefault(word, (kind, tag))
+            closed.setdefault(word, (Kind[kind], tag))
+    for word in ("mine", "yours", "hers", "ours", "theirs"):
+        closed[word] = (Kind.SUBJECT_THIRD, "PRP")
     closed["one"] = (Kind.NUMBER, "CD")
     closed["that"] = (Kind.THAT, "IN")
     closed["her"] = (Kind.POSSESSIVE, "PRP$")
@@ -166,87 +84,28 @@ _CLITICS = {
     "'m": (Kind.BE, "VBP"),
     "'re": (Kind.BE, "VBP"),
 }
-_S_IS_VERB = _words("he she it that there what who where here how when this everything everyone")
+_S_IS_VERB = _LISTS["s_is_verb"]
 
-_VERBS = _words(
-    "accept add admit agree allow announce appear apply argue arrive ask avoid become begin"
-    " believe belong bring build buy call carry catch choose come compare consider contain"
-    " continue cost create decide deny depend describe develop die discuss draw drive earn eat"
-    " enjoy enter exist expect explain fall feel fill find finish follow forget form gain get"
-    " give go grow happen hear help hide hold hope improve include introduce keep know learn"
-    " leave let listen look lose love make manage mean meet mention move need obtain offer"
-    " open own pay perform prefer prepare prevent prove provide pull push put raise reach read"
-    " realize receive remain remember remove replace reply require return ride rise run save"
-    " say see seem sell send serve show sing sit sleep speak spend stand start stay stop"
-    " suggest support take talk teach tell think throw travel try turn understand visit wait"
-    " walk want wear win wish work write set live lead use bow break bear beat bind bite blow"
-    " burn burst cut deal dig do drink feed fight fly freeze hang hit hurt lay lend lie lock"
-    " ring seek shake shine shoot shut sink slide spread steal stick strike swear sweep swim"
-    " swing tear wake weep wind change play like hate refuse produce reduce"
-)
-_IRREGULAR_PAST = _words(
-    "was were became began broke brought built bought caught chose came did drew drank drove"
-    " ate fell felt fought found flew forgot gave went grew heard held kept knew laid led left"
-    " lost made meant met paid put ran rang read rode rose said sang sat saw sold sent set"
-    " shook shot shut slept spoke spent stood stole stuck struck swam swore swept took taught"
-    " told thought threw understood woke wore won wrote hid hung hurt lay lit sank slid sought"
-    " spread stung wept wound bit bent bled blew burnt clung crept dealt dug dove dreamt fed"
-    " fled froze ground knelt leapt"
-)
-_PARTICIPLES = _words(
-    "been become begun broken brought built bought caught chosen come done drawn drunk driven"
-    " eaten fallen felt fought found flown forgotten given gone grown heard held kept known"
-    " laid led left lost made meant met paid put run rung read ridden risen said sung sat seen"
-    " sold sent set shaken shot shut slept spoken spent stood stolen stuck struck swum sworn"
-    " swept taken taught told thought thrown understood woken worn won written hidden hung"
-    " hurt lain lit bound wound"
-)
-_SAME_PAST = _words(
-    "read set put cut hit let shut hurt cost spread burst split quit bet bid reread"
-)
-_PAST_SIGNS = _words(
-    "somewhere recently yesterday ago last was were had did earlier once before then didn't wasn't"
-)
-_HABIT_SIGNS = _words("every always often usually sometimes never now daily rarely seldom each")
+_VERBS = _LISTS["verbs"]
+_IRREGULAR_PAST = _LISTS["irregular_past"]
+_PARTICIPLES = _LISTS["participles"]
+_SAME_PAST = _LISTS["same_past"]
+_PAST_SIGNS = _LISTS["past_signs"]
+_HABIT_SIGNS = _LISTS["habit_signs"]
 
-_PLURALS = _words("people children men women police data media teeth feet mice cattle folks")
-_COMPOUND_HEADS = _words("sales sports news arms savings systems goods communications operations")
-_TAKES_BARE_VERB = _words(
-    "let let's lets make makes made help helps helped watch watched see saw hear heard"
-)
-_SAYING = _words(
-    "say says said think thinks thought know knows knew believe believes believed hope hopes"
-    " hoped feel feels felt see sees saw show shows showed suggest suggests find found fact so"
-    " such sure told tell realize realized understand understood guess claim claims claimed"
-    " now idea glad"
-)
-_INTENSIFIERS = _words("very so too quite extremely as more most less rather pretty really how")
-_LINKING = _words(
-    "seem seems seemed feel feels felt look looks looked become becomes became remain remains"
-    " remained get gets got stay stays stayed stand come comes came sound sounds sounded"
-)
-_NOUN_TO = _words(
-    "due thanks access according addition objection attention response relation similar contrast"
-    " return answer key reference regard respect prior subject object objects objected adjacent"
-    " close listen listened next opposed related subjected exposed devoted committed dedicated"
-    " limited accustomed"
-)
+_PLURALS = _LISTS["plurals"]
+_COMPOUND_HEADS = _LISTS["compound_heads"]
+_TAKES_BARE_VERB = _LISTS["takes_bare_verb"]
+_SAYING = _LISTS["saying"]
+_INTENSIFIERS = _LISTS["intensifiers"]
+_LINKING = _LISTS["linking"]
+_NOUN_TO = _LISTS["noun_to"]
 _ADJECTIVE_ENDINGS = ("ful", "less", "ous", "ive", "able", "ible", "ical", "ish", "iest", "ary")
-_ADVERB_NOT = _words(
-    "family only early daily weekly monthly yearly friendly lovely lonely likely ugly silly"
-    " fly july reply supply apply rely ally italy belly bully jelly lily assembly elderly"
-    " deadly costly lively holy"
-)
+_ADVERB_NOT = _LISTS["adverb_not"]
 
 # Capitals that are letters or an acronym in running text, although a word is spelled the same.
-_ACRONYMS = _words(
-    "US AA AD BA CIS COD DA DOE ER ETA GI ID LA LED MA MI MO MOD OS PA RIP SAT SEC SOB TA POW COO"
-    " AG AM PM IT WHO"
-)
-_ACRONYM_IF = {
-    "IT": _words("department support team staff industry manager systems services security"),
-    "WHO": _words("guidelines report director official officials data chief"),
-}
+_ACRONYMS = _LISTS["acronyms"]
+_ACRONYM_IF = {"IT": _LISTS["acronym_it"], "WHO": _LISTS["acronym_who"]}
 
 _NOMINAL = {Kind.NOUN, Kind.PLURAL, Kind.NAME}
 _OBJECT_STARTS = {
@@ -259,6 +118,9 @@ _OBJECT_STARTS = {
     Kind.THAT,
 }
 _NOUN_AHEAD = {Kind.OPEN, Kind.NOUN, Kind.PLURAL, Kind.NAME, Kind.ING, Kind.ADJECTIVE}
+
+
+_CLAUSE_ENDS = frozenset(";:—.!?“(")
 
 
 class RuleTagger:
@@ -456,6 +318,8 @@ class _Sentence:
         ):
             # The third person present would be "reads", except in a question with "does".
             return not self.asks_with_modal(p)
+        if before is Kind.NOUN and self.has_determiner(p) and self.next_kind(i) is not Kind.BE:
+            return not self.asks_with_modal(p)
         if before is Kind.CONJUNCTION:
             return self.kind(self.previous(p)) is Kind.PAST
         if before not in (Kind.SUBJECT, Kind.PLURAL) or self.asks_with_modal(p):
@@ -520,7 +384,13 @@ class _Sentence:
                 break
             if kind in verbs:
                 return False
-        return not any(kind in verbs or tag == "past" for kind, tag in self.context_free[i + 1 :])
+        for j in range(i + 1, len(self.words)):
+            kind, tag = self.context_free[j]
+            if self.words[j] in _CLAUSE_ENDS:
+                break
+            if kind in verbs or tag == "past":
+                return False
+        return True
 
     def follows_plural(self, relative: int) -> bool:
         return self.kind(self.previous(relative)) is Kind.PLURAL
@@ -549,6 +419,7 @@ class _Sentence:
             following in (Kind.ADVERB, Kind.TO)
             or self.next_word(i) in ("up", "down", "out", "off")
             or (i == 0 and following in (Kind.PLURAL, Kind.ADJECTIVE))
+            or (i == 0 and following in (Kind.OPEN, Kind.ING) and self.lacks_verb(i))
         )
 
     def is_s_verb(self, i: int, p: int) -> bool:
@@ -560,7 +431,9 @@ class _Sentence:
         if before in (Kind.NOUN, Kind.NAME):
             if following in _OBJECT_STARTS or following in (Kind.TO, Kind.ADVERB):
                 return True
-            is_subject = before is Kind.NAME or p == 0 or self.has_determiner(p)
+            if self.is_bare_verb(i + 1):
+                return False
+            is_subject = before is Kind.NAME or p == 0 or self.begins_clause(p)
             verb = self.lower[i].removesuffix("s")
             return is_subject and (
                 (following is Kind.PREPOSITION and self.next_word(i) != "of")
@@ -577,10 +450,37 @@ class _Sentence:
             )
         return before is Kind.WH and self.lower[p] == "which"
 
+    def is_bare_verb(self, i: int) -> bool:
+        """Whether the word can only be the verb of a plural subject: "graduates earn more"."""
+        if i >= len(self.words) or self.context_free[i] != (Kind.OPEN, "base"):
+            return False
+        after = self.next_kind(i)
+        return self.lower[i] in _VERBS and after not in (Kind.BE, Kind.MODAL, Kind.PREPOSITION)
+
+    def begins_clause(self, noun: int) -> bool:
+        """Whether the noun and what describes it stand after a determiner or begin the clause."""
+        while noun >= 0 and self.kinds[noun] in (Kind.NOUN, Kind.ADJECTIVE, Kind.NAME):
+            noun -= 1
+        return noun < 0 or self.kinds[noun] in (
+            Kind.DETERMINER,
+            Kind.POSSESSIVE,
+            Kind.PUNCTUATION,
+        )
+
     def has_determiner(self, noun: int) -> bool:
         while noun >= 0 and self.kinds[noun] in (Kind.NOUN, Kind.ADJECTIVE):
             noun -= 1
         return noun >= 0 and self.kinds[noun] in (Kind.DETERMINER, Kind.POSSESSIVE)
+
+    def is_complement(self, i: int) -> bool:
+        """Whether a word says what somebody was made: "it made her content"."""
+        return (
+            i > 1
+            and self.lower[i - 1] in ("her", "him", "them", "me", "us", "you", "it")
+            and self.lower[i - 2]
+            in ("make", "makes", "made", "keep", "keeps", "kept", "leave", "left")
+            and self.next_kind(i) in (Kind.PUNCTUATION, Kind.START, Kind.CONJUNCTION)
+        )
 
     def is_adjective(self, i: int, p: int) -> bool:
         if self.lower[i] not in self.tagger.adjectival:
@@ -589,6 +489,8 @@ class _Sentence:
         if i and self.lower[i - 1] in _INTENSIFIERS:
             return True
         if before is Kind.BE or (p >= 0 and self.lower[p] in _LINKING):
+            return True
+        if self.is_complement(i):
             return True
         if following is Kind.OPEN and self.context_free[i + 1][1] == "past":
             return False

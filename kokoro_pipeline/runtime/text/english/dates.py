@@ -1,0 +1,293 @@
+"""Dates, years and times of day."""
+
+from __future__ import annotations
+
+import re
+
+from .number_forms import DASH, END, START, Rule, plain
+from .numbers import cardinal, ordinal, plural, year
+from .traced import Piece, Replacement
+
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_MONTH = "|".join(MONTHS)
+_HALF_DAY = r"([aApP]\.?[mM])\b"
+_ZONES = r"(?:GMT|UTC|BST|CET|CEST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T)"
+_COUNTED_AFTER = re.compile(
+    r"\s+(?:people|men|women|children|of\b|more|fewer|percent|[a-z]{3,}[^s\W]s\b)"
+)
+
+
+def _day_of_month(month: int, day: int, year_text: str, british: bool) -> str:
+    words = f"the {ordinal(day)} of {MONTHS[month - 1]}" if british else ""
+    return f"{words or f'{MONTHS[month - 1]} {ordinal(day)}'}, {year(int(year_text), british)}"
+
+
+def _is_date(month: int, day: int) -> bool:
+    return 1 <= month <= 12 and 1 <= day <= 31
+
+
+def _iso_date(match: re.Match[str], british: bool) -> Replacement:
+    month, day = int(match[3]), int(match[4])
+    if not _is_date(month, day):
+        return match[0]
+    words = _day_of_month(month, day, match[1], british)
+    return words + (", " if match[5] else "")
+
+
+def _slash_date(match: re.Match[str], british: bool) -> str:
+    """Numbers of month, day and year, or of day and month where only that can be or is British."""
+    month, day = int(match[1]), int(match[3])
+    if (british and day <= 12) or month > 12:
+        month, day = day, month
+    if not _is_date(month, day) or (match[2] == "-" and len(match[4]) == 2):
+        return match[0].replace("/", " slash ")
+    century = "" if len(match[4]) == 4 else ("19" if int(match[4]) > 50 else "20")
+    return _day_of_month(month, day, century + match[4], british)
+
+
+def _dotted_date(match: re.Match[str], british: bool) -> str:
+    """Points are written where the day comes first."""
+    day, month = int(match[1]), int(match[2])
+    if month > 12:
+        day, month = month, day
+    return _day_of_month(month, day, match[3], british) if _is_date(month, day) else match[0]
+
+
+def _month_day(match: re.Match[str], british: bool) -> Replacement:
+    day = int(match["day"])
+    if not 1 <= day <= 31:
+        return match[0]
+    end = match.end("suffix") if match["suffix"] else match.end("day")
+    if british:
+        words = Piece(f"the {ordinal(day)} of {match['month']}", match.start(), end)
+    else:
+        words = Piece(ordinal(day), match.start("day"), end)
+    return [words, *_year_pieces(match, end, british)]
+
+
+def _day_month(match: re.Match[str], british: bool) -> Replacement:
+    day = int(match["day"])
+    if not 1 <= day <= 31:
+        return match[0]
+    words = f"{'' if match['the'] else 'the '}{ordinal(day)} of "
+    piece = Piece(words, match.start("day"), match.start("month"))
+    return [piece, *_year_pieces(match, match.end("month"), british)]
+
+
+def _year_pieces(match: re.Match[str], end: int, british: bool) -> list[Piece]:
+    """The year of a date whose day and month end at `end`, after a comma."""
+    if not match["year"]:
+        return []
+    comma = Piece(", ", end, match.start("year"))
+    return [comma, Piece(year(int(match["year"]), british), *match.span("year"))]
+
+
+def _month_days(match: re.Match[str], british: bool) -> Replacement:
+    """Days of one month: "December 1-5"."""
+    days = [int(match["first"]), int(match["last"])]
+    if not 1 <= days[0] < days[1] <= 31:
+        return match[0]
+    words = " to ".join(("the " if british else "") + ordinal(day) for day in days)
+    return [Piece(words, match.start("first"), match.end("last"))]
+
+
+def _days_month(match: re.Match[str], british: bool) -> Replacement:
+    """Days of one month: "1-5 December"."""
+    days = [int(match["first"]), int(match["last"])]
+    if not 1 <= days[0] < days[1] <= 31:
+        return match[0]
+    words = f"the {ordinal(days[0])} to the {ordinal(days[1])} of "
+    return [Piece(words, match.start("first"), match.start("month"))]
+
+
+def _month_year(match: re.Match[str], british: bool) -> list[Piece]:
+    return [Piece(year(int(match[3]), british), *match.span(3))]
+
+
+def _era(match: re.Match[str], british: bool) -> list[Piece]:
+    """A year before or after its era; the second number of a range as well."""
+    return [
+        Piece(year(int(number), british), *match.span(group))
+        for group, number in enumerate(match.groups(), 1)
+        if number
+    ]
+
+
+def _fiscal(match: re.Match[str], british: bool) -> str:
+    return f" {year(int(match[2]), british)}"
+
+
+def _years(match: re.Match[str], british: bool) -> Replacement:
+    """Four digits after a word such as "in" unless something is counted, as in "1050 votes"."""
+    if _COUNTED_AFTER.match(match.string, match.end()):
+        return match[0]
+    return _era(match, british)
+
+
+def _year(match: re.Match[str], british: bool) -> str:
+    """Read four digits as a year unless something is counted, as in "1234 votes"."""
+    if match[1][2:] != "00" and _COUNTED_AFTER.match(match.string, match.end()):
+        return cardinal(int(match[1]), british)
+    return year(int(match[1]), british)
+
+
+def _decade(match: re.Match[str], british: bool) -> str:
+    text = match[1] or match[2] or match[3]
+    return plural(year(int(text), british) if len(text) == 4 else cardinal(int(text)))
+
+
+def _clock(match: re.Match[str], british: bool) -> str:
+    hour, minute = int(match[1]), int(match[2])
+    words = cardinal(hour)
+    if minute:
+        words += f" oh {cardinal(minute)}" if minute < 10 else f" {cardinal(minute)}"
+    elif not match[4] and not match[5]:
+        words += " o'clock" if 1 <= hour <= 12 else " hundred"
+    if match[3]:
+        words += f" and {cardinal(int(match[3]))} seconds"
+    return words + _half_day(match[4]) + (f" {'.'.join(match[5])}" if match[5] else "")
+
+
+def _time_range(match: re.Match[str], british: bool) -> list[Piece]:
+    return [Piece(" to ", match.end("first"), match.end())]
+
+
+def _half_day(suffix: str | None) -> str:
+    if not suffix:
+        return ""
+    return " a.m" if suffix.lower().startswith("a") else " p.m"
+
+
+def _hour(match: re.Match[str], british: bool) -> str:
+    return cardinal(int(match[1])) + _half_day(match[2])
+
+
+def _ratio(match: re.Match[str], british: bool) -> str:
+    return f"{plain(match[1], british)} to {plain(match[2], british)}"
+
+
+def _standard(match: re.Match[str], british: bool) -> list[Piece]:
+    """The year of a standard: "ISO 9001:2015"."""
+    return [Piece(", " + year(int(match[3]), british), match.end(2), match.end(3))]
+
+
+DATES: tuple[Rule, ...] = (
+    (
+        re.compile(r"(?<![\d/-])(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:(T)(?=\d\d:)|(?![\w/-]))"),
+        _iso_date,
+    ),
+    (
+        re.compile(rf"{START}(\d{{1,2}})([/-])(\d{{1,2}})\2(\d{{4}}|\d\d)(?![\d/-])"),
+        _slash_date,
+    ),
+    (
+        re.compile(r"(?<![\w.])(\d{1,2})\.(\d{1,2})\.((?:1[5-9]|20)\d\d)(?!\w|\.\d)"),
+        _dotted_date,
+    ),
+    (
+        re.compile(
+            rf"\b(?:{_MONTH})\s+(?P<first>\d{{1,2}})(?:st|nd|rd|th)?{DASH}"
+            r"(?P<last>\d{1,2})(?:st|nd|rd|th)?(?![:\w%-]|\.\d)"
+        ),
+        _month_days,
+    ),
+    (
+        re.compile(
+            rf"{START}(?P<first>\d{{1,2}})(?:st|nd|rd|th)?{DASH}(?P<last>\d{{1,2}})"
+            rf"(?:st|nd|rd|th)?\s+(?P<month>{_MONTH})\b"
+        ),
+        _days_month,
+    ),
+    (
+        re.compile(
+            rf"\b(?P<month>{_MONTH})\s+(?P<day>\d{{1,2}})(?P<suffix>st|nd|rd|th)?"
+            rf"(?![:\w%]|\.\d|{DASH}\d|\s(?:BCE?|CE|AD|B\.C|A\.D)\b)(?:,?\s+(?P<year>\d{{4}})\b)?"
+        ),
+        _month_day,
+    ),
+    (
+        re.compile(
+            rf"(?P<the>\b[Tt]he\s+)?{START}(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?"
+            rf"(?P<month>{_MONTH})\b(?:,?\s+(?P<year>\d{{4}})\b)?"
+        ),
+        _day_month,
+    ),
+    (re.compile(rf"\b({_MONTH})(,?)\s+(1\d{{3}}|20\d\d)\b"), _month_year),
+)
+"""Dates with a day or a month."""
+
+TIMES: tuple[Rule, ...] = (
+    (
+        re.compile(
+            rf"{START}(?P<first>\d{{1,2}}(?::\d\d)?\s?(?:{_HALF_DAY}\.?)?|[Nn]oon|[Mm]idnight){DASH}"
+            rf"(?=\d{{1,2}}(?::\d\d|\s?{_HALF_DAY})|noon|midnight)"
+        ),
+        _time_range,
+    ),
+    (
+        re.compile(
+            rf"{START}([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?(?![:\d])(?:\s?{_HALF_DAY})?"
+            rf"(?:\s({_ZONES})\b)?"
+        ),
+        _clock,
+    ),
+    (re.compile(rf"{START}(1[0-2]|0?[1-9])\s?{_HALF_DAY}"), _hour),
+    (
+        re.compile(
+            r"\b((?:ISO|IEC|EN|DIN|IEEE|ANSI|BS|ASTM|NF)(?:[/ ](?:ISO|IEC|EN|TS|TR|IEEE))*[ -]?)"
+            r"(\d{2,6}(?:-\d{1,3})?):((?:19|20)\d\d)\b"
+        ),
+        _standard,
+    ),
+    (re.compile(rf"{START}(\d+(?:\.\d+)?):(\d+(?:\.\d+)?){END}"), _ratio),
+)
+"""Times of day, and what else has a colon between numbers."""
+
+YEARS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?<![\w.])(?:(?:'|\b(?=\d{4}))(\d{3}0)|'(\d0)|(?:(?<=the )|(?<=early )|(?<=late )"
+            r"|(?<=mid-)|(?<=his )|(?<=her )|(?<=their )|(?<=my ))(\d0))'?s\b"
+        ),
+        _decade,
+    ),
+    (
+        re.compile(
+            rf"(?<![\w.,])(\d{{1,4}})(?:{DASH}(\d{{1,4}}))?(?=\s?(?:BCE?|CE|AD|A\.D|B\.C(?:\.E)?)\b)"
+        ),
+        _era,
+    ),
+    (re.compile(r"(?:\bAD|\bA\.D)\s(\d{1,4})(?![\w-]|[.,]\d)"), _era),
+    (re.compile(r"(?<=\bFY)(\s?)((?:19|20)\d\d)\b"), _fiscal),
+    (
+        re.compile(
+            r"\b(?:[Ff]rom|[Bb]etween) (1[0-9]\d\d|20\d\d) (?:to|and|until|till) "
+            r"(1[0-9]\d\d|20\d\d)(?![\w-]|[.,]\d)"
+        ),
+        _years,
+    ),
+    (
+        re.compile(
+            r"\b(?:[Ii]n|[Ss]ince|[Bb]y|[Uu]ntil|[Tt]ill?|[Cc]irca|[Aa]round|[Aa]fter|[Bb]efore"
+            r"|[Ee]arly|[Ll]ate|[Yy]ear|[Oo]f) (10\d\d)(?![\w%-]|[.,]\d)"
+        ),
+        _years,
+    ),
+)
+"""Years that their company shows."""
+
+BARE_YEAR: Rule = (re.compile(r"(?<![\w.,$#-])(1[1-9]\d\d|20\d\d)(?![\w-]|[.,]\d)"), _year)
+"""Four digits that may be a year."""

@@ -1,0 +1,117 @@
+"""Formulas: signs between numbers and letters, powers, and functions."""
+
+from __future__ import annotations
+
+import re
+
+from .number_forms import Rule
+from .numbers import ordinal
+from .traced import Piece, Replacement
+
+LETTER_A = "\ue001"
+"""Stands in the normalised text for the name of the letter A, which "a" would not be read as."""
+
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
+_POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
+_VALUE = r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}[a-zA-Z]?|[a-zA-Zα-ω]{1,2}|[fghFGH]\([a-z]\))"
+_TERM = rf"[-−+]?√?\(?{_VALUE}(?:{_POWER}|[!%])?\)?(?![\w(])"
+_EXPRESSION = rf"{_TERM}(?:\s?[-+−*·×÷/^±]\s?{_TERM}){{0,12}}"
+_RELATION = r"\s?(?:[=≈≠≤≥<>≡∝]|==|!=|<=|>=)\s?"
+_EQUATION = re.compile(
+    rf"(?<!\w)(?<!\d )(?<!\d[.,]){_EXPRESSION}(?:{_RELATION}{_EXPRESSION}){{1,6}}(?![\w/])"
+)
+_SYMBOL = re.compile(
+    r"(?P<function>[fghFGH])\((?P<argument>[a-z])\)|(?P<letters>[a-zA-Z]{1,2})"
+    r"|(?P<relation>==|!=|<=|>=|[<>=≡∝])|(?P<sign>[-−])|(?P<operator>[*·/!])"
+)
+_RELATIONS = {
+    "=": "equals",
+    "==": "equals",
+    "!=": "is not equal to",
+    "<=": "is less than or equal to",
+    ">=": "is greater than or equal to",
+    "<": "is less than",
+    ">": "is greater than",
+    "≡": "is identical to",
+    "∝": "is proportional to",
+}
+
+
+def _letter(letter: str) -> str:
+    return LETTER_A if letter in "aA" else letter
+
+
+def _equation(match: re.Match[str], british: bool) -> Replacement:
+    text = match.string
+    if not re.search(r"\d|[²³√]", match[0]) and not re.search(r"\b[a-zA-Z]\b", match[0]):
+        return match[0]
+    pieces = []
+    for symbol in _SYMBOL.finditer(text, match.start(), match.end()):
+        words = _symbol(symbol, match)
+        if words is not None:
+            pieces.append(Piece(words, *symbol.span()))
+    return pieces
+
+
+def _symbol(symbol: re.Match[str], equation: re.Match[str]) -> str | None:
+    if symbol["function"]:
+        return f"{symbol['function']} of {_letter(symbol['argument'])}"
+    if symbol["letters"]:
+        text, start, end = equation.string, symbol.start(), symbol.end()
+        before = " " if start and text[start - 1].isdecimal() else ""
+        after = " " if text[end : end + 1].isdecimal() else ""
+        return before + " ".join(map(_letter, symbol["letters"])) + after
+    if symbol["relation"]:
+        return f" {_RELATIONS[symbol['relation']]} "
+    if symbol["sign"]:
+        return " minus "
+    spaced = equation.string[symbol.start() - 1].isspace()
+    if symbol["operator"] == "/":
+        return " divided by " if spaced else " over "
+    return " factorial " if symbol["operator"] == "!" else " times "
+
+
+def _difference(match: re.Match[str], british: bool) -> list[Piece]:
+    start = match.start(1)
+    return [
+        Piece(_letter(match[1]), start, start + 1),
+        Piece(" minus ", match.end(1), match.start(2)),
+    ]
+
+
+def _times(match: re.Match[str], british: bool) -> str:
+    return " times "
+
+
+def _function(match: re.Match[str], british: bool) -> str:
+    return f"{match[1]} of {_letter(match[2])}"
+
+
+def _power(match: re.Match[str], british: bool) -> list[Piece]:
+    exponent = match[2].translate(_SUPERSCRIPTS)
+    pieces = [Piece(_letter(match[1]), *match.span(1))]
+    if exponent in ("2", "3"):
+        return [*pieces, Piece(f" {'squared' if exponent == '2' else 'cubed'} ", *match.span(2))]
+    if exponent == "n":
+        words = "nth"
+    else:
+        words = "minus " * exponent.startswith("-") + ordinal(int(exponent.lstrip("+-")))
+    return [*pieces, Piece(f" to the {words} ", *match.span(2))]
+
+
+def _variable(match: re.Match[str], british: bool) -> str:
+    return _letter(match[0])
+
+
+EQUATIONS: tuple[Rule, ...] = (
+    (_EQUATION, _equation),
+    (re.compile(r"(?<![\w.'’-])([b-hj-z])\s?[-−]\s?(\d|[a-z](?![\w'’-]))(?!\w*-)"), _difference),
+    (re.compile(r"(?<=[\d)])\s?[*·]\s?(?=[\d(])"), _times),
+    (re.compile(r"(?<![\w.'])([fgh])\(([a-z])\)"), _function),
+)
+"""What has to be read before numbers are taken to be dates, ranges or measures."""
+
+POWERS: tuple[Rule, ...] = (
+    (re.compile(rf"([\w)])({_POWER})"), _power),
+    (re.compile(r"(?<![\w.'])a(?=\s?[+=×÷]\s?\w)|(?<=[+=×÷]\s)a(?![\w'’])(?!\s[a-z])"), _variable),
+)

@@ -1,0 +1,224 @@
+"""Amounts of money, and numbers with units."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .number_forms import DASH, NUMBER, START, Rule, is_attributive, is_one, plain
+from .numbers import cardinal, plural
+from .tables import pairs, table, word_sets
+from .traced import Piece, Replacement
+
+_MAGNITUDES = {
+    **dict.fromkeys(("k", "K", "thousand"), "thousand"),
+    **dict.fromkeys(("M", "m", "mn", "mm", "mil", "million"), "million"),
+    **dict.fromkeys(("B", "b", "bn", "billion"), "billion"),
+    **dict.fromkeys(("T", "tn", "trillion"), "trillion"),
+}
+_MAGNITUDE = r"(?:\s?(thousand|million|billion|trillion|bn|tn|mn|mil|[kKMmBbT]))?(?![A-Za-z])"
+
+
+class _Currency(NamedTuple):
+    unit: str
+    units: str
+    cent: str
+    cents: str
+
+
+_CURRENCIES = {sign: _Currency(*words) for sign, *words in table("currencies")}
+_SIGNS = "".join(sign for sign in _CURRENCIES if len(sign) == 1)
+_CODES = "|".join(sign for sign in _CURRENCIES if len(sign) > 1)
+_COUNTRIES = {
+    "US": "US",
+    "C": "Canadian",
+    "CA": "Canadian",
+    "A": "Australian",
+    "AU": "Australian",
+    "NZ": "New Zealand",
+    "HK": "Hong Kong",
+    "S": "Singapore",
+}
+
+_UNITS = {symbol: unit for symbol, unit, *_ in table("units")}
+_PLURALS = {unit: plurals[0] for _, unit, *plurals in table("units") if plurals}
+_PER = {**{s: u for s, u in _UNITS.items() if s[0].isalpha()}, **pairs("per_units")}
+_UNIT = "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True))
+_PER_UNIT = "|".join(re.escape(unit) for unit in sorted(_PER, key=len, reverse=True))
+# Abbreviations whose point belongs to them: "5 min. left". It may also end the sentence.
+_POINTED = word_sets("pointed_units")["unit"]
+_SENTENCE_FOLLOWS = re.compile(r"\s*(?:$|\s[“\"(]?[A-Z])")
+_POWERS = {"²": "square", "2": "square", "³": "cubic", "3": "cubic"}
+
+
+def _money(match: re.Match[str], british: bool) -> Replacement:
+    minus, country, sign, low, small, high, magnitude, per = match.groups()
+    currency = _CURRENCIES[sign]
+    if country:
+        name = _COUNTRIES[country]
+        currency = currency._replace(
+            unit=f"{name} {currency.unit}", units=f"{name} {currency.units}"
+        )
+    # "a $5 bill" is a five dollar bill.
+    words = _amount(high or low, currency, magnitude, is_attributive(match), british)
+    if high:
+        scale = f" {_MAGNITUDES[small]}" if small else ""
+        words = f"{plain(low, british)}{scale} to {words}"
+    elif small:
+        return match[0]
+    return ("minus " if minus else "") + words + (f" per {_PER[per]}" if per else "")
+
+
+def _amount(
+    number: str, currency: _Currency, magnitude: str | None, singular: bool, british: bool
+) -> str:
+    if magnitude:
+        units = currency.unit if singular else currency.units
+        return f"{plain(number, british)} {_MAGNITUDES[magnitude]} {units}"
+    whole, _, fraction = number.replace(",", "").partition(".")
+    if len(fraction) > 2:
+        return f"{plain(number, british)} {currency.units}"
+    amount, cents = int(whole or 0), int(fraction.ljust(2, "0"))
+    words = []
+    if amount or not cents:
+        name = currency.unit if singular or amount == 1 else currency.units
+        words.append(f"{cardinal(amount, british)} {name}")
+    if cents:
+        name = currency.cent if cents == 1 else currency.cents
+        words.append(f"{cardinal(cents)} {name}")
+    return " and ".join(words)
+
+
+def _money_after(match: re.Match[str], british: bool) -> str:
+    number = match[1]
+    if re.fullmatch(r"\d{1,3}(?:\.\d{3})*,\d\d", number):  # as on the continent: 1.234,50 €
+        number = number.replace(".", "").replace(",", ".")
+    return _amount(number, _CURRENCIES[match[3]], match[2], is_attributive(match), british)
+
+
+def _money_before(match: re.Match[str], british: bool) -> str:
+    return _amount(match[2], _CURRENCIES[match[1]], match[3], is_attributive(match), british)
+
+
+def _cents(match: re.Match[str], british: bool) -> str:
+    return f"{plain(match[1], british)} {'cent' if is_one(match[1]) else 'cents'}"
+
+
+def _feet_and_inches(match: re.Match[str], british: bool) -> str:
+    return f"{cardinal(int(match[1]))} foot {cardinal(int(match[2]))}"
+
+
+def _by(match: re.Match[str], british: bool) -> str:
+    return " by "
+
+
+def _measure(match: re.Match[str], british: bool) -> Replacement:
+    minus, low, high, joint, unit, power, per, per_power, point = match.groups()
+    if unit == "in" and (not point or _SENTENCE_FOLLOWS.match(match.string, match.end())):
+        return match[0]  # the preposition
+    if unit in ("x", "×") and joint:
+        return match[0]
+    name = _UNITS.get(unit, "inch")
+    if power:
+        name = f"{_POWERS[power]} {name}"
+    singular = (is_one(low) and not high) or joint == "-"
+    if not singular and not is_attributive(match):
+        name = _plural(name)
+    if per:
+        name += f" per {_per(per, per_power)}"
+    if point and (unit not in _POINTED or _SENTENCE_FOLLOWS.match(match.string, match.end())):
+        name += "."
+    end = match.end(3) if high else match.end(2)
+    words = plain(low, british) + (f" to {plain(high, british)}" if high else "")
+    return [
+        Piece(f"{'minus ' if minus else ''}{words}", match.start(), end),
+        Piece(" ", end, match.start(5)),
+        Piece(name, match.start(5), match.end()),
+    ]
+
+
+def _per(unit: str, power: str | None) -> str:
+    if not power:
+        return _PER[unit]
+    if _PER[unit] in ("second", "minute", "hour"):
+        return f"{_PER[unit]} {'squared' if power in '²2' else 'cubed'}"
+    return f"{_POWERS[power]} {_PER[unit]}"
+
+
+def _plural(name: str) -> str:
+    base = name.removeprefix("square ").removeprefix("cubic ")
+    return name[: len(name) - len(base)] + (_PLURALS.get(base) or plural(base))
+
+
+def _unit_alone(match: re.Match[str], british: bool) -> Replacement:
+    """A unit without a number: "cents per kWh", "in km/h"."""
+    if match["one"]:
+        return [Piece(_PER[match["one"]], *match.span("one"))]
+    words = f"{_plural(_UNITS[match['many']])} per {_per(match['per'], match['power'])}"
+    return [Piece(words, match.start("many"), match.end())]
+
+
+def _with_magnitude(match: re.Match[str], british: bool) -> str:
+    return f"{plain(match[1], british)} {_MAGNITUDES[match[2]]}"
+
+
+_LONG_UNIT = "|".join(
+    re.escape(u)
+    for u in sorted(_UNITS, key=len, reverse=True)
+    if u.isalpha() and (len(u) > 2 or not u.islower()) and len(u) > 1 and u not in ("MP", "min")
+)
+
+MONEY: tuple[Rule, ...] = (
+    (
+        re.compile(
+            rf"(?:(?<![\w)])([-−]))?(?:\b(US|CA|AU|NZ|HK|A|C|S))?([{_SIGNS}])\s?({NUMBER})"
+            rf"(?:\s?(thousand|million|billion|bn|[kKMmB])(?={DASH}))?"
+            rf"(?:{DASH}[{_SIGNS}]?({NUMBER}))?{_MAGNITUDE}"
+            rf"(?:\s?/\s?({_PER_UNIT})(?!\w))?"
+        ),
+        _money,
+    ),
+    (
+        re.compile(
+            rf"{START}(\d{{1,3}}(?:\.\d{{3}})*,\d\d(?=\s?€)|{NUMBER})"
+            rf"(?:\s?(k|M|bn|thousand|million|billion|trillion))?\s?([{_SIGNS}]|(?:{_CODES})\b)"
+        ),
+        _money_after,
+    ),
+    (re.compile(rf"\b({_CODES})\s?({NUMBER}){_MAGNITUDE}(?!\w)"), _money_before),
+    (re.compile(rf"{START}({NUMBER})\s?¢"), _cents),
+)
+
+SIZES: tuple[Rule, ...] = (
+    (re.compile(rf"{START}(\d)['′]\s?(\d{{1,2}})(?:\"|''|”|″)"), _feet_and_inches),
+    (re.compile(rf"{START}(\d)\s?ft\.?\s(\d{{1,2}})\s?in\b"), _feet_and_inches),
+    (
+        re.compile(
+            r"(?<=\d)[x×](?=\d)|(?<=\d)\sx\s(?=\d)"
+            r"|(?<=\d)\s×\s(?=\d[\d.,]*\s?(?:×|[cmk]?m\b|in\b|ft\b|px\b))"
+        ),
+        _by,
+    ),
+)
+"""Heights, and sizes of two or three dimensions."""
+
+UNITS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            rf"(?<![\w.,])(?<![A-Za-z]-)([-−])?({NUMBER})(?:{DASH}({NUMBER}))?(\s?|-)"
+            rf"({_UNIT}|in)(?<!\dB)([²³]|(?<=m)[23](?!\w))?"
+            rf"(?:/({_PER_UNIT})([²³]|(?<=[ms])[23](?!\w))?)?(?![\w²³]|['’][a-z]|(?<=x)-)(\.(?!\w))?"
+        ),
+        _measure,
+    ),
+    (
+        re.compile(
+            rf"\bper\s(?P<one>{_LONG_UNIT})(?!\w)"
+            r"|(?<![\w/.])(?P<many>km|mi|m|kg|g|mg|cm|ft|mL|ml|L|MB|GB|kB|Mb|W)"
+            r"/(?P<per>h|hr|s|sec|min|m|L|dL|l|kg|ml)(?P<power>[²³]|(?<=[ms])[23])?(?!\w)"
+        ),
+        _unit_alone,
+    ),
+)
+
+MAGNITUDE: Rule = (re.compile(rf"{START}({NUMBER})(k|M|bn|tn)\b"), _with_magnitude)

@@ -1,0 +1,47 @@
+"""What the rules for numbers share: how a number is written, and how it is read by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from .numbers import decimal, digits
+from .traced import Replacement
+
+Rule = tuple[re.Pattern[str], Callable[[re.Match[str], bool], Replacement]]
+"""A pattern and what replaces its matches; the second argument chooses British English."""
+
+NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|(?<![\d.])\.\d+)"
+# Matches are not part of a longer number, a word or a point-separated string.
+START = r"(?<![\w.,])"
+END = r"(?![\w]|[.,]\d)"
+DASH = r"\s?[-–—]\s?"
+
+ARTICLE_BEFORE = re.compile(r"\b(?:an?|another|each|every)\s$", re.IGNORECASE)
+_NOUN_AFTER = re.compile(
+    r"\s(?!(?:an?|and|as|at|after|before|by|but|each|every|for|from|if|in|into|is|of|off|on|or|per"
+    r"|than|that|the|then|to|was|were|when|while|with)\b)[a-z]"
+)
+
+
+def is_attributive(match: re.Match[str]) -> bool:
+    """Whether the match stands between an article and a noun: "a $5 bill"."""
+    before = match.string[max(0, match.start() - 9) : match.start()]
+    return bool(ARTICLE_BEFORE.search(before) and _NOUN_AFTER.match(match.string, match.end()))
+
+
+def plain(text: str, british: bool) -> str:
+    """A number with optional thousands separators and point."""
+    text = text.replace(",", "")
+    if len(text) > 1 and text[0] == "0" and text[1] != ".":
+        return digits(text) if "." not in text else decimal(text, british)
+    return decimal(text, british)
+
+
+def is_one(text: str) -> bool:
+    return text in ("1", "1.0")
+
+
+def looks_like_year(text: str) -> bool:
+    """Whether four digits are a year in running text."""
+    return len(text) == 4 and text.isdigit() and 1100 <= int(text) <= 2099
