@@ -29,6 +29,8 @@ _LAST_WORD = re.compile(r"[^\s\"“”(\[]*$")
 _INITIALS = re.compile(r"\w(?:\.\w)*")
 _CLAUSE = re.compile(r"[,;:—、，；：]\s*")
 _SPACE = re.compile(r"\s+")
+_OPERATORS = frozenset("=+*/<>≤≥≈≠×÷")
+"""Signs that begin no sentence: "5! = 120"."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,9 @@ class _Splitter:
 
     def _sentence_ends(self, position: int, following: str) -> bool:
         before = self._buffer[max(0, position - 80) : position].rstrip(_CLOSERS)
-        if not before or before[-1] not in self._marks or following.islower():
+        if not before or before[-1] not in self._marks:
+            return False
+        if following.islower() or following in _OPERATORS:
             return False
         if before[-1] != "." or before.endswith(".."):
             return True
