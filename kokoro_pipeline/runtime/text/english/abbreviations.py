@@ -32,6 +32,7 @@ _PHRASES = (
     (re.compile(r"\b[eE]\.\s?g\.(,?)"), r"for example\1"),
     (re.compile(r"\b[iI]\.\s?e\.(,?)"), r"that is\1"),
     (re.compile(r"\ba\.k\.a\."), "also known as"),
+    (re.compile(r"\b[Pp]h\.\s?[Dd]\.?['’]?s\b"), "PHDs"),
     (re.compile(r"\b[Pp]h\.\s?[Dd]\b\.?"), "P.h.D."),
     (re.compile(r"\bN\.B\."), "note well,"),
     (re.compile(r"\bc\.(?=\s?\d{3,4}\b)"), "circa"),
@@ -69,6 +70,8 @@ _BARE_MONTH = re.compile(rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))
 _WORD = re.compile(rf"\b({_alternatives(_WORDS)})\.(?!\w)")
 _NUMBER_BEFORE = re.compile(r"\d\s?$")
 _BARE_WORD = re.compile(r"\b(vs)\b(?!\.)")
+_INITIALISMS = re.compile(r"(?<![\w.])((?:[A-Z]\.){2,6})['’]?s(?!\w)")
+_GRADE = re.compile(r"(?<=\b[Aa]\s[A-D])-(?![\w-])|(?<=\ban\s[A-D])-(?![\w-])")
 _INITIALISM = re.compile(r"(?<![\w.])((?:[A-Za-z]\.){2,10})(?![A-Za-z])")
 _INITIAL = re.compile(rf"\b([A-HJ-Z])\.(?=\s+(?!{_STARTERS}\b(?!\.))(?:[A-Z]\.|[A-Z][a-z]|Mc|O'))")
 _NAMES_OF_TIMES = {**_MONTHS, **_DAYS}
@@ -99,6 +102,7 @@ def expand_abbreviations(text: Traced) -> Traced:
     """
     for pattern, words in _PHRASES:
         text = text.sub(pattern, words)
+    text = text.sub(_INITIALISMS, lambda m: f"{m[1].replace('.', '')}s").sub(_GRADE, " minus")
     text = text.sub(_ROAD, _road)
     text = text.sub(_TITLE, lambda m: _TITLES[m[1] or m[2]])
     text = text.sub(_BARE_TITLE, lambda m: _TITLES[m[1]])
@@ -140,11 +144,19 @@ _COUNTED = re.compile(
 )
 _AS_SUBJECT = r"(?=\s+(?:of|was|is|became|died|reigned|ruled|had)\b|[,;.)])"
 _REGNAL = re.compile(rf"\b({_REGNAL_NAMES})\s+(?:({_ROMAN})(?<!\bI)|(I){_AS_SUBJECT})(?=\W|$)")
+# "Edward I fought" at the start of a sentence, but not "I saw Mary I think".
+_FIRST = re.compile(
+    rf"(?:^|(?<=^\s)|(?<=[.!?]\s)|(?<=\bof\s)|(?<=\bby\s)|(?<=[Uu]nder\s))({_REGNAL_NAMES})\s(I)"
+    r"(?=\s(?:[a-z]+ed|fought|led|won|lost|took|gave|came|went|made|built|fell|held|left|saw|wrote)\b)"
+)
 _TITLED = re.compile(
     r"\b(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Prince|Duke|Shah|Pharaoh|Saint)"
     rf"\s(?:[A-Z][a-z]+\s){{1,2}}({_ROMAN})(?=\W|$)"
 )
-_CENTURY = re.compile(rf"\b({_ROMAN})(?:th)?(?=[ -]century\b)")
+_CENTURY = re.compile(
+    rf"\b({_ROMAN})(?:th)?(?=[ -](?:[Cc]entury|Olympi|Congress|[Dd]ynasty|[Ll]egion|Corps"
+    r"|edition|anniversary))"
+)
 _ROMAN_YEAR = re.compile(rf"\b(?=M[CDXLIVM]{{3}}){_ROMAN}\b")
 # After another name, numerals that are no common initialism.
 _NAMED = re.compile(
@@ -168,7 +180,9 @@ def _is_numeral(text: str) -> bool:
 
 def expand_roman_numerals(text: Traced) -> Traced:
     """Expand "Chapter IV" to "Chapter four" and "Henry VIII" to "Henry the eighth"."""
-    text = text.sub(_COUNTED, _counted).sub(_TITLED, _reign).sub(_REGNAL, _reign)
+    text = (
+        text.sub(_COUNTED, _counted).sub(_TITLED, _reign).sub(_REGNAL, _reign).sub(_FIRST, _reign)
+    )
     text = text.sub(_CENTURY, lambda m: numbers.ordinal(_roman_value(m[1])))
     text = text.sub(_ROMAN_YEAR, lambda m: numbers.year(_roman_value(m[0])))
     return text.sub(_NAMED, lambda m: numbers.cardinal(_roman_value(m[0])))

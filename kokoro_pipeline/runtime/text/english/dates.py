@@ -26,7 +26,8 @@ _MONTH = "|".join(MONTHS)
 _HALF_DAY = r"([aApP]\.?[mM])\b"
 _ZONES = r"(?:GMT|UTC|BST|CET|CEST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T)"
 _COUNTED_AFTER = re.compile(
-    r"\s+(?:people|men|women|children|of\b|more|fewer|percent|[a-z]{3,}[^s\W]s\b)"
+    r"\s+(?:people|men|women|children|of\b|more|fewer|percent"
+    r"|(?!millions|thousands|hundreds)[a-z]{2,}[^s\W]s\b(?!\s(?:may|might|will|would|could)\b))"
 )
 
 
@@ -101,7 +102,8 @@ def _month_days(match: re.Match[str], british: bool) -> Replacement:
     if not 1 <= days[0] < days[1] <= 31:
         return match[0]
     words = " to ".join(("the " if british else "") + ordinal(day) for day in days)
-    return [Piece(words, match.start("first"), match.end("last"))]
+    end = match.end("suffix") if match["suffix"] else match.end("last")
+    return [Piece(words, match.start("first"), end)]
 
 
 def _days_month(match: re.Match[str], british: bool) -> Replacement:
@@ -144,6 +146,14 @@ def _year(match: re.Match[str], british: bool) -> str:
     return year(int(match[1]), british)
 
 
+def _short_year(match: re.Match[str], british: bool) -> str:
+    return f"oh {cardinal(int(match[1]))}"
+
+
+def _to(match: re.Match[str], british: bool) -> str:
+    return " to "
+
+
 def _decade(match: re.Match[str], british: bool) -> str:
     text = match[1] or match[2] or match[3]
     return plural(year(int(text), british) if len(text) == 4 else cardinal(int(text)))
@@ -175,6 +185,12 @@ def _hour(match: re.Match[str], british: bool) -> str:
     return cardinal(int(match[1])) + _half_day(match[2])
 
 
+def _duration(match: re.Match[str], british: bool) -> str:
+    hours, minutes = int(match[1]), int(match[2])
+    words = f"{cardinal(hours)} hour{'s' if hours != 1 else ''}"
+    return f"{words} {cardinal(minutes)} minute{'s' if minutes != 1 else ''}"
+
+
 def _ratio(match: re.Match[str], british: bool) -> str:
     return f"{plain(match[1], british)} to {plain(match[2], british)}"
 
@@ -200,7 +216,7 @@ DATES: tuple[Rule, ...] = (
     (
         re.compile(
             rf"\b(?:{_MONTH})\s+(?P<first>\d{{1,2}})(?:st|nd|rd|th)?{DASH}"
-            r"(?P<last>\d{1,2})(?:st|nd|rd|th)?(?![:\w%-]|\.\d)"
+            r"(?P<last>\d{1,2})(?P<suffix>st|nd|rd|th)?(?![:\w%-]|\.\d)"
         ),
         _month_days,
     ),
@@ -245,6 +261,7 @@ TIMES: tuple[Rule, ...] = (
         _clock,
     ),
     (re.compile(rf"{START}(1[0-2]|0?[1-9])\s?{_HALF_DAY}"), _hour),
+    (re.compile(rf"{START}(\d{{1,3}})\s?h\s?([0-5]?\d)\s?m(?:in)?(?![\w/])"), _duration),
     (
         re.compile(
             r"\b((?:ISO|IEC|EN|DIN|IEEE|ANSI|BS|ASTM|NF)(?:[/ ](?:ISO|IEC|EN|TS|TR|IEEE))*[ -]?)"
@@ -257,13 +274,15 @@ TIMES: tuple[Rule, ...] = (
 """Times of day, and what else has a colon between numbers."""
 
 YEARS: tuple[Rule, ...] = (
+    (re.compile(r"(?<=\d0s)[-–](?='?\d{1,3}0s\b)"), _to),
     (
         re.compile(
             r"(?<![\w.])(?:(?:'|\b(?=\d{4}))(\d{3}0)|'(\d0)|(?:(?<=the )|(?<=early )|(?<=late )"
-            r"|(?<=mid-)|(?<=his )|(?<=her )|(?<=their )|(?<=my ))(\d0))'?s\b"
+            r"|(?<=mid-)|(?<=his )|(?<=her )|(?<=their )|(?<=my )|(?<=0s to ))(\d0))'?s\b"
         ),
         _decade,
     ),
+    (re.compile(r"(?<!\w)'0(\d)(?![\w'])"), _short_year),
     (
         re.compile(
             rf"(?<![\w.,])(\d{{1,4}})(?:{DASH}(\d{{1,4}}))?(?=\s?(?:BCE?|CE|AD|A\.D|B\.C(?:\.E)?)\b)"
@@ -282,7 +301,7 @@ YEARS: tuple[Rule, ...] = (
     (
         re.compile(
             r"\b(?:[Ii]n|[Ss]ince|[Bb]y|[Uu]ntil|[Tt]ill?|[Cc]irca|[Aa]round|[Aa]fter|[Bb]efore"
-            r"|[Ee]arly|[Ll]ate|[Yy]ear|[Oo]f) (10\d\d)(?![\w%-]|[.,]\d)"
+            r"|[Ee]arly|[Ll]ate|[Yy]ear|[Oo]f) (10\d\d|2[1-9]\d\d)(?![\w%-]|[.,]\d)"
         ),
         _years,
     ),

@@ -60,8 +60,19 @@ def _is_metal(place: _Place) -> bool:
 
 def _lead(place: _Place) -> Sounds | None:
     tag = place.tags[place.i]
-    possible = place.noun or tag == "JJ" or (place.i == 0 and place.at(1) in ("is", "was", "has"))
+    possible = place.noun or tag == "JJ" or (place.i == 0 and _is_subject(place))
     return ("lˈɛd", "lˈɛd") if possible and _is_metal(place) else None
+
+
+def _is_subject(place: _Place) -> bool:
+    """Whether a word that begins a sentence is not a command: "lead melts"."""
+    after = place.tags[1] if len(place.tags) > 1 else ""
+    return after in ("VBZ", "VBD", "MD") or place.at(1) in (
+        "melts",
+        "and",
+        "poisoning",
+        "dissolves",
+    )
 
 
 def _bass(place: _Place) -> Sounds | None:
@@ -142,10 +153,9 @@ def _sow(place: _Place) -> Sounds | None:
 
 def _upset(place: _Place) -> Sounds | None:
     """The noun is stressed at the beginning, the adjective at the end: "upset by the news"."""
-    after = place.at(1)
-    if place.i == 0 and after in ("by", "with", "at", "about", "that", "over", "and", "by"):
-        return "ˌʌpsˈɛt", "ʌpsˈɛt"
-    return None
+    after = place.tags[place.i + 1] if place.i + 1 < len(place.tags) else ""
+    noun = place.at(-1) in _NEAR["before_upset"] and not after.startswith(("NN", "JJ"))
+    return None if noun and place.noun else ("ˌʌpsˈɛt", "ʌpsˈɛt")
 
 
 _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {

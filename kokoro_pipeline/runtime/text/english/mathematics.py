@@ -13,17 +13,23 @@ LETTER_A = "\ue001"
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
-_VALUE = r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}[a-zA-Z]?|[a-zA-Zα-ω]{1,2}|[fghFGH]\([a-z]\))"
+_VALUE = (
+    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}[a-zA-Z]?|[a-zA-Zα-ω]{1,2}|[fghFGH]\((?:[a-z]|\d{1,9})\))"
+)
 _TERM = rf"[-−+]?√?\(?{_VALUE}(?:{_POWER}|[!%])?\)?(?![\w(])"
 _EXPRESSION = rf"{_TERM}(?:\s?[-+−*·×÷/^±]\s?{_TERM}){{0,12}}"
 _RELATION = r"\s?(?:[=≈≠≤≥<>≡∝]|==|!=|<=|>=)\s?"
 _EQUATION = re.compile(
     rf"(?<!\w)(?<!\d )(?<!\d[.,]){_EXPRESSION}(?:{_RELATION}{_EXPRESSION}){{1,6}}(?![\w/])"
 )
+_POLYNOMIAL = re.compile(
+    rf"(?<![\w.,])(?<!\d ){_TERM}(?:\s?[-+−*·×^±]\s?{_TERM}){{1,12}}(?![\w/-])"
+)
 _SYMBOL = re.compile(
-    r"(?P<function>[fghFGH])\((?P<argument>[a-z])\)|(?P<letters>[a-zA-Z]{1,2})"
+    r"(?P<function>[fghFGH])\((?P<argument>[a-z]|\d{1,9})\)|(?P<letters>[a-zA-Zα-ω]{1,2})"
     r"|(?P<relation>==|!=|<=|>=|[<>=≡∝])|(?P<sign>[-−])|(?P<operator>[*·/!])"
 )
+_LETTER_POWER = re.compile(r"[abnpqtuvwxyz][²³⁴-⁹ⁿ]")
 _RELATIONS = {
     "=": "equals",
     "==": "equals",
@@ -53,6 +59,10 @@ def _equation(match: re.Match[str], british: bool) -> Replacement:
     return pieces
 
 
+def _polynomial(match: re.Match[str], british: bool) -> Replacement:
+    return _equation(match, british) if _LETTER_POWER.search(match[0]) else match[0]
+
+
 def _symbol(symbol: re.Match[str], equation: re.Match[str]) -> str | None:
     if symbol["function"]:
         return f"{symbol['function']} of {_letter(symbol['argument'])}"
@@ -67,6 +77,9 @@ def _symbol(symbol: re.Match[str], equation: re.Match[str]) -> str | None:
         return " minus "
     spaced = equation.string[symbol.start() - 1].isspace()
     if symbol["operator"] == "/":
+        around = equation.string[symbol.start() - 1] + equation.string[symbol.end()]
+        if around.isdecimal():
+            return None  # a fraction
         return " divided by " if spaced else " over "
     return " factorial " if symbol["operator"] == "!" else " times "
 
@@ -105,9 +118,10 @@ def _variable(match: re.Match[str], british: bool) -> str:
 
 EQUATIONS: tuple[Rule, ...] = (
     (_EQUATION, _equation),
+    (_POLYNOMIAL, _polynomial),
     (re.compile(r"(?<![\w.'’-])([b-hj-z])\s?[-−]\s?(\d|[a-z](?![\w'’-]))(?!\w*-)"), _difference),
     (re.compile(r"(?<=[\d)])\s?[*·]\s?(?=[\d(])"), _times),
-    (re.compile(r"(?<![\w.'])([fgh])\(([a-z])\)"), _function),
+    (re.compile(r"(?<![\w.'])([fgh])\(([a-z]|\d{1,9})\)"), _function),
 )
 """What has to be read before numbers are taken to be dates, ranges or measures."""
 

@@ -16,7 +16,7 @@ _MAGNITUDES = {
     **dict.fromkeys(("B", "b", "bn", "billion"), "billion"),
     **dict.fromkeys(("T", "tn", "trillion"), "trillion"),
 }
-_MAGNITUDE = r"(?:\s?(thousand|million|billion|trillion|bn|tn|mn|mil|[kKMmBbT]))?(?![A-Za-z])"
+_MAGNITUDE = r"(?:[\s-]?(thousand|million|billion|trillion|bn|tn|mn|mil|[kKMmBbT]))?(?![A-Za-z])"
 
 
 class _Currency(NamedTuple):
@@ -48,6 +48,11 @@ _PER_UNIT = "|".join(re.escape(unit) for unit in sorted(_PER, key=len, reverse=T
 # Abbreviations whose point belongs to them: "5 min. left". It may also end the sentence.
 _POINTED = word_sets("pointed_units")["unit"]
 _SENTENCE_FOLLOWS = re.compile(r"\s*(?:$|\s[“\"(]?[A-Z])")
+_PAID_FOR = re.compile(
+    r"\s(?:bills?|notes?|coins?|fines?|fees?|deals?|tickets?|che(?:que|ck)s?|budgets?|investments?"
+    r"|grants?|prizes?|loans?|tags?|gifts?|funds?|lawsuits?|settlements?|bailouts?|rewards?|bonus"
+    r"|question|donations?|contracts?|menus?|meals?)\b"
+)
 _POWERS = {"²": "square", "2": "square", "³": "cubic", "3": "cubic"}
 
 
@@ -60,7 +65,8 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
             unit=f"{name} {currency.unit}", units=f"{name} {currency.units}"
         )
     # "a $5 bill" is a five dollar bill.
-    words = _amount(high or low, currency, magnitude, is_attributive(match), british)
+    singular = is_attributive(match) or bool(_PAID_FOR.match(match.string, match.end()))
+    words = _amount(high or low, currency, magnitude, singular, british)
     if high:
         scale = f" {_MAGNITUDES[small]}" if small else ""
         words = f"{plain(low, british)}{scale} to {words}"
@@ -84,7 +90,7 @@ def _amount(
         name = currency.unit if singular or amount == 1 else currency.units
         words.append(f"{cardinal(amount, british)} {name}")
     if cents:
-        name = currency.cent if cents == 1 else currency.cents
+        name = currency.cent if cents == 1 or singular else currency.cents
         words.append(f"{cardinal(cents)} {name}")
     return " and ".join(words)
 
@@ -106,6 +112,15 @@ def _cents(match: re.Match[str], british: bool) -> str:
 
 def _feet_and_inches(match: re.Match[str], british: bool) -> str:
     return f"{cardinal(int(match[1]))} foot {cardinal(int(match[2]))}"
+
+
+def _per_amount(match: re.Match[str], british: bool) -> list[Piece]:
+    """The slash of "8 L/100 km"."""
+    return [Piece(" per ", *match.span(1))]
+
+
+def _inches(match: re.Match[str], british: bool) -> list[Piece]:
+    return [Piece(" inch", *match.span(2))]
 
 
 def _by(match: re.Match[str], british: bool) -> str:
@@ -189,12 +204,23 @@ MONEY: tuple[Rule, ...] = (
     (re.compile(rf"{START}({NUMBER})\s?¢"), _cents),
 )
 
+INCHES: Rule = (
+    re.compile(r"\b(?:[Aa]n?|[Tt]he)\s(\d[\d./]{0,9}(?:\s\d/\d{1,2})?)([\"”″])(?=\s[a-z])"),
+    _inches,
+)
+"""An inch sign that is no quotation mark."""
+
 SIZES: tuple[Rule, ...] = (
     (re.compile(rf"{START}(\d)['′]\s?(\d{{1,2}})(?:\"|''|”|″)"), _feet_and_inches),
+    (
+        re.compile(r"(?<=\d)\s?(?:L|l|kcal|kJ|g|mg|kWh)(/)(?=\d+\s?(?:km|g|ml|mL|mi)\b)"),
+        _per_amount,
+    ),
     (re.compile(rf"{START}(\d)\s?ft\.?\s(\d{{1,2}})\s?in\b"), _feet_and_inches),
     (
         re.compile(
-            r"(?<=\d)[x×](?=\d)|(?<=\d)\sx\s(?=\d)"
+            r"(?<=\d)[x×](?=\d)|(?<=\d)\sx\s(?=\d)|(?<=\d[a-z\s][a-z])\s[x×]\s(?=\d)"
+            r"|(?<=[a-z]{2})\s[x×]\s(?=\d+\s?(?:[cmk]?m|in|ft|px)\b)"
             r"|(?<=\d)\s×\s(?=\d[\d.,]*\s?(?:×|[cmk]?m\b|in\b|ft\b|px\b))"
         ),
         _by,

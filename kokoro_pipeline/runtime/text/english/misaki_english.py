@@ -18,7 +18,7 @@ from .homographs import HOMOGRAPHS, sense_of
 from .mathematics import LETTER_A
 from .normalize import PRONOUNCED, Markup
 from .tables import table
-from .tagger import RuleTagger
+from .tagger import ACRONYMS, RuleTagger
 
 Model = Callable[[str], Any]
 """A spaCy pipeline with a tagger."""
@@ -102,6 +102,10 @@ class EnglishG2P(en.G2P):
             known=self._is_ordinary,
         )
 
+    def _is_spelled(self, word: str) -> bool:
+        """Whether capitals are letters although the lexicon has a word of the same spelling."""
+        return word in ACRONYMS and word not in self.lexicon.golds
+
     def _is_ordinary(self, word: str) -> bool:
         lexicon = self.lexicon
         return word in lexicon.golds or any(
@@ -149,6 +153,8 @@ class EnglishG2P(en.G2P):
             stress = markup.stress if markup else None
             if word.text == LETTER_A:
                 phonemes = en.apply_stress("ˈA", stress)
+            elif phonemes is None and self._is_spelled(word.text):
+                phonemes = en.apply_stress(self.lexicon.get_NNP(word.text)[0], stress)
             elif phonemes is None and (sense := sense_of(lower, tags, i)):
                 phonemes = en.apply_stress(sense[self.british], stress)
             token = en.MToken(

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from num2words import num2words
+from functools import lru_cache
 
 _LARGEST = 10**30
-_NAMES = [num2words(digit) for digit in range(10)]
 
 
+@lru_cache(4096)
 def _words(number: int, british: bool, kind: str) -> str:
+    from num2words import num2words  # of the extra `text`, whose absence `load_english` reports
+
     words: str = num2words(number, to=kind).replace(",", "").replace("oh-", "oh ")
     return words if british else words.replace(" and ", " ")
 
 
 def digits(text: str) -> str:
     """Read each ASCII digit by itself: "007" is "zero zero seven"."""
-    return " ".join(_NAMES[int(digit)] for digit in text if digit.isdecimal())
+    return " ".join(_words(int(digit), False, "cardinal") for digit in text if digit.isdecimal())
 
 
 def cardinal(number: int, british: bool = False) -> str:

@@ -10,7 +10,7 @@ import re
 
 from .dates import BARE_YEAR, DATES, TIMES, YEARS
 from .mathematics import EQUATIONS, LETTER_A, POWERS
-from .measures import MAGNITUDE, MONEY, SIZES, UNITS
+from .measures import INCHES, MAGNITUDE, MONEY, SIZES, UNITS
 from .number_forms import NUMBER, START, Rule, looks_like_year, plain
 from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
 from .traced import Piece, Traced
@@ -47,6 +47,15 @@ def _lettered(match: re.Match[str], british: bool) -> list[Piece]:
     return [_letter_piece(match, 1), Piece(" ", match.end(1), match.end())]
 
 
+def _model(match: re.Match[str], british: bool) -> list[Piece]:
+    """A letter and three digits: "C-130", "A320"."""
+    letter = LETTER_A if match[1][0] == "A" else match[1][0]
+    return [
+        Piece(f"{letter} ", *match.span(1)),
+        Piece(in_pairs(match[2], british), *match.span(2)),
+    ]
+
+
 def _formula(match: re.Match[str], british: bool) -> str:
     """A chemical formula: "CO2", "H2SO4"."""
     return " ".join(re.findall(r"[A-Z][a-z]?|\d+", match[0]))
@@ -54,6 +63,10 @@ def _formula(match: re.Match[str], british: bool) -> str:
 
 def _video_lines(match: re.Match[str], british: bool) -> str:
     return f"{in_pairs(match[1], british)} p"
+
+
+def _code(match: re.Match[str], british: bool) -> list[Piece]:
+    return [Piece(digits(match[1]), *match.span(1))]
 
 
 def _emergency(match: re.Match[str], british: bool) -> str:
@@ -114,6 +127,9 @@ def _range(match: re.Match[str], british: bool) -> str:
         first = year(int(low), british)
         second = year(int(high), british) if len(high) == 4 else cardinal(int(high))
         return f"{first} to {second}"
+    spaced = match.string[match.end(1)].isspace() and not (looks_like_year(low))
+    if spaced and float(low.replace(",", "")) > float(high.replace(",", "")):
+        return f"{plain(low, british)} minus {plain(high, british)}"
     if low == high:
         return f"{plain(low, british)} {plain(high, british)}"
     return f"{plain(low, british)} to {plain(high, british)}"
@@ -150,18 +166,30 @@ _RULES: tuple[Rule, ...] = (
     *TIMES,
     (
         re.compile(
-            r"(?<![\w.])\+\d{1,3}(?:[-. ]\(?\d{1,4}\)?){2,5}(?![\d-]|\.\d)"
+            r"(?<![\w.])\+\d{1,3}(?:[-. ]?\(?\d{1,8}\)?){2,5}(?![\d-]|\.\d)"
             r"|(?<![\w.])(?:\+?\d{1,3}[-. ])?(?:\(\d{3}\)[-. ]?|\d{3}[-. ])\d{3}[-. ]\d{4}"
             r"(?![\d-]|\.\d)"
             r"|(?<![\w.-])(?:\(0\d{2,4}\)|0\d{2,4})(?:[ -]\d{3,4}){1,2}(?![\d-]|\.\d)"
-            r"|(?<![\w.-])\d{3}-\d{4}(?![\d-])"
+            r"|(?<![\w.-])\d{3}-\d{4}(?![\d-])|(?<=hone )\d{3}\.\d{4}\b|(?<=all )\d{3}\.\d{4}\b"
         ),
         _phone,
     ),
     *MONEY,
-    *YEARS,
     (
-        re.compile(r"(?<![\w.,/])(\d{1,2})/(2|4|8|16)(?=[- ](?:time|signature|meter|beat)\b)"),
+        re.compile(
+            r"(?:\b[Zz]ip(?: [Cc]ode)?|\b[Cc]ode|\bPIN|\b[Pp]ass(?:code|word)|\bSKU"
+            r"|\b[Tt]ext \w{1,20} to|\b[Ss]erial number|\b[Aa]ccount(?: number)?|,\s[A-Z]{2})"
+            r"\s(?:is\s)?(\d{3,30})(?![\w,.-]*\d)"
+        ),
+        _code,
+    ),
+    *YEARS,
+    INCHES,
+    (
+        re.compile(
+            r"(?<![\w.,/])(\d{1,2})/(2|4|8|16)(?=[- ](?:time|signature|meter|beat|blues|waltz"
+            r"|rhythm|groove|feel|march|bar)\b)"
+        ),
         _time_signature,
     ),
     (
@@ -183,9 +211,10 @@ _RULES: tuple[Rule, ...] = (
         ),
         _house,
     ),
+    (re.compile(r"(?:(?<=[A-Za-z]-)|(?<=[a-z]\s)(?=\d{3}))(\d{1,3})['’]?s\b"), _plural_number),
+    (re.compile(r"(?<![\w-])([A-Z]-?)([1-9]\d\d)(?![\w.,-]*\d)(?!\w)"), _model),
     *UNITS,
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b"), _ordinal),
-    (re.compile(r"(?:(?<=[A-Za-z]-)|(?<=[a-z]\s))(\d{1,3})['’]?s\b"), _plural_number),
     (re.compile(r"(?<!\w)#\s?(\d)"), _hash_number),
     (
         re.compile(

@@ -97,6 +97,8 @@ _PLURALS = _LISTS["plurals"]
 _COMPOUND_HEADS = _LISTS["compound_heads"]
 _TAKES_BARE_VERB = _LISTS["takes_bare_verb"]
 _SAYING = _LISTS["saying"]
+_IMPERATIVES = _LISTS["imperatives"]
+_CONTENTED = _LISTS["contented"]
 _INTENSIFIERS = _LISTS["intensifiers"]
 _LINKING = _LISTS["linking"]
 _NOUN_TO = _LISTS["noun_to"]
@@ -104,7 +106,7 @@ _ADJECTIVE_ENDINGS = ("ful", "less", "ous", "ive", "able", "ible", "ical", "ish"
 _ADVERB_NOT = _LISTS["adverb_not"]
 
 # Capitals that are letters or an acronym in running text, although a word is spelled the same.
-_ACRONYMS = _LISTS["acronyms"]
+ACRONYMS = _LISTS["acronyms"]
 _ACRONYM_IF = {"IT": _LISTS["acronym_it"], "WHO": _LISTS["acronym_who"]}
 
 _NOMINAL = {Kind.NOUN, Kind.PLURAL, Kind.NAME}
@@ -222,7 +224,7 @@ class _Sentence:
             before = self.lower[i - 1] if i else ""
             after = self.lower[i + 1] if i + 1 < len(self.lower) else ""
             return before in ("the", "an", "our") or after in _ACRONYM_IF[word]
-        return word in _ACRONYMS or not self.tagger.known(word.lower())
+        return word in ACRONYMS or not self.tagger.known(word.lower())
 
     def is_letter(self, i: int) -> bool:
         """Whether "a" is the name of the letter: "vitamin A", "A, B and C"."""
@@ -321,7 +323,9 @@ class _Sentence:
         if before is Kind.NOUN and self.has_determiner(p) and self.next_kind(i) is not Kind.BE:
             return not self.asks_with_modal(p)
         if before is Kind.CONJUNCTION:
-            return self.kind(self.previous(p)) is Kind.PAST
+            return self.kind(self.previous(p)) is Kind.PAST or bool(
+                {"yesterday", "ago", "last"}.intersection(self.lower[i:])
+            )
         if before not in (Kind.SUBJECT, Kind.PLURAL) or self.asks_with_modal(p):
             return False
         if _HABIT_SIGNS.intersection(self.lower) or self.next_word(i) in ("too", "more"):
@@ -372,13 +376,15 @@ class _Sentence:
             return self.asks_with_modal(p) and following is not Kind.CONJUNCTION
         if before is Kind.CONJUNCTION:
             return self.is_parallel_verb(i, p)
-        if before in (Kind.START, Kind.PUNCTUATION):
+        after_so = p > 0 and self.lower[p] == "so" and self.kinds[p - 1] is Kind.PUNCTUATION
+        if before in (Kind.START, Kind.PUNCTUATION) or after_so:
             return self.is_imperative(i)
         return False
 
-    def lacks_verb(self, i: int) -> bool:
+    def lacks_verb(self, i: int, infinitives: bool = True) -> bool:
         """Whether no other word can be the verb of the clause: "Muscles contract and relax."."""
-        verbs = {Kind.VERB, Kind.VERB_S, Kind.PAST, Kind.BE, Kind.HAVE, Kind.MODAL, Kind.TO}
+        verbs = {Kind.VERB, Kind.VERB_S, Kind.PAST, Kind.BE, Kind.HAVE, Kind.MODAL}
+        verbs |= {Kind.TO} if infinitives else set()
         for kind in reversed(self.kinds):
             if kind in (Kind.THAT, Kind.WH, Kind.PUNCTUATION):
                 break
@@ -405,6 +411,8 @@ class _Sentence:
             return True
         if kind in (Kind.START, Kind.PUNCTUATION):
             return self.is_imperative(i)
+        if self.lower[i] in _IMPERATIVES and Kind.VERB in self.kinds:
+            return following in (Kind.OPEN, Kind.PLURAL, Kind.NAME, *_OBJECT_STARTS)
         return following in _OBJECT_STARTS and any(
             k in (Kind.VERB, Kind.TO, Kind.MODAL) for k in self.kinds
         )
@@ -415,12 +423,20 @@ class _Sentence:
             return True
         if following is Kind.PREPOSITION:
             return self.lower[i] in _VERBS and self.next_word(i) not in ("of", "for", "as", "like")
-        return self.lower[i] in _VERBS and (
-            following in (Kind.ADVERB, Kind.TO)
-            or self.next_word(i) in ("up", "down", "out", "off")
-            or (i == 0 and following in (Kind.PLURAL, Kind.ADJECTIVE))
-            or (i == 0 and following in (Kind.OPEN, Kind.ING) and self.lacks_verb(i))
-        )
+        return (
+            self.lower[i] in _VERBS
+            and (
+                following in (Kind.ADVERB, Kind.TO)
+                or self.next_word(i) in ("up", "down", "out", "off")
+                or (i == 0 and following in (Kind.PLURAL, Kind.ADJECTIVE))
+                or (i == 0 and following in (Kind.OPEN, Kind.ING, Kind.NAME) and self.lacks_verb(i))
+            )
+        ) or (i == 0 and self.lower[i] in _IMPERATIVES and self.commands(i))
+
+    def commands(self, i: int) -> bool:
+        """Whether a word at the beginning, a verb or a noun, has its object in the plural."""
+        following, tag = self.context_free[i + 1] if i + 1 < len(self.words) else (Kind.START, "")
+        return self.lacks_verb(i, infinitives=False) and (following is Kind.PLURAL or tag == "s")
 
     def is_s_verb(self, i: int, p: int) -> bool:
         before, following = self.kind(p), self.next_kind(i)
@@ -498,4 +514,6 @@ class _Sentence:
             return True
         if before is Kind.DETERMINER and self.next_word(i) == ",":
             return self.lower[i] not in ("content", "close", "invalid")  # "an elaborate, slow act"
-        return following in _NOUN_AHEAD and self.lower[i] != "content"
+        if self.lower[i] == "content":
+            return self.next_word(i) in _CONTENTED
+        return following in _NOUN_AHEAD
