@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from misaki import en
@@ -61,8 +61,12 @@ def tokenize(sentence: str) -> list[Token]:
     ]
 
 
-def _supplement(british: bool) -> dict[str, str | dict[str, str]]:
-    """Entries for the lexicon, in its own form."""
+Entry = str | dict[str, str]
+"""What misaki's lexicon has of a word: phonemes, or phonemes by part of speech with a DEFAULT."""
+
+
+def supplement(british: bool) -> dict[str, Entry]:
+    """What the lexicon lacks or has wrong."""
     entries: dict[str, dict[str, str]] = {}
     for word, part, *phonemes in table("supplement"):
         entries.setdefault(word, {})[part] = phonemes[british]
@@ -76,15 +80,24 @@ def _no_markup(start: int, end: int) -> None:
 class EnglishG2P(en.G2P):
     """Reads normalised sentences. It has no state between calls, so threads can share it."""
 
-    def __init__(self, british: bool, reader: WordReader, model: Model | None) -> None:
+    def __init__(
+        self,
+        british: bool,
+        reader: WordReader,
+        model: Model | None,
+        entries: Mapping[str, Entry],
+    ) -> None:
         """Load the lexicon, without network access. `model` tags words; if it is None, rules do.
+
+        `entries` are added to this reader's lexicon, where they replace what it has. Possessives
+        and plurals of them are read as those of any word.
 
         misaki's own constructor is not called, since it downloads a spaCy model.
         """
         self.version = None
         self.british = british
         self.lexicon = en.Lexicon(british)
-        self.lexicon.golds.update(_supplement(british))
+        self.lexicon.golds.update(entries)
         self.fallback = self._read_unknown
         self.unk = ""
         self.nlp = model

@@ -108,7 +108,8 @@ def _load(british: bool, tagger: TaggerChoice) -> EnglishG2P:
             f"reading text needs packages that are not installed ({error}): "
             f"{install_command('text')}"
         ) from error
-    reader: EnglishG2P = module.EnglishG2P(british, espeak_reader(british), model)
+    entries = module.supplement(british)
+    reader: EnglishG2P = module.EnglishG2P(british, espeak_reader(british), model, entries)
     return reader
 
 
