@@ -14,7 +14,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_source(parser)
     parser.add_argument(
-        "--lang", default="en-us", metavar="CODE", help="language of the text (default: en-us)"
+        "--lang",
+        default="en-us",
+        metavar="CODE",
+        help="language of the text: en-us (default), en-gb, es, fr, hi, it, pt-br, ja or zh",
     )
     arguments.add_json(parser)
 
@@ -40,5 +43,5 @@ COMMAND = Command(
     summary="print the phonemes of a text",
     configure=configure,
     run=run,
-    epilog="Needs the extra `text`: pip install 'tvm-kokoro[text]'.",
+    epilog="Needs the extra `text`: pip install 'tvm-kokoro[text]'; Japanese `ja`, Chinese `zh`.",
 )

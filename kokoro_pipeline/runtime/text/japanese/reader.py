@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import re
 import sys
 import threading
@@ -109,14 +108,16 @@ def _mojimoji_put_off() -> Iterator[None]:
 
     Only misaki's own normalisation needs it, for which there is one here.
     """
-    if importlib.util.find_spec("mojimoji") is not None:
-        yield
-        return
-    sys.modules["mojimoji"] = ModuleType("mojimoji")
     try:
+        importlib.import_module("mojimoji")
+    except ImportError:
+        sys.modules["mojimoji"] = ModuleType("mojimoji")
+        try:
+            yield
+        finally:
+            del sys.modules["mojimoji"]
+    else:
         yield
-    finally:
-        del sys.modules["mojimoji"]
 
 
 class _Token(NamedTuple):

@@ -84,6 +84,18 @@ def test_an_overlong_temporary_directory_is_refused(long_folder: Path) -> None:
     assert "set TMPDIR to a short path" in refusal
 
 
+@pytest.mark.parametrize(
+    ("voice", "name"),
+    [("fr-fr", "fr_dict"), ("pt-br", "pt_dict"), ("hi", "lang/inc/hi"), ("es", "en_dict")],
+)
+def test_each_voice_needs_its_own_data(tmp_path: Path, voice: str, name: str) -> None:
+    shutil.copytree(DATA, tmp_path / "data")
+    espeak.check_data(tmp_path / "data", voice)
+    (tmp_path / "data" / name).unlink()
+    with pytest.raises(EnvironmentFault, match=name):
+        espeak.check_data(tmp_path / "data", voice)
+
+
 @pytest.mark.parametrize("name", ["phontab", "phondata", "en_dict"])
 def test_incomplete_data_is_refused_before_the_library_sees_it(tmp_path: Path, name: str) -> None:
     library = copy_installation(tmp_path)

@@ -72,8 +72,9 @@ def test_nothing_but_white_space_and_bullets_is_left_out(text: str) -> None:
 
 def test_marks_that_need_no_space() -> None:
     """A quotation that ends inside a sentence stays with it."""
-    text = "你好。“世界！”再见？ok. Yes"
-    assert cut(text, CHINESE) == ["你好。", "“世界！”再见？", "ok.", "Yes"]
+    assert cut("你好。“世界！”再见？ok. Yes", CHINESE) == ["你好。", "“世界！”再见？", "ok.", "Yes"]
+    assert cut("“世界！”\n“再见？”他说。", CHINESE) == ["“世界！”", "“再见？”他说。"]
+    assert cut("[你。好](/ni/)。再见", CHINESE) == ["[你。好](/ni/)。", "再见"]
 
 
 def test_no_more_text_is_taken_than_the_next_segment_needs() -> None:

@@ -112,6 +112,44 @@ def test_a_missing_extra_is_named(missing: str) -> None:
     assert "pip install 'tvm-kokoro[text]'" in out
 
 
+@pytest.mark.parametrize(
+    ("lang", "text", "missing", "extra"),
+    [
+        ("ja", "猫です。", "fugashi", "ja"),
+        ("ja", "猫です。", "unidic_lite", "ja"),
+        ("zh", "你好。", "jieba", "zh"),
+        ("zh", "你好。", "ordered_set", "zh"),
+        ("fr", "Bonjour.", "phonemizer", "text"),
+    ],
+)
+def test_the_missing_extra_of_a_language_is_named(
+    lang: str, text: str, missing: str, extra: str
+) -> None:
+    out = run(f"""
+        forbid({missing!r})
+        from kokoro_pipeline.errors import EnvironmentFault
+        from kokoro_pipeline.runtime.text import phonemize
+        try:
+            phonemize({text!r}, {lang!r})
+        except EnvironmentFault as fault:
+            print(fault)
+    """)
+    assert missing in out
+    assert f"pip install 'tvm-kokoro[{extra}]'" in out
+
+
+@pytest.mark.parametrize(("lang", "text"), [("ja", "猫です。"), ("zh", "你好。"), ("hi", "नमस्ते।")])
+def test_other_languages_need_no_english_and_no_heavy_package(lang: str, text: str) -> None:
+    """kokoro's own way to Japanese imports pyopenjtalk and mojimoji as well."""
+    out = run(f"""
+        forbid("spacy", "num2words", "torch", "kokoro", "pyopenjtalk", "mojimoji", "unidic")
+        from kokoro_pipeline.runtime.text import phonemize
+        print(phonemize({text!r}, {lang!r}).phonemes)
+        assert "misaki.en" not in sys.modules
+    """)
+    assert len(out.splitlines()) == 1
+
+
 @pytest.mark.parametrize("missing", ["phonemizer", "espeakng_loader"])
 def test_espeak_is_needed_for_unknown_words_only(missing: str) -> None:
     """The GPL parts are imported when a word first needs them; then their absence is an error."""
