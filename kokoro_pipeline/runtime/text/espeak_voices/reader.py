@@ -26,7 +26,9 @@ _DANDAS = "।॥"
 _WORD = re.compile(rf"[^\s{_DANDAS}]+|[{_DANDAS}]+")
 # Stock reads "3,50" as two numbers around a comma; it is one entry all the same.
 _INSIDE_NUMBERS = ".,:"
-_LINE_BREAK = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
+_ODD_SPACE = re.compile(r"[^\S \u00a0\u202f]")
+# The model has no symbol for the retroflex l of Marathi words in Hindi.
+_NEAREST = str.maketrans("ɭ", "l")
 
 
 @functools.cache
@@ -40,7 +42,7 @@ def load_reader(code: str, tagger: TaggerChoice = "auto") -> Reader:
 
 
 def _pieces(text: str, read: ClauseReader) -> Iterator[Piece]:
-    text = _LINE_BREAK.sub(" ", text)
+    text = _ODD_SPACE.sub(" ", text)
     at = 0
     for match in _MARKS.finditer(text):
         yield from _clause(text[at : match.start()], at, read)
@@ -62,7 +64,7 @@ def _clause(clause: str, start: int, read: ClauseReader) -> Iterator[Piece]:
     yield Piece(start, start, clause[:leading])
     words = list(_WORD.finditer(clause))
     alone = ["" if word[0][0] in _DANDAS else read(word[0]) for word in words]
-    for part in share(alone, read(spoken)):
+    for part in share(alone, read(spoken).translate(_NEAREST)):
         first, last = words[part.first], words[part.last]
         yield Piece(start + first.start(), start + last.end(), part.phonemes)
     yield Piece(start, start, clause[leading + len(spoken) :])
