@@ -63,6 +63,18 @@ class PieceReader:
         ]
 
 
+def joined(pieces: Iterable[Piece]) -> list[Piece]:
+    """The pieces with those that share what is written as one, such as the words of a number."""
+    found: list[Piece] = []
+    for piece in pieces:
+        last = found[-1] if found else None
+        if last is not None and piece.start < last.end and last.start < last.end:
+            found[-1] = Piece(last.start, max(last.end, piece.end), last.sound + piece.sound)
+        else:
+            found.append(piece)
+    return found
+
+
 def assemble(
     text: str, pieces: Sequence[Piece], markup: Iterable[tuple[int, int]] = ()
 ) -> Sentence:

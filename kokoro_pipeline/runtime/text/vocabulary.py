@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 SILENT_MARKS = frozenset("¿¡[]{}«»·‘’～\u00a0\u202f\u0329\u032a")
-"""Marks, spaces and diacritics that readers pass on as kokoro's do, and that the model has no symbol for.
+"""Marks, spaces and diacritics that readers pass on as kokoro's do, without a symbol of the model.
 
 Leaving them out loses nothing, so they are not reported. They count in the length that chooses a
 voice's row, as in kokoro."""

@@ -21,7 +21,7 @@ from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.extras import install_command
 
 from ..english_words import ENGLISH_RUN, english_pieces, set_off
-from ..pieces import Piece, PieceReader
+from ..pieces import Piece, PieceReader, joined
 from ..reading import Reader, TaggerChoice
 from ..tracked import Tracked
 from ..vocabulary import SILENT_MARKS
@@ -118,7 +118,7 @@ class _Chinese:
             behind = text[match.end() : match.end() + 1]
             found += set_off(english_pieces(match[0], match.start()), before, behind)
             at = match.end()
-        return [*found, *self._chinese(whole[at:])]
+        return joined([*found, *self._chinese(whole[at:])])
 
     def _chinese(self, text: Tracked) -> Iterator[Piece]:
         text = text.translate(_BEFOREHAND)
@@ -158,21 +158,12 @@ class _Chinese:
             )
 
     def _words(self, run: Tracked) -> Iterator[Piece]:
-        """The words of a run of Chinese characters; those that share what is written are one."""
+        """The words of a run of Chinese characters."""
         at = 0
-        last: Piece | None = None
         for word in self._jieba.lcut(run.text, cut_all=False):
-            start, end = run.span(at, at + len(word))
             sound = ("" if at == 0 else " ") + self._word(word)
+            yield Piece(*run.span(at, at + len(word)), sound)
             at += len(word)
-            if last is not None and start < last.end:
-                last = Piece(last.start, max(last.end, end), last.sound + sound)
-                continue
-            if last is not None:
-                yield last
-            last = Piece(start, end, sound)
-        if last is not None:
-            yield last
 
     def _word(self, word: str) -> str:
         """A word's phonemes, without those of characters that no pinyin is known for."""

@@ -26,7 +26,7 @@ from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.extras import install_command
 
 from ..english_words import ENGLISH_RUN, english_pieces
-from ..pieces import Piece, PieceReader
+from ..pieces import Piece, PieceReader, joined
 from ..reading import Reader, TaggerChoice
 from ..tracked import Tracked
 from ..vocabulary import SILENT_MARKS
@@ -168,7 +168,7 @@ class _Japanese:
         found: list[Piece] = []
         for token in self._tokens(whole.text):
             found += _english(whole, token) if token.english else [self._piece(whole, token)]
-        return _tidied(_joined(found))
+        return _tidied(joined(found))
 
     def _normalized(self, text: Tracked) -> Tracked:
         """What `Cutlet._normalize_text` gives, and signs without a symbol as words."""
@@ -243,18 +243,6 @@ def _english(text: Tracked, token: _Token) -> Iterator[Piece]:
         else:
             yield Piece(end, end, piece.sound)
     yield Piece(end, end, token.space)
-
-
-def _joined(pieces: list[Piece]) -> list[Piece]:
-    """The pieces with those that share what is written as one, such as the words of a number."""
-    joined: list[Piece] = []
-    for piece in pieces:
-        last = joined[-1] if joined else None
-        if last is not None and piece.start < last.end and last.start < last.end:
-            joined[-1] = Piece(last.start, max(last.end, piece.end), last.sound + piece.sound)
-        else:
-            joined.append(piece)
-    return joined
 
 
 def _tidied(pieces: list[Piece]) -> list[Piece]:
