@@ -43,16 +43,17 @@ class PieceReader:
     def read(self, text: str) -> list[Sentence]:
         """The sentence of a segment; see `Reader`."""
         pieces: list[Piece] = []
-        markup: list[tuple[int, int]] = []
         at = 0
         for match in _GIVEN.finditer(text):
             pieces += self._between(text, at, match.start())
-            sound = f"{self._space}{match[2]}{self._space}"
-            pieces.append(Piece(*match.span(1), sound))
-            markup += [(match.start(), match.start(1)), (match.end(1), match.end())]
+            pieces += (
+                Piece(match.start(), match.start(1), self._space),
+                Piece(*match.span(1), match[2]),
+                Piece(match.end(1), match.end(), self._space),
+            )
             at = match.end()
         pieces += self._between(text, at, len(text))
-        return [assemble(text, pieces, markup)]
+        return [assemble(text, pieces)]
 
     def _between(self, text: str, start: int, end: int) -> list[Piece]:
         if start == end:
@@ -75,13 +76,11 @@ def joined(pieces: Iterable[Piece]) -> list[Piece]:
     return found
 
 
-def assemble(
-    text: str, pieces: Sequence[Piece], markup: Iterable[tuple[int, int]] = ()
-) -> Sentence:
+def assemble(text: str, pieces: Sequence[Piece]) -> Sentence:
     """The sentence of pieces that are in order and do not overlap.
 
-    What is neither part of a piece with a sound, nor in `markup`, nor white space or punctuation,
-    is listed as unspoken.
+    What is neither part of a piece with a sound, nor markup, nor white space or punctuation, is
+    listed as unspoken.
     """
     phonemes = "".join(piece.sound for piece in pieces)
     offset = len(phonemes.lstrip()) - len(phonemes)
@@ -97,8 +96,8 @@ def assemble(
             if sound:
                 heard[piece.start : piece.end] = bytes([1]) * (piece.end - piece.start)
         offset += len(piece.sound)
-    for start, end in markup:
-        heard[start:end] = bytes([1]) * (end - start)
+    for match in _GIVEN.finditer(text):
+        heard[match.start() : match.end()] = bytes([1]) * len(match[0])
     return Sentence(phonemes, tuple(words), tuple(_unspoken(text, heard)))
 
 
