@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kokoro_pipeline.errors import InputError
 
 from .languages import Language, find_language
-from .reading import Sentence, TaggerChoice, Word
+from .lexicon import Lexicon, with_pronunciations
+from .pauses import PAUSE, seconds
+from .reading import Reader, Sentence, TaggerChoice, Word
+from .restored import restored
+from .runs import Mark, Pause, PlacedMark, Run, Said, TextRun
 from .segments import split_segments
+from .tracked import Tracked
+from .vocabulary import has_sound
 
 _EXCERPT = 60
 _FINAL_MARKS = ".!?…:;,—"
@@ -30,23 +37,30 @@ class Phonemized:
     unspoken: tuple[str, ...] = ()
 
 
-def phonemize(text: str, lang: str = "en-us", *, tagger: TaggerChoice = "auto") -> Phonemized:
+def phonemize(
+    text: str,
+    lang: str = "en-us",
+    *,
+    tagger: TaggerChoice = "auto",
+    lexicon: Lexicon | None = None,
+) -> Phonemized:
     """Convert `text` in language `lang` to phonemes, without network access.
 
-    Numbers, money, dates, times, units, abbreviations and addresses are spelled out. A word written
-    as `[text](/phonemes/)` is pronounced as given. All symbols of the result are in Kokoro's
-    vocabulary, except for those in given phonemes. With `tagger` "rules", an installed spaCy model
-    is not used. The running time is linear in the length of the text, and the function is
+    In English, numbers, money, dates, times, units, abbreviations and addresses are spelled out. A
+    word written as `[text](/phonemes/)` is pronounced as given, and the words of `lexicon` as it
+    says. `[pause 500ms]` is left out. All symbols of the result are in Kokoro's vocabulary or in
+    `SILENT_MARKS`, except for those in given phonemes. With `tagger` "rules", an installed spaCy
+    model is not used. The running time is linear in the length of the text, and the function is
     thread-safe.
 
-    Raises InputError for an unknown language and for text with nothing to speak, EnvironmentFault
-    if the extra of the language is not installed.
+    Raises InputError for an unknown language, for text with nothing to speak and for a pause that
+    cannot be, EnvironmentFault if the extra of the language is not installed.
     """
     parts: list[str] = []
     words: list[Word] = []
     unspoken: list[str] = []
     length = 0
-    for sentence in read_sentences(text, lang, tagger=tagger):
+    for sentence in read_sentences(text, lang, tagger=tagger, lexicon=lexicon):
         words.extend(word.moved(0, length) for word in sentence.words)
         unspoken.extend(sentence.unspoken)
         if sentence.phonemes:
@@ -56,7 +70,11 @@ def phonemize(text: str, lang: str = "en-us", *, tagger: TaggerChoice = "auto") 
 
 
 def read_sentences(
-    text: str | Iterable[str], lang: str = "en-us", *, tagger: TaggerChoice = "auto"
+    text: str | Iterable[str],
+    lang: str = "en-us",
+    *,
+    tagger: TaggerChoice = "auto",
+    lexicon: Lexicon | None = None,
 ) -> Iterator[Sentence]:
     """The sentences of a text in order, each read when it is asked for; see `phonemize`.
 
@@ -67,31 +85,152 @@ def read_sentences(
     The language is checked at the call. Raises InputError after the last sentence if none had
     anything to speak.
     """
+    items = read_text(text, lang, tagger=tagger, lexicon=lexicon)
+    return (item for item in items if isinstance(item, Sentence))
+
+
+def read_text(
+    text: str | Iterable[str],
+    lang: str = "en-us",
+    *,
+    tagger: TaggerChoice = "auto",
+    lexicon: Lexicon | None = None,
+) -> Iterator[Sentence | Pause]:
+    """What `read_sentences` gives, and between the sentences the pauses that the text asks for."""
     language = find_language(lang)
-    return _sentences(text, language, tagger)
+    return _items(text, _Voice(language, tagger, lexicon))
 
 
-def _sentences(
-    text: str | Iterable[str], language: Language, tagger: TaggerChoice
-) -> Iterator[Sentence]:
+def read_runs(
+    runs: Iterable[Run],
+    source: str,
+    *,
+    tagger: TaggerChoice = "auto",
+    lexicon: Lexicon | None = None,
+) -> Iterator[Said | Pause | Mark]:
+    """The sentences, pauses and marks of a marked-up text, each read when it is asked for.
+
+    `source` is what the positions in `runs` count in. A mark inside a sentence comes with it, other
+    marks by themselves. Raises InputError after the last one if there was nothing to speak.
+    """
+    spoken = False
+    for run in runs:
+        if not isinstance(run, TextRun):
+            yield run
+            continue
+        voice = _Voice(find_language(run.manner.lang), tagger, lexicon)
+        for item in _read_run(run, source, voice):
+            spoken = spoken or (isinstance(item, Said) and has_sound(item.sentence.phonemes))
+            yield item
+    if not spoken:
+        raise InputError(f"the text has nothing to speak: {_excerpt(source)}")
+
+
+@dataclass(frozen=True)
+class _Voice:
+    """What reads a text."""
+
+    language: Language
+    tagger: TaggerChoice
+    lexicon: Lexicon | None
+
+    def read(self, text: Tracked, source: str) -> list[Sentence]:
+        """The sentences of a part of `source`, with their words there."""
+        if self.lexicon is not None:
+            marked = with_pronunciations(text.text, self.lexicon, self.language.code)
+            text = marked.within(text)
+        read = self._reader().read(text.text)
+        return restored([_spoken(sentence) for sentence in read], text, source)
+
+    def read_segment(self, text: str) -> list[Sentence]:
+        """The sentences of a segment of plain text."""
+        if self.lexicon is not None:
+            return self.read(Tracked.of(text), text)
+        return [_spoken(each) for each in self._reader().read(text)]
+
+    def _reader(self) -> Reader:
+        if self.lexicon is None:
+            return self.language.reader(self.tagger)
+        return _reader_with(self.language, self.tagger, self.lexicon)
+
+
+@functools.lru_cache(8)
+def _reader_with(language: Language, tagger: TaggerChoice, lexicon: Lexicon) -> Reader:
+    """The reader of a language; in English it knows the words that differ by part of speech."""
+    reader = language.reader(tagger)
+    with_words = getattr(reader, "with_words", None)
+    if not lexicon.parts or with_words is None:
+        return reader
+    changed: Reader = with_words(lexicon.parts)
+    return changed
+
+
+def _items(text: str | Iterable[str], voice: _Voice) -> Iterator[Sentence | Pause]:
     spoken = False
     beginning = ""
-    for segment in split_segments(text, language.ends):
-        read = [_spoken(each) for each in language.reader(tagger).read(segment.text)]
+    for segment in split_segments(text, voice.language.ends):
+        read = list(_read_segment(segment.text, voice))
         beginning = beginning or segment.text[: _EXCERPT + 1]
-        spoken = spoken or any(c.isalpha() for sentence in read for c in sentence.phonemes)
-        for position, sentence in enumerate(read):
-            last = position == len(read) - 1
-            moved = tuple(word.moved(segment.start, 0) for word in sentence.words)
-            whole = replace(sentence, words=moved, ends_paragraph=last and segment.ends_paragraph)
-            yield _finished(whole) if whole.ends_paragraph else whole
+        last = max((i for i, item in enumerate(read) if isinstance(item, Sentence)), default=-1)
+        for position, item in enumerate(read):
+            if isinstance(item, Pause):
+                yield replace(item, start=item.start + segment.start, end=item.end + segment.start)
+                continue
+            spoken = spoken or has_sound(item.phonemes)
+            ends = position == last and segment.ends_paragraph
+            moved = tuple(word.moved(segment.start, 0) for word in item.words)
+            whole = replace(item, words=moved, ends_paragraph=ends)
+            yield _finished(whole) if ends else whole
     if not spoken:
         raise InputError(f"the text has nothing to speak: {_excerpt(beginning)}")
 
 
+def _read_segment(text: str, voice: _Voice) -> Iterator[Sentence | Pause]:
+    """The sentences and pauses of a segment, with positions in it."""
+    at = 0
+    for match in PAUSE.finditer(text):
+        yield from _read_between(text, at, match.start(), voice)
+        yield Pause(seconds(match[1]), *match.span())
+        at = match.end()
+    yield from _read_between(text, at, len(text), voice)
+
+
+def _read_between(text: str, start: int, end: int, voice: _Voice) -> Iterator[Sentence]:
+    if text[start:end].strip():
+        for sentence in voice.read_segment(text[start:end]):
+            yield replace(sentence, words=tuple(word.moved(start, 0) for word in sentence.words))
+
+
+def _read_run(run: TextRun, source: str, voice: _Voice) -> Iterator[Said | Mark]:
+    marks = list(run.marks)
+    waiting: Sentence | None = None
+    for segment in split_segments(run.text.text, voice.language.ends):
+        part = run.text[segment.start : segment.start + len(segment.text)]
+        for sentence in voice.read(part, source):
+            if waiting is not None:
+                yield _said(waiting, run, marks)
+            waiting = sentence
+    if waiting is not None:
+        ends = run.ends == "paragraph"
+        whole = replace(waiting, ends_paragraph=ends)
+        yield _said(whole if run.ends == "nothing" else _finished(whole), run, marks)
+    yield from marks
+
+
+def _said(sentence: Sentence, run: TextRun, marks: list[Mark]) -> Said:
+    """A sentence with those of the marks, in order, that stand before its end; they are taken."""
+    end = max((word.end for word in sentence.words), default=0)
+    placed = []
+    while marks and marks[0].at < end:
+        mark = marks.pop(0)
+        behind = (w.offset for w in sentence.words if w.start >= mark.at and w.phonemes)
+        placed.append(PlacedMark(mark.name, next(behind, len(sentence.phonemes))))
+    return Said(sentence, run.manner, tuple(placed))
+
+
 def _spoken(sentence: Sentence) -> Sentence:
     """The sentence, without phonemes if they are marks only."""
-    if any(symbol.isalnum() for symbol in sentence.phonemes):
+    if has_sound(sentence.phonemes):
         return sentence
     return replace(sentence, phonemes="", words=())
 

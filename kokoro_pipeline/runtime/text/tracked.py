@@ -27,6 +27,10 @@ class Tracked:
     def __getitem__(self, part: slice) -> Tracked:
         return Tracked(self.text[part], self.spans[part])
 
+    def within(self, outer: Tracked) -> Tracked:
+        """The same text with the spans of `outer`, whose text it is a rewriting of."""
+        return Tracked(self.text, tuple(outer.span(start, end) for start, end in self.spans))
+
     def edit(self, edits: Iterable[tuple[int, int, str]]) -> Tracked:
         """The text with other text from each `start` to `end`, in order and without overlap.
 

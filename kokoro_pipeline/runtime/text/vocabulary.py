@@ -83,3 +83,8 @@ class Vocabulary:
             elif symbol not in SILENT_MARKS:
                 unknown.append(UnknownSymbol(symbol, position))
         return Encoded(tuple(ids), tuple(unknown))
+
+
+def has_sound(phonemes: str) -> bool:
+    """Whether phonemes are more than marks, spaces, stress and length."""
+    return any(unicodedata.category(symbol) in ("Ll", "Lu", "Lo") for symbol in phonemes)

@@ -103,12 +103,15 @@ class EnglishG2P(en.G2P):
         self.nlp = model
         self._reader = reader
         self._markup: Callable[[int, int], Markup | None] = _no_markup
+        self._tagger = self._rule_tagger()
+
+    def _rule_tagger(self) -> RuleTagger:
         split = {
             word: set(tags) & {"NOUN", "VERB", "ADJ", "VBD", "VBN"}
             for word, tags in self.lexicon.golds.items()
             if isinstance(tags, dict)
         }
-        self._tagger = RuleTagger(
+        return RuleTagger(
             heteronyms=frozenset(word for word, tags in split.items() if tags) | HOMOGRAPHS,
             adjectival=frozenset(word for word, tags in split.items() if "ADJ" in tags)
             | _UNMARKED_ADJECTIVES,
@@ -118,6 +121,30 @@ class EnglishG2P(en.G2P):
     def _is_spelled(self, word: str) -> bool:
         """Whether capitals are letters although the lexicon has a word of the same spelling."""
         return word in ACRONYMS and word not in self.lexicon.golds
+
+    def with_words(self, words: Mapping[str, Mapping[str, str]]) -> EnglishG2P:
+        """The same with words that differ by part of speech: from "NOUN", "VERB", "ADJ", "ADV", or
+        "DEFAULT" for all others, to phonemes. What `words` does not say is as it was, but the
+        plurals follow."""
+        golds: dict[str, dict[str, Any]] = {}
+        for word, parts in words.items():
+            known = self.lexicon.golds.get(word, self.lexicon.silvers.get(word))
+            as_it_was = known if isinstance(known, dict) else {"DEFAULT": known}
+            golds[word] = {**as_it_was, **parts}
+            if golds[word]["DEFAULT"] is None:
+                golds[word]["DEFAULT"] = next(iter(parts.values()))
+        other = copy.copy(self)
+        other.lexicon = copy.copy(self.lexicon)
+        changed = en.Lexicon.grow_dictionary(golds)
+        plurals = {f"{word}s" for word in changed}
+        for name in ("golds", "silvers"):
+            known = getattr(self.lexicon, name)
+            kept = {word: known[word] for word in known if word not in plurals}
+            setattr(other.lexicon, name, kept)
+        other.lexicon.golds.update(changed)
+        other.fallback = other._read_unknown
+        other._tagger = other._rule_tagger()
+        return other
 
     def _is_ordinary(self, word: str) -> bool:
         lexicon = self.lexicon

@@ -14,7 +14,7 @@ import importlib.metadata
 import importlib.util
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,10 @@ class EnglishReader:
     def __init__(self, british: bool, g2p: EnglishG2P) -> None:
         self._british = british
         self._g2p = g2p
+
+    def with_words(self, words: Mapping[str, Mapping[str, str]]) -> EnglishReader:
+        """The same reader with a user's words; see `EnglishG2P.with_words`."""
+        return EnglishReader(self._british, self._g2p.with_words(words))
 
     def read(self, text: str) -> list[Sentence]:
         """The sentences of a segment; see `Reader`.
