@@ -21,8 +21,8 @@ from kokoro_pipeline.cli.command import Command, UsageError
 from kokoro_pipeline.errors import ArtifactError, CheckFailed, EnvironmentFault, InputError
 
 NAMES = [
-    *("build", "say", "validate", "verify", "info", "doctor"),
-    *("weights", "voices", "phonemize", "benchmark", "bundle", "assets"),
+    *("build", "say", "serve", "validate", "verify", "info", "doctor"),
+    *("weights", "voices", "phonemize", "lexicon", "benchmark", "bundle", "assets"),
 ]
 
 
@@ -56,9 +56,13 @@ def test_every_command_explains_itself(run_cli, name):
     assert ended.err == ""
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "weights"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("weights", "lexicon")])
 def test_a_program_may_read_every_result(run_cli, name):
     assert "--json" in run_cli(name, "--help").out
+
+
+def test_a_program_may_read_what_is_wrong_in_a_lexicon(run_cli):
+    assert "--json" in run_cli("lexicon", "check", "--help").out
 
 
 def test_version(run_cli):
