@@ -104,7 +104,10 @@ def test_a_system_that_hides_features_gets_a_level_below(monkeypatch):
 
 @pytest.fixture(scope="module")
 def small() -> torch.nn.Module:
-    return torch.nn.Conv1d(16, 16, 3, padding=1)
+    # Of its own seed: what other tests drew before would decide how close float32 comes.
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return torch.nn.Conv1d(16, 16, 3, padding=1)
 
 
 @pytest.mark.parametrize("opt", OPT_LEVELS)
