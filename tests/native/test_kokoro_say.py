@@ -43,7 +43,7 @@ def samples(path: Path) -> np.ndarray:
         (HELLO, "af_heart:0.6,af_bella:0.4", 0.7, 2**70 + 3),
         (LONG, "af_bella", 1.3, 7),
         ("a", "af_heart", 10.0, 1),
-        (f"  {HELLO} g\N{COMBINING ACUTE ACCENT}  \n{HELLO}", "af_heart", 0.3, 5),
+        (f"  «{HELLO}» g\N{COMBINING ACUTE ACCENT}  \n{HELLO}", "af_heart", 0.3, 5),
     ],
     ids=["plain", "blend", "long", "one-symbol", "unknown-symbols"],
 )
@@ -69,6 +69,7 @@ def test_the_bits_are_those_of_python(
     unknown = [str(symbol.position) for symbol in speech.unknown]
     assert all(f"at {position}".encode() in piped.stderr for position in unknown)
     assert (b"left unspoken" in piped.stderr) == bool(unknown)
+    assert "«".encode() not in piped.stderr  # a silent mark
 
 
 def test_each_line_of_standard_input_is_an_utterance(kokoro_say, toy_artifact, tmp_path):

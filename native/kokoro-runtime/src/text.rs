@@ -27,6 +27,10 @@ impl fmt::Display for UnknownSymbol {
     }
 }
 
+/// Marks and spaces that have no symbol in the model and of which nothing is lost when they are left
+/// out: they are not reported, but count in the length that chooses a voice's row.
+const SILENT_MARKS: &str = "¿¡[]{}«»·‘’～\u{a0}\u{202f}";
+
 /// Maps code points to token ids.
 #[derive(Clone, Debug)]
 pub struct Vocabulary(HashMap<char, i64>);
@@ -42,13 +46,14 @@ impl Vocabulary {
         self.0.contains_key(&symbol)
     }
 
-    /// The ids of the known symbols in order, and the unknown symbols with their positions, of
-    /// which the first is `start`.
+    /// The ids of the known symbols in order, and the unknown symbols but for silent marks with their
+    /// positions, of which the first is `start`.
     pub fn encode(&self, phonemes: &[char], start: usize) -> (Vec<i64>, Vec<UnknownSymbol>) {
         let (mut ids, mut unknown) = (Vec::new(), Vec::new());
         for (index, &symbol) in phonemes.iter().enumerate() {
             match self.0.get(&symbol) {
                 Some(&id) => ids.push(id),
+                None if SILENT_MARKS.contains(symbol) => {}
                 None => unknown.push(UnknownSymbol { symbol, position: start + index }),
             }
         }
@@ -85,6 +90,14 @@ mod tests {
         assert_eq!(show('g', 3), "'g' U+0067 at 3");
         assert_eq!(show('\u{301}', 0), "U+0301 at 0");
         assert_eq!(show('\u{7}', 1), "U+0007 at 1");
+    }
+
+    #[test]
+    fn silent_marks_are_not_reported() {
+        let vocabulary = Vocabulary::new(HashMap::from([('a', 7)]));
+        let phonemes: Vec<char> = "¿a«g»\u{202f}".chars().collect();
+        let unknown = UnknownSymbol { symbol: 'g', position: 5 };
+        assert_eq!(vocabulary.encode(&phonemes, 2), (vec![7], vec![unknown]));
     }
 
     #[test]
