@@ -137,6 +137,16 @@ def add_speech(parser: argparse.ArgumentParser) -> None:
             help=f"milliseconds of silence after a {where} (default: 0)",
         )
 
+    speech.add_argument(
+        "--lexicon",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="pronunciations of your own (.tsv, .pls or .json); several may be given",
+    )
+    speech.add_argument("--ssml", action="store_true", help="the text is an SSML document")
+
 
 def add_language(parser: argparse._ActionsContainer) -> None:
     """`--lang`: the language of a text."""

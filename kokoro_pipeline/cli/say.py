@@ -68,9 +68,13 @@ def run(args: argparse.Namespace, console: Console) -> int:
     if args.subtitles is not None and args.phonemes:
         raise UsageError("--subtitles are of a text, and --phonemes has none")
     check_outputs(args)
+    from ..runtime.speech.request import excerpt
+
     request = _request(args)
     pieces = request.pieces()
     begun = itertools.chain([next(pieces)], pieces)  # raises for a text with nothing to say
+    if request.ignored:
+        console.warn(f"ignored, for it changes nothing: {excerpt(request.ignored)}")
     artifact = args.artifact or _artifact_from_cache(args, console)
     spoken = _speak(args, request, begun, artifact, console)
     if spoken.clipped:
@@ -90,17 +94,33 @@ def run(args: argparse.Namespace, console: Console) -> int:
 def _request(args: argparse.Namespace) -> SpeechRequest:
     """What to speak, checked as far as it can be without an artifact."""
     from ..runtime.speech.request import SpeechRequest, splitting_of
+    from ..runtime.text import read_lexicon
 
+    if args.phonemes and (args.ssml or args.lexicon):
+        raise UsageError("--ssml and --lexicon are for a text, and --phonemes has none")
     splitting = splitting_of(args.split, args.first, args.pause_sentence, args.pause_paragraph)
-    text, phonemes = None, None
+    text: str | Iterator[str] | None = None
+    phonemes = None
     if args.phonemes:
         # Line ends of a file are not phonemes; all other characters are kept.
         phonemes = " ".join(read_source(args).splitlines())
+    elif args.ssml:
+        text = read_source(args)
     else:
         text = stream_source(args)
         if isinstance(text, str) and not text.strip():
             raise InputError("the text is empty: there is nothing to say")
-    return SpeechRequest(text, phonemes, args.voice, args.lang, args.speed, args.seed, splitting)
+    return SpeechRequest(
+        text,
+        phonemes,
+        args.voice,
+        args.lang,
+        args.speed,
+        args.seed,
+        splitting,
+        read_lexicon(*args.lexicon) if args.lexicon else None,
+        args.ssml,
+    )
 
 
 @dataclass
@@ -230,6 +250,7 @@ def _report(args: argparse.Namespace, request: SpeechRequest, spoken: _Spoken) -
         "durations": speech.durations,
         "chunks": speech.chunks,
         "words": speech.words,
+        "marks": speech.marks,
         "unknown": speech.unknown,
         "unspoken": speech.unspoken,
         "clipped": spoken.clipped,

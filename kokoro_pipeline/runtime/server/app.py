@@ -36,7 +36,7 @@ def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
     """
     artifact = open_artifact(settings.artifact)
     metrics = Metrics()
-    speaker = Speaker(engines, settings, metrics)
+    speaker = Speaker(engines, artifact.manifest.voices, settings, metrics)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

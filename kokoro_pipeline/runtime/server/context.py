@@ -12,6 +12,7 @@ from kokoro_pipeline.config import load_config
 from ..speech.pieces import Splitting
 from ..speech.request import SpeechRequest
 from ..text.languages import find_language
+from ..text.lexicon import lexicon_of
 from ..text.vocabulary import Vocabulary
 from .metrics import Metrics
 from .problems import Problem
@@ -58,6 +59,8 @@ class ServerContext:
             speed=body.speed,
             seed=body.seed,
             splitting=Splitting(first="clause"),
+            lexicon=lexicon_of(body.lexicon, self.vocabulary) if body.lexicon else None,
+            ssml=body.ssml,
         )
 
     def voice(self, name: str) -> str:

@@ -36,6 +36,8 @@ class SpeechBody(BaseModel):
     instructions: str | None = Field(None, description="Ignored, and a header says so.")
     lang: str | None = Field(None, description="Language of the text; by default the voice's.")
     seed: Seed = 0
+    ssml: bool = Field(False, description="Whether the input is an SSML document.")
+    lexicon: dict[str, str] | None = Field(None, description="Words and their phonemes.")
 
     @property
     def voice_name(self) -> str:

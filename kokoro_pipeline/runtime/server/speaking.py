@@ -21,6 +21,7 @@ from .metrics import Metrics
 from .problems import Problem
 from .settings import ServerSettings
 from .turns import Turns
+from .voice_names import resolve_voice
 
 Pieces = AsyncGenerator[Speech, None]
 
@@ -29,8 +30,14 @@ class Speaker:
     """Speaks for all clients of a server."""
 
     def __init__(
-        self, engines: Sequence[Engine], settings: ServerSettings, metrics: Metrics
+        self,
+        engines: Sequence[Engine],
+        voices: Sequence[str],
+        settings: ServerSettings,
+        metrics: Metrics,
     ) -> None:
+        """`voices` are the names that an SSML document may use."""
+        self._voices = voices
         self._engines = engines
         self._turns = Turns(engines)
         self._settings = settings
@@ -82,7 +89,9 @@ class Speaker:
             try:
                 while (piece := await following) is not None:
                     following = _read(texts)
-                    whole = replace(piece, unspoken=lost + piece.unspoken)
+                    # A document names voices, too, and no path of a request is ever opened.
+                    voice = piece.voice and resolve_voice(piece.voice, self._voices)
+                    whole = replace(piece, unspoken=lost + piece.unspoken, voice=voice)
                     speech = await self._piece(whole, request, chunks, client)
                     if speech is None:
                         lost += (*piece.unspoken, piece.phonemes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 import os
@@ -13,10 +14,19 @@ from kokoro_pipeline.errors import InputError
 
 from ..engine.arrays import Array
 from ..text.languages import find_language, language_of_voice
-from ..text.reading import Sentence
+from ..text.lexicon import Lexicon
+from ..text.ssml import Ssml, parse_ssml
 from ..voices import check_voice
 from .noise import check_seed
-from .pieces import First, Piece, Split, Splitting, group_sentences, sentences_of_phonemes
+from .pieces import (
+    First,
+    Item,
+    Piece,
+    Split,
+    Splitting,
+    group_sentences,
+    sentences_of_phonemes,
+)
 
 MIN_SPEED = 0.1
 MAX_SPEED = 10.0
@@ -43,6 +53,9 @@ class SpeechRequest:
     speed: float = 1.0
     seed: int = 0
     splitting: Splitting = field(default_factory=Splitting)
+    lexicon: Lexicon | None = None
+    ssml: bool = False
+    """Whether the text is an SSML document."""
 
     def __post_init__(self) -> None:
         """Raises InputError for what cannot be spoken and for arguments out of range."""
@@ -60,6 +73,25 @@ class SpeechRequest:
         if self.lang is not None:
             find_language(self.lang)
         _check_splitting(self.splitting)
+        if self.lexicon is not None and not isinstance(self.lexicon, Lexicon):
+            raise InputError(
+                f"lexicon is {type(self.lexicon).__name__}, expected a Lexicon: read_lexicon(FILE)"
+            )
+        if self.ssml and not isinstance(self.text, str):
+            raise InputError("an SSML document is given as one string")
+
+    @functools.cached_property
+    def document(self) -> Ssml:
+        """The text as an SSML document. Raises InputError with the line of a mistake."""
+        assert isinstance(self.text, str)
+        return parse_ssml(self.text, self.language)
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Markup of the document that changes nothing, with its lines."""
+        if not self.ssml:
+            return ()
+        return tuple(f"<{each.element}> in line {each.line}" for each in self.document.ignored)
 
     @property
     def language(self) -> str:
@@ -75,16 +107,18 @@ class SpeechRequest:
         Raises EnvironmentFault if the extra of the language is not installed, and InputError at the
         end of a text with nothing to say.
         """
-        return group_sentences(self._sentences(), self.splitting)
+        return group_sentences(self._items(), self.splitting)
 
-    def _sentences(self) -> Iterator[Sentence]:
+    def _items(self) -> Iterable[Item]:
         if self.phonemes is not None:
             return sentences_of_phonemes(self.phonemes)
         # Imported lazily, since synthesis from phonemes does not need its packages.
-        from ..text.phonemize import read_sentences
+        from ..text.phonemize import read_runs, read_text
 
         assert self.text is not None
-        return read_sentences(_strings(self.text), self.language)
+        if self.ssml:
+            return read_runs(self.document.runs, self.document.source, lexicon=self.lexicon)
+        return read_text(_strings(self.text), self.language, lexicon=self.lexicon)
 
 
 def splitting_of(

@@ -14,7 +14,7 @@ from kokoro_pipeline.config import SAMPLE_RATE
 from ..text.reading import Word
 from ..text.vocabulary import UnknownSymbol
 from .spans import ChunkSpans
-from .timings import PhonemeTime, WordTime, phoneme_times, word_times
+from .timings import MarkTime, PhonemeTime, WordTime, phoneme_times, word_times
 
 
 class UnknownSymbolWarning(UserWarning):
@@ -58,6 +58,8 @@ class Speech:
     sample_rate: int = SAMPLE_RATE
     read: tuple[Word, ...] = field(default=(), repr=False)
     """The words and marks of the text with their phonemes; empty for phoneme input."""
+    marks: tuple[MarkTime, ...] = ()
+    """The marks of an SSML document and when they are reached."""
 
     @functools.cached_property
     def words(self) -> tuple[WordTime, ...]:
@@ -94,6 +96,7 @@ def join_speech(pieces: Sequence[Speech], *, samples: bool = True) -> Speech:
     chunks: list[ChunkSpans] = []
     unknown: list[UnknownSymbol] = []
     read: list[Word] = []
+    marks: list[MarkTime] = []
     phonemes = tokens = length = 0
     for piece in pieces:
         chunks += (
@@ -102,6 +105,8 @@ def join_speech(pieces: Sequence[Speech], *, samples: bool = True) -> Speech:
         )
         unknown += (replace(u, position=u.position + phonemes) for u in piece.unknown)
         read += (word.moved(0, phonemes) for word in piece.read)
+        passed = length / piece.sample_rate
+        marks += (mark._replace(time=mark.time + passed) for mark in piece.marks)
         phonemes += len(piece.phonemes) + 1
         tokens += len(piece.durations)
         length += len(piece.audio)
@@ -109,9 +114,10 @@ def join_speech(pieces: Sequence[Speech], *, samples: bool = True) -> Speech:
         pieces[0],
         audio=np.concatenate([p.audio for p in pieces]) if samples else _zeros(length),
         durations=np.concatenate([piece.durations for piece in pieces]),
-        phonemes=" ".join(piece.phonemes for piece in pieces),
+        phonemes=" ".join(piece.phonemes for piece in pieces).rstrip(),
         chunks=tuple(chunks),
         unknown=tuple(unknown),
         unspoken=tuple(part for piece in pieces for part in piece.unspoken),
         read=tuple(read),
+        marks=tuple(marks),
     )

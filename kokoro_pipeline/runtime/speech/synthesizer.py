@@ -28,6 +28,7 @@ from ..engine.library import load_runtime, release_pool
 from ..engine.resident import DeviceExecutable, Resident
 from ..engine.threads import configure_pool, resolve_threads
 from ..text.chunking import PhonemeSpan, split_phonemes
+from ..text.lexicon import Lexicon
 from ..text.vocabulary import UnknownSymbol, Vocabulary
 from ..voices import load_voice, style_row
 from .chunk import ALIGN, predict_timing, render_audio
@@ -37,6 +38,7 @@ from .request import SpeechRequest, Voice, check_phonemes, excerpt, splitting_of
 from .result import Speech, UnknownSymbolWarning, UnspokenTextWarning, join_speech
 from .spans import ChunkSpans, Span
 from .streaming import PulledText, SpeechStream, Stopped, pieces_of
+from .timings import mark_times
 
 FUNCTIONS = (
     "bert_forward",
@@ -241,6 +243,8 @@ class Synthesizer:
         first: First = "sentence",
         pause_sentence: float = 0.0,
         pause_paragraph: float = 0.0,
+        lexicon: Lexicon | None = None,
+        ssml: bool = False,
     ) -> Speech:
         """Synthesize speech from a text: what `stream` gives with the same arguments, joined.
 
@@ -248,7 +252,7 @@ class Synthesizer:
         `Speech.unspoken`.
         """
         splitting = splitting_of(split, first, pause_sentence, pause_paragraph)
-        request = SpeechRequest(text, None, voice, lang, speed, seed, splitting)
+        request = SpeechRequest(text, None, voice, lang, speed, seed, splitting, lexicon, ssml)
         speech = join_speech(list(self.render(request)))
         self._warn_of_unknown(speech.unknown)
         _warn_of_unspoken(speech.unspoken)
@@ -267,6 +271,8 @@ class Synthesizer:
         first: First = "sentence",
         pause_sentence: float = 0.0,
         pause_paragraph: float = 0.0,
+        lexicon: Lexicon | None = None,
+        ssml: bool = False,
     ) -> SpeechStream:
         """An iterator of `Speech`, piece by piece, which makes the next one ahead of the caller.
 
@@ -280,6 +286,10 @@ class Synthesizer:
         sentence, or with `first` "clause" its first clause. `pause_sentence` and `pause_paragraph`,
         in milliseconds, are silence between them; with the former, every sentence is a piece.
 
+        `lexicon` (`runtime.text.read_lexicon`) says how words are pronounced. With `ssml`, the text
+        is an SSML document, whose marks come back in `Speech.marks`; markup that changes nothing is
+        listed in the request's `ignored`. `[pause 500ms]` in a plain text is silence.
+
         Parts of the text without phonemes are listed in `Speech.unspoken` of their piece.
 
         Leaving the loop, or `close`, ends the work, and the synthesizer stays usable.
@@ -288,7 +298,9 @@ class Synthesizer:
         the extra of the language is not installed and InputError for a text with nothing to say.
         """
         splitting = splitting_of(split, first, pause_sentence, pause_paragraph)
-        return self.open_stream(SpeechRequest(text, phonemes, voice, lang, speed, seed, splitting))
+        return self.open_stream(
+            SpeechRequest(text, phonemes, voice, lang, speed, seed, splitting, lexicon, ssml)
+        )
 
     async def astream(
         self,
@@ -303,6 +315,8 @@ class Synthesizer:
         first: First = "sentence",
         pause_sentence: float = 0.0,
         pause_paragraph: float = 0.0,
+        lexicon: Lexicon | None = None,
+        ssml: bool = False,
     ) -> AsyncGenerator[Speech, None]:
         """`stream` for `async for`, with a text that may be an asynchronous iterable as well.
 
@@ -320,6 +334,8 @@ class Synthesizer:
             first=first,
             pause_sentence=pause_sentence,
             pause_paragraph=pause_paragraph,
+            lexicon=lexicon,
+            ssml=ssml,
         )
         pieces = pieces_of(stream)
         try:
@@ -343,8 +359,15 @@ class Synthesizer:
     ) -> Speech | None:
         """Synthesize a piece of a request, whose first chunk is number `first_chunk` there.
 
-        None if its phonemes, which were given, have no symbol that the model knows.
+        A piece without phonemes is silence. None if its phonemes, which were given, have no symbol
+        that the model knows.
         """
+        if piece.voice is not None or piece.speed != 1:
+            request = replace(
+                request, voice=piece.voice or request.voice, speed=request.speed * piece.speed
+            )
+        if not piece.phonemes:
+            return self._render(_Plan(piece, (), ()), request, first_chunk, None)
         if not any(symbol.isalnum() and symbol in self._vocabulary for symbol in piece.phonemes):
             return None
         plan = self._plan(piece, self._pack(request))
@@ -479,9 +502,9 @@ class Synthesizer:
                 )
             )
             tokens, samples = spans[-1].tokens.end, spans[-1].samples.end
-        return Speech(
+        speech = Speech(
             audio=np.concatenate(audio),
-            durations=np.concatenate(durations),
+            durations=np.concatenate(durations) if durations else np.empty(0, np.int64),
             phonemes=plan.piece.phonemes,
             chunks=tuple(spans),
             unknown=plan.unknown,
@@ -492,6 +515,9 @@ class Synthesizer:
             synthetic=self.synthetic,
             read=plan.piece.words,
         )
+        if not plan.piece.marks:
+            return speech
+        return replace(speech, marks=mark_times(speech, plan.piece.marks, speech.seconds))
 
     def _warn_of_unknown(self, unknown: Sequence[UnknownSymbol]) -> None:
         if unknown:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kokoro_pipeline.config import SAMPLES_PER_FRAME
 
 from ..text.reading import Word
+from ..text.runs import PlacedMark
 from ..text.vocabulary import UnknownSymbol
 from .spans import ChunkSpans
 
@@ -58,6 +59,22 @@ class WordTime:
     """Seconds. The space after the word is divided between it and the next one."""
     span: tuple[int, int]
     """Where it is written: code points of the input text, the end excluded."""
+
+
+class MarkTime(NamedTuple):
+    """A mark of an SSML document and when it is reached, in seconds."""
+
+    name: str
+    time: float
+
+
+def mark_times(speech: Spoken, marks: Sequence[PlacedMark], end: float) -> tuple[MarkTime, ...]:
+    """The times of marks: the start of the phoneme at or behind it, or else `end`."""
+    times = sorted(_times(speech).items())
+    return tuple(
+        MarkTime(m.name, next((start for at, (start, _) in times if at >= m.offset), end))
+        for m in marks
+    )
 
 
 def phoneme_times(speech: Spoken) -> tuple[PhonemeTime, ...]:

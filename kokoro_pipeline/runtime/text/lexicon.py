@@ -122,6 +122,16 @@ def read_lexicon(*files: Path | str, vocabulary: Vocabulary | None = None) -> Le
     return Lexicon(entries)
 
 
+def lexicon_of(words: Mapping[str, str], vocabulary: Vocabulary | None = None) -> Lexicon:
+    """The lexicon of words and their phonemes. Raises InputError for the first that is wrong."""
+    known = _vocabulary() if vocabulary is None else vocabulary
+    entries = [Entry(word, phonemes, None, "lexicon", 1) for word, phonemes in words.items()]
+    for entry in entries:
+        if (mistake := _mistake(entry, known)) is not None:
+            raise InputError(f"lexicon: {mistake}")
+    return Lexicon(entries)
+
+
 def check_lexicon(
     file: Path | str, vocabulary: Vocabulary | None = None
 ) -> tuple[list[Entry], list[Problem]]:

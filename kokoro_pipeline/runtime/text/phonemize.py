@@ -229,10 +229,14 @@ def _said(sentence: Sentence, run: TextRun, marks: list[Mark]) -> Said:
 
 
 def _spoken(sentence: Sentence) -> Sentence:
-    """The sentence, without phonemes if they are marks only."""
+    """The sentence, without phonemes if the model knows no sound among them.
+
+    Words whose given phonemes it does not know are left unspoken; marks alone are nothing to say.
+    """
     if has_sound(sentence.phonemes):
         return sentence
-    return replace(sentence, phonemes="", words=())
+    unknown = tuple(w.text for w in sentence.words if any(map(str.isalnum, w.phonemes)))
+    return replace(sentence, phonemes="", words=(), unspoken=sentence.unspoken + unknown)
 
 
 def _finished(sentence: Sentence) -> Sentence:

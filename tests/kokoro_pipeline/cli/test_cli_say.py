@@ -91,7 +91,7 @@ def read_text(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Reads every text as one word a line, and records its arguments."""
     asked: list[tuple[str, str]] = []
 
-    def read_sentences(text: Any, lang: str = "en-us") -> Iterator[Sentence]:
+    def read_text(text: Any, lang: str, lexicon: None) -> Iterator[Sentence]:
         whole = text if isinstance(text, str) else "".join(text)
         asked.append((whole, lang))
         for line in whole.splitlines():
@@ -99,7 +99,7 @@ def read_text(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
             word = Word(line, "həlˈoʊ", start, start + len(line), 0)
             yield Sentence("həlˈoʊ", (word,), ("☃",) if "☃" in line else (), ends_paragraph=True)
 
-    monkeypatch.setattr(PHONEMIZE, "read_sentences", read_sentences)
+    monkeypatch.setattr(PHONEMIZE, "read_text", read_text)
     return asked
 
 
@@ -221,6 +221,7 @@ def test_json_tells_everything_but_the_samples(run_cli, voice_of, tmp_path):
                 "samples": {"start": 0, "end": 1200},
             }
         ],
+        "marks": [],
         "words": [{"text": "Hello ☃", "phonemes": "həlˈoʊ", "span": [0, 7]}],
         "unknown": [{"symbol": "@", "position": 3}],
         "unspoken": ["☃"],

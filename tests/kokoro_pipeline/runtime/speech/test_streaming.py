@@ -15,8 +15,11 @@ import pytest
 import kokoro_pipeline
 from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.runtime import Speech
+from kokoro_pipeline.runtime.speech.pieces import Piece
+from kokoro_pipeline.runtime.speech.request import SpeechRequest
 from kokoro_pipeline.runtime.speech.result import join_speech
 from kokoro_pipeline.runtime.text import Sentence, Word
+from kokoro_pipeline.runtime.text.lexicon import lexicon_of
 
 PHONEMIZE = importlib.import_module("kokoro_pipeline.runtime.text.phonemize")
 TEXT = (
@@ -32,8 +35,10 @@ def tts(toy_artifact):
 
 
 @pytest.fixture(autouse=True)
-def letters_are_phonemes(monkeypatch: pytest.MonkeyPatch) -> None:
+def letters_are_phonemes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A language whose phonemes are its letters, so that nothing but speech is tested."""
+    if "lexicon" in request.node.name:
+        return
 
     def read(segment: str) -> list[Sentence]:
         words, start, phonemes = [], 0, ""
@@ -295,3 +300,72 @@ def test_streams_of_several_threads_take_turns(tts):
         thread.join()
     for seed in range(4):
         assert equal(expected[seed], results[seed])
+
+
+def test_pauses_of_the_text_are_silence(tts):
+    """Also at its beginning and its end, where no speech follows."""
+    pieces = list(tts.stream("[pause 100ms]One here. [pause 0.5s] Two here. [pause 250ms]"))
+    silences = [p.chunks[0].samples.start if p.chunks else len(p.audio) for p in pieces]
+    assert silences == [2400, 12_000, 6000]
+    assert [bool(p.phonemes) for p in pieces] == [True, True, False]
+    whole = tts.speak("[pause 100ms]One here. [pause 0.5s] Two here. [pause 250ms]")
+    assert same(whole, join_speech(pieces))
+    assert whole.words[-1].text == "here."
+    with pytest.raises(InputError, match="longer than 60 s"):
+        tts.speak("One. [pause 31536000s] Two.")
+
+
+def test_a_document_of_ssml_is_spoken_as_it_says(tts):
+    document = (
+        '<speak>One here. <break time="200ms"/><voice name="af_bella">Two here.</voice> '
+        '<mark name="mid"/><prosody rate="200%">Three here.</prosody><mark name="end"/></speak>'
+    )
+    pieces = list(tts.stream(document, ssml=True))
+    assert [p.voice for p in pieces] == ["af_heart", "af_bella", "af_heart"]
+    assert [p.speed for p in pieces] == [1.0, 1.0, 2.0]
+    assert pieces[1].chunks[0].samples.start == 4800
+    assert np.array_equal(
+        pieces[2].audio,
+        tts.render_piece(
+            Piece(pieces[2].phonemes), SpeechRequest(phonemes="a", speed=2.0), 2
+        ).audio,
+    )
+    whole = tts.speak(document, ssml=True)
+    assert [m.name for m in whole.marks] == ["mid", "end"]
+    before = sum(p.seconds for p in pieces[:2])
+    assert before <= whole.marks[0].time <= whole.marks[1].time <= whole.seconds
+    assert [document[slice(*w.span)] for w in whole.words] == [
+        "One",
+        "here.",
+        "Two",
+        "here.",
+        "Three",
+        "here.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ("<speak>One", "line 1"),
+        ("<speak>\n<audio src='x'/></speak>", "line 2"),
+        ("One", "line 1"),
+        ('<speak><voice name="nobody">One here.</voice></speak>', "nobody"),
+        ('<speak><prosody rate="x">One</prosody></speak>', "line 1"),
+    ],
+)
+def test_a_broken_document_is_refused(tts, document, message):
+    with pytest.raises(InputError, match=message):
+        tts.speak(document, ssml=True)
+
+
+def test_a_document_is_one_string(tts):
+    with pytest.raises(InputError, match="one string"):
+        tts.stream(iter(["<speak/>"]), ssml=True)
+
+
+def test_a_lexicon_says_how_words_are_spoken(tts):
+    spoken = tts.speak("One vlorp here.", lexicon=lexicon_of({"vlorp": "vlˈɔɹp"}))
+    assert [w.phonemes for w in spoken.words if w.text == "vlorp"] == ["vlˈɔɹp"]
+    with pytest.raises(InputError, match="lexicon is dict"):
+        tts.speak("One", lexicon={"a": "b"})

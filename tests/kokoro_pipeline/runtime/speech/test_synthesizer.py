@@ -168,11 +168,11 @@ def test_unknown_symbols_are_reported_once_and_in_the_result(tts):
 def test_text_is_phonemized_and_spoken(tts, monkeypatch):
     asked = []
 
-    def read_sentences(text: str, lang: str) -> list[Sentence]:
+    def read_text(text: str, lang: str, lexicon: None) -> list[Sentence]:
         asked.append((text, lang))
         return [Sentence(HELLO, ())]
 
-    monkeypatch.setattr(PHONEMIZE, "read_sentences", read_sentences)
+    monkeypatch.setattr(PHONEMIZE, "read_text", read_text)
     speech = tts.speak("Hello world", voice="af_bella", lang="en-gb", speed=0.9, seed=5)
     assert asked == [("Hello world", "en-gb")]
     assert speech.phonemes == HELLO
@@ -185,7 +185,7 @@ def test_text_is_phonemized_and_spoken(tts, monkeypatch):
 
 def test_text_without_phonemes_is_reported(tts, monkeypatch):
     result = Sentence(HELLO, (), ("日",))
-    monkeypatch.setattr(PHONEMIZE, "read_sentences", lambda text, lang: [result])
+    monkeypatch.setattr(PHONEMIZE, "read_text", lambda text, lang, lexicon: [result])
     with pytest.warns(UnspokenTextWarning, match="no phonemes: 日") as caught:
         speech = tts.speak("Hello 日")
     assert caught[0].filename == __file__
