@@ -197,3 +197,19 @@ def test_the_words_of_a_text_are_where_it_has_them() -> None:
 def test_marks_alone_are_nothing_to_speak(text: str) -> None:
     with pytest.raises(InputError, match="nothing to speak"):
         phonemize(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "phonemes"),
+    [
+        ("this [or](+2) that", "ˈɔɹ"),
+        ("this [or](+1) that", "ˌɔɹ"),
+        ("an [important](-1) day", "ɪmpˌɔɹtᵊnt"),
+        ("an [important](-2) day", "ɪmpɔɹtᵊnt"),
+        ("the [flibbertigibbet](-2) ran", "flɪbəɹTiʤɪbət"),
+    ],
+)
+def test_stress_markup_is_applied_as_misaki_does(text: str, phonemes: str) -> None:
+    """The figures are levels of stress; they were spoken as numbers."""
+    (sentence,) = READER.read(text)
+    assert sentence.words[2].phonemes == phonemes
