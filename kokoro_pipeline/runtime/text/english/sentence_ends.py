@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import resources
-
 from ..segments import SentenceEnds
+from .tables import table
 
-_ABBREVIATIONS = resources.files(__package__) / "data" / "no_sentence_end.txt"
-
-ENGLISH = SentenceEnds(abbreviations=frozenset(_ABBREVIATIONS.read_text("utf-8").split()))
+ENGLISH = SentenceEnds(
+    abbreviations=frozenset(short.lower() for _, short, _ in table("abbreviations"))
+)
+"""A segment is not cut after an abbreviation; whether its point ends a sentence is seen later."""
