@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -214,3 +216,17 @@ def test_a_text_without_any_mark_is_read_whole(code: str):
     read = phonemize(text, code)
     assert read.unspoken == ()
     check_positions(text, read)
+
+
+@pytest.mark.slow
+def test_the_tables_are_what_the_installed_kokoro_reads():
+    """Japanese is left out: kokoro imports packages for it that are not needed here."""
+    codes = [code for code in TABLES if code != "ja"]
+    done = subprocess.run(
+        [sys.executable, str(HERE / "regenerate.py"), "--check", *codes],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
