@@ -103,6 +103,7 @@ class EnglishG2P(en.G2P):
         self.nlp = model
         self._reader = reader
         self._markup: Callable[[int, int], Markup | None] = _no_markup
+        self._own: frozenset[str] = frozenset()
         self._tagger = self._rule_tagger()
 
     def _rule_tagger(self) -> RuleTagger:
@@ -142,6 +143,7 @@ class EnglishG2P(en.G2P):
             kept = {word: known[word] for word in known if word not in plurals}
             setattr(other.lexicon, name, kept)
         other.lexicon.golds.update(changed)
+        other._own = frozenset(changed)
         other.fallback = other._read_unknown
         other._tagger = other._rule_tagger()
         return other
@@ -195,6 +197,8 @@ class EnglishG2P(en.G2P):
                 phonemes = en.apply_stress("ˈA", stress)
             elif phonemes is None and self._is_spelled(word.text):
                 phonemes = en.apply_stress(self.lexicon.get_NNP(word.text)[0], stress)
+            elif word.text in self._own:
+                pass  # a user's word: its part of speech decides
             elif phonemes is None and (sense := sense_of(lower, tags, i)):
                 phonemes = en.apply_stress(sense[self.british], stress)
             token = en.MToken(

@@ -196,6 +196,12 @@ def test_a_word_can_differ_by_part_of_speech() -> None:
     assert "ɹˈɛkəɹd" in alone.phonemes  # the reader without the lexicon is as it was
 
 
+def test_a_users_part_of_speech_wins_over_the_rules_for_senses() -> None:
+    words = lexicon(("bass", "nˈu", "NOUN"))
+    assert "nˈu" in phonemize("He caught a bass.", tagger="rules", lexicon=words).phonemes
+    assert "nˈu" in phonemize("She plays the bass.", tagger="rules", lexicon=words).phonemes
+
+
 @pytest.mark.parametrize("british", [False, True])
 def test_plurals_are_misakis(british: bool) -> None:
     from kokoro_pipeline.runtime.text.english.reader import load_english
