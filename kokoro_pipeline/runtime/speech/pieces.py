@@ -20,6 +20,9 @@ First = Literal["sentence", "clause"]
 LONGEST = 200
 """Phonemes up to which sentences are grouped."""
 
+LONGEST_SECOND = 100
+"""The same for the second piece, which is made while the first is played."""
+
 LONGEST_WITH_SHORT = 300
 """The same, if one of the parts is shorter than SHORT."""
 
@@ -121,7 +124,7 @@ class _Grouping:
         self._silence = 0.0
         self._unspoken: tuple[str, ...] = ()
         self._marks: tuple[PlacedMark, ...] = ()
-        self._first = True
+        self._number = 0
         self._asked = False
         """Whether the silence was asked for in the text, and thus stands at its end as well."""
 
@@ -147,7 +150,7 @@ class _Grouping:
 
     def _sentence(self, told: _Told) -> Iterator[Piece]:
         pending, splitting = self._pending, self._splitting
-        if pending is not None and not _joins(pending, told, splitting, self._first):
+        if pending is not None and not _joins(pending, told, splitting, self._number):
             yield from self._flush(splitting.pause_sentence)
         if self._pending is None:
             sentence = told.sentence
@@ -177,29 +180,31 @@ class _Grouping:
     def _flush(self, pause: float) -> Iterator[Piece]:
         if self._pending is not None:
             yield self._pending
-            self._pending, self._first = None, False
+            self._pending = None
+            self._number += 1
             self._silence = pause / 1000
 
     def end(self) -> Iterator[Piece]:
         yield from self._flush(0.0)
-        if not self._first and (self._asked or self._marks):
+        if self._number and (self._asked or self._marks):
             yield Piece("", unspoken=self._unspoken, silence=self._silence, marks=self._marks)
 
 
-def _joins(piece: Piece, told: _Told, splitting: Splitting, first: bool) -> bool:
+def _joins(piece: Piece, told: _Told, splitting: Splitting, number: int) -> bool:
+    """Whether a sentence joins the piece before it, which is piece `number` of the text."""
     sentence = told.sentence
     if (piece.voice, piece.speed) != (told.voice, told.speed):
         return False
     if splitting.split == "sentence" or splitting.pause_sentence > 0:
         return False
-    if splitting.split == "paragraph" and not first:
+    if splitting.split == "paragraph" and number > 0:
         return True
     shorter = min(len(piece.phonemes), len(sentence.phonemes))
-    if first and splitting.first == "clause":
+    if number == 0 and (splitting.first == "clause" or len(piece.phonemes) >= SHORT):
         return False
-    if first and len(piece.phonemes) >= SHORT:
-        return False
-    limit = LONGEST_WITH_SHORT if shorter < SHORT else LONGEST
+    limit = LONGEST_SECOND if number == 1 else LONGEST
+    if shorter < SHORT:
+        limit = LONGEST_WITH_SHORT
     return len(piece.phonemes) + 1 + len(sentence.phonemes) <= limit
 
 

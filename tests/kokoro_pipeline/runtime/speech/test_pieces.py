@@ -29,12 +29,13 @@ def lengths(sentences: list[Sentence], **options: object) -> list[int]:
 @pytest.mark.parametrize(
     ("options", "sizes", "pieces"),
     [
-        ({}, [50, 90, 90, 90], [50, 181, 90]),
+        ({}, [50, 90, 90, 90, 90], [50, 90, 181, 90]),  # the second is short, to be there in time
         ({}, [50, 199, 90], [50, 199, 90]),
         ({}, [5, 60, 100], [66, 100]),  # a first sentence too short for the model to say alone
         ({}, [50, 190, 15], [50, 206]),
         ({}, [50, 15, 280], [50, 296]),
         ({}, [50, 350, 15, 10], [50, 350, 26]),
+        ({}, [50, 40, 50, 60, 70], [50, 91, 131]),
         ({"split": "sentence"}, [5, 60, 100], [5, 60, 100]),
         ({"split": "paragraph"}, [50, 190, 190], [50, 381]),
         ({"pause_sentence": 100}, [50, 60, 70], [50, 60, 70]),
