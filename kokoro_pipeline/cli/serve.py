@@ -139,7 +139,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         console.say(f"serving {settings.artifact} at http://{shown}:{port} (Ctrl-C ends it)")
         config = uvicorn.Config(
             app,
-            log_level="warning",
+            log_level="info" if args.log_requests else "warning",
             access_log=args.log_requests,
             timeout_graceful_shutdown=_GRACE,
             timeout_keep_alive=30,

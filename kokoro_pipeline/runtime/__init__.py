@@ -10,14 +10,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .speech.result import Speech, UnknownSymbolWarning, UnspokenTextWarning
+    from .speech.result import (
+        IgnoredMarkupWarning,
+        Speech,
+        UnknownSymbolWarning,
+        UnspokenTextWarning,
+    )
     from .speech.spans import ChunkSpans, Span
     from .speech.streaming import SpeechStream
     from .speech.synthesizer import Synthesizer, load
-    from .speech.timings import PhonemeTime, WordTime
+    from .speech.timings import MarkTime, PhonemeTime, WordTime
 
 __all__ = [
     "ChunkSpans",
+    "IgnoredMarkupWarning",
+    "MarkTime",
     "PhonemeTime",
     "Span",
     "Speech",
@@ -31,6 +38,8 @@ __all__ = [
 
 _MODULES = {
     "ChunkSpans": "spans",
+    "IgnoredMarkupWarning": "result",
+    "MarkTime": "timings",
     "PhonemeTime": "timings",
     "Span": "spans",
     "Speech": "result",

@@ -41,7 +41,7 @@ class ServerContext:
         """The phonemes that the model knows."""
         return Vocabulary(load_config(self.artifact.config).vocab)
 
-    def request_of(self, body: SpeechBody, lang: str | None = None) -> SpeechRequest:
+    def request_of(self, body: SpeechBody) -> SpeechRequest:
         """The checked request of a body. Raises Problem or InputError."""
         if body.model not in MODELS:
             raise Problem(
@@ -51,7 +51,7 @@ class ServerContext:
                 code="model_not_found",
             )
         self.check_text(body.input)
-        chosen = body.lang if lang is None else lang
+        chosen = body.lang_code if body.lang is None else body.lang
         return SpeechRequest(
             text=body.input,
             voice=self.voice(body.voice_name),

@@ -40,7 +40,7 @@ async def captioned_speech(request: Request) -> Response:
     """Speak a text; each line of the answer is JSON with audio and the times of its words."""
     context = context_of(request)
     body = await read_body(request, CaptionedBody, context.settings)
-    spoken = context.request_of(body, body.lang_code)
+    spoken = context.request_of(body)
     pieces = await context.speaker.begin(spoken, client_of(request))
     name = body.response_format
     if body.stream:

@@ -64,10 +64,10 @@ async def create_speech(request: Request) -> Response:
     """Speak a text, and send the audio while it is made."""
     context = context_of(request)
     body = await read_body(request, SpeechBody, context.settings)
-    headers = {}
-    if body.instructions:
-        headers["X-Kokoro-Ignored"] = "instructions"
-    pieces = await context.speaker.begin(context.request_of(body), client_of(request))
+    spoken = context.request_of(body)
+    ignored = ["instructions"] * bool(body.instructions) + list(spoken.ignored)
+    headers = {"X-Kokoro-Ignored": ", ".join(ignored[:20])} if ignored else {}
+    pieces = await context.speaker.begin(spoken, client_of(request))
     if body.stream_format == "sse":
         return stream_events(pieces, body.response_format, headers, len(body.input))
     return stream_audio(pieces, body.response_format, headers)

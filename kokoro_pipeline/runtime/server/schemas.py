@@ -35,6 +35,7 @@ class SpeechBody(BaseModel):
     stream_format: Literal["audio", "sse"] = "audio"
     instructions: str | None = Field(None, description="Ignored, and a header says so.")
     lang: str | None = Field(None, description="Language of the text; by default the voice's.")
+    lang_code: str | None = Field(None, description="The same, as Kokoro-FastAPI names it.")
     seed: Seed = 0
     ssml: bool = Field(False, description="Whether the input is an SSML document.")
     lexicon: dict[str, str] | None = Field(None, description="Words and their phonemes.")
@@ -50,7 +51,6 @@ class CaptionedBody(SpeechBody):
 
     stream: bool = True
     return_timestamps: bool = True
-    lang_code: str | None = None
 
 
 class PhonemizeBody(BaseModel):

@@ -29,8 +29,6 @@ class ServerSettings:
     """Requests that are spoken or wait at once; the next one is answered with 429."""
     time_limit: float = 600.0
     """Seconds until a piece of speech must be there."""
-    log_text: bool = False
-    """Whether texts of requests may be logged."""
 
     def __post_init__(self) -> None:
         """Raises InputError for a host that is not local without a key, and for bad numbers."""

@@ -25,6 +25,10 @@ class UnspokenTextWarning(UserWarning):
     """Parts of the text have no phonemes and were not spoken."""
 
 
+class IgnoredMarkupWarning(UserWarning):
+    """Elements of an SSML document change nothing."""
+
+
 @dataclass(frozen=True, eq=False)
 class Speech:
     """Synthesized speech and the inputs it was made from."""

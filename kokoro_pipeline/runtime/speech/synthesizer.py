@@ -35,7 +35,13 @@ from .chunk import ALIGN, predict_timing, render_audio
 from .noise import check_noise, seeded_noise
 from .pieces import First, Piece, Split
 from .request import SpeechRequest, Voice, check_phonemes, excerpt, splitting_of
-from .result import Speech, UnknownSymbolWarning, UnspokenTextWarning, join_speech
+from .result import (
+    IgnoredMarkupWarning,
+    Speech,
+    UnknownSymbolWarning,
+    UnspokenTextWarning,
+    join_speech,
+)
 from .spans import ChunkSpans, Span
 from .streaming import PulledText, SpeechStream, Stopped, pieces_of
 from .timings import mark_times
@@ -253,6 +259,7 @@ class Synthesizer:
         """
         splitting = splitting_of(split, first, pause_sentence, pause_paragraph)
         request = SpeechRequest(text, None, voice, lang, speed, seed, splitting, lexicon, ssml)
+        _warn_of_ignored(request)
         speech = join_speech(list(self.render(request)))
         self._warn_of_unknown(speech.unknown)
         _warn_of_unspoken(speech.unspoken)
@@ -298,9 +305,9 @@ class Synthesizer:
         the extra of the language is not installed and InputError for a text with nothing to say.
         """
         splitting = splitting_of(split, first, pause_sentence, pause_paragraph)
-        return self.open_stream(
-            SpeechRequest(text, phonemes, voice, lang, speed, seed, splitting, lexicon, ssml)
-        )
+        request = SpeechRequest(text, phonemes, voice, lang, speed, seed, splitting, lexicon, ssml)
+        _warn_of_ignored(request)
+        return self.open_stream(request)
 
     async def astream(
         self,
@@ -548,6 +555,12 @@ def _calls(dispatcher: Dispatcher, executable: Executable | DeviceExecutable) ->
 
     release = executable.release
     return lambda *words: [Resident(tensor, fetch, release, wait) for tensor in call(*words)]
+
+
+def _warn_of_ignored(request: SpeechRequest) -> None:
+    if request.ignored:
+        message = f"ignored, for it changes nothing: {excerpt(request.ignored)}"
+        warnings.warn(IgnoredMarkupWarning(message), stacklevel=3)
 
 
 def _warn_of_unspoken(unspoken: Sequence[str]) -> None:

@@ -56,8 +56,6 @@ LANGUAGES = {
 }
 """By code."""
 
-_VOICE_NAME = re.compile(r"[a-z][fm]_[^/.]*(?::.*)?$")
-
 _NAMES = {
     name: language
     for language in LANGUAGES.values()

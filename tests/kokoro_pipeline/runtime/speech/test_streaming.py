@@ -14,7 +14,7 @@ import pytest
 
 import kokoro_pipeline
 from kokoro_pipeline.errors import InputError
-from kokoro_pipeline.runtime import Speech
+from kokoro_pipeline.runtime import IgnoredMarkupWarning, Speech
 from kokoro_pipeline.runtime.speech.pieces import Piece
 from kokoro_pipeline.runtime.speech.request import SpeechRequest
 from kokoro_pipeline.runtime.speech.result import join_speech
@@ -357,6 +357,13 @@ def test_a_document_of_ssml_is_spoken_as_it_says(tts):
 def test_a_broken_document_is_refused(tts, document, message):
     with pytest.raises(InputError, match=message):
         tts.speak(document, ssml=True)
+
+
+def test_markup_that_changes_nothing_is_told(tts):
+    document = "<speak>One <emphasis>here</emphasis> now.</speak>"
+    with pytest.warns(IgnoredMarkupWarning, match="<emphasis> in line 1") as caught:
+        tts.speak(document, ssml=True)
+    assert caught[0].filename == __file__
 
 
 def test_a_document_is_one_string(tts):
