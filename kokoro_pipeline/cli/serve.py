@@ -89,6 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds that a piece of speech may take (600)",
     )
+    arguments.add_json(parser)
     parser.add_argument(
         "--log-requests", action="store_true", help="log each request on stderr, without its text"
     )
@@ -136,7 +137,11 @@ def run(args: argparse.Namespace, console: Console) -> int:
         app = make_app(settings, _engines(settings))
         host, port = listening.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
-        console.say(f"serving {settings.artifact} at http://{shown}:{port} (Ctrl-C ends it)")
+        url = f"http://{shown}:{port}"
+        if args.json:
+            console.json({"url": url, "artifact": settings.artifact, "pid": os.getpid()})
+            console.stdout.flush()
+        console.say(f"serving {settings.artifact} at {url} (Ctrl-C ends it)")
         config = uvicorn.Config(
             app,
             log_level="info" if args.log_requests else "warning",

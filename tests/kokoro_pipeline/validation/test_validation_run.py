@@ -90,14 +90,14 @@ def test_a_damaged_store_is_mended_and_told_of(
     compare: Callable[..., Any], weights: ReferenceWeights, tmp_path: Path
 ) -> None:
     store = ReferenceStore(tmp_path, weights.sha256)
-    compare(store=store, cases=CASES[1:])
+    compare(store=store, cases=CASES[:1])
     (path,) = tmp_path.glob("*.npz")
     path.write_bytes(path.read_bytes()[:1000])
-    report = compare(store=store, cases=CASES[1:])
+    report = compare(store=store, cases=CASES[:1])
     assert report.passed, str(report)
     assert report.cases[0].reference == "computed"
     assert any("damaged" in note and path.name in note for note in report.notes)
-    assert compare(store=store, cases=CASES[1:]).cases[0].reference == "cached"
+    assert compare(store=store, cases=CASES[:1]).cases[0].reference == "cached"
 
 
 def test_a_store_that_cannot_be_written_costs_time_only(
