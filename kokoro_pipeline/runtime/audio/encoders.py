@@ -17,6 +17,7 @@ from kokoro_pipeline.errors import EnvironmentFault, InputError
 from kokoro_pipeline.extras import install_command
 
 from .encoding import Encoder, Ending, Patch
+from .ogg import with_fixed_serial
 from .samples import check_samples, to_pcm16
 from .wav import WavEncoder
 
@@ -110,11 +111,15 @@ class _Compressed:
         checked = check_samples(samples)
         self.clipped += int(np.count_nonzero(np.abs(checked) > 1.0))
         self._call(self._file.write, np.clip(checked, -1.0, 1.0))
-        return self._memory.drain()
+        return self._drain()
 
     def finish(self, samples: int | None = None) -> Ending:
         self._call(self._file.close)
-        return Ending(self._memory.drain(), tuple(self._memory.patches))
+        return Ending(self._drain(), tuple(self._memory.patches))
+
+    def _drain(self) -> bytes:
+        content = self._memory.drain()
+        return with_fixed_serial(content) if _COMPRESSED[self._name][0] == "OGG" else content
 
     def _call(self, function: Any, *arguments: Any, **options: Any) -> Any:
         try:
