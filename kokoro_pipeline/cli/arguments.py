@@ -85,14 +85,15 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_speech(parser: argparse.ArgumentParser) -> None:
-    """The options that say how a text is spoken."""
+def add_speech(parser: argparse.ArgumentParser, *, phonemes: bool = True) -> None:
+    """The options that say how a text is spoken; `phonemes` says whether it may be phonemes."""
     speech = parser.add_argument_group("speech")
-    speech.add_argument(
-        "--phonemes",
-        action="store_true",
-        help="the text is phonemes already, as `phonemize` prints",
-    )
+    if phonemes:
+        speech.add_argument(
+            "--phonemes",
+            action="store_true",
+            help="the text is phonemes already, as `phonemize` prints",
+        )
     speech.add_argument(
         "--voice",
         default="af_heart",

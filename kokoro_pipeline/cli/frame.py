@@ -17,6 +17,7 @@ from ..version import __version__
 from . import (
     arguments,
     assets,
+    batch,
     benchmark,
     build,
     bundle,
@@ -41,6 +42,7 @@ PROGRAM = "kokoro-pipeline"
 COMMANDS: tuple[Command, ...] = (
     build.COMMAND,
     say.COMMAND,
+    batch.COMMAND,
     serve.COMMAND,
     validate.COMMAND,
     verify.COMMAND,
@@ -80,6 +82,8 @@ _EXTRA_OF = {
     "ordered_set": "zh",
     "soundfile": "audio",
     "sounddevice": "audio",
+    "ebooklib": "batch",
+    "lxml": "batch",
     "av": "serve",
     "fastapi": "serve",
     "uvicorn": "serve",

@@ -21,7 +21,7 @@ from kokoro_pipeline.cli.command import Command, UsageError
 from kokoro_pipeline.errors import ArtifactError, CheckFailed, EnvironmentFault, InputError
 
 NAMES = [
-    *("build", "say", "serve", "validate", "verify", "info", "doctor"),
+    *("build", "say", "batch", "serve", "validate", "verify", "info", "doctor"),
     *("weights", "voices", "phonemize", "lexicon", "benchmark", "bundle", "assets"),
 ]
 

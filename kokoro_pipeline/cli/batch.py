@@ -1,0 +1,194 @@
+"""`kokoro-pipeline batch`: many texts into a folder of audio files."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from . import arguments, exit_codes
+from .command import Command
+from .console import Console, seconds
+from .say import NOT_SPEECH
+from .speech_output import FORMATS
+
+if TYPE_CHECKING:
+    from ..runtime.batch.results import Result
+
+_SUBTITLES = ("srt", "vtt", "json", "TextGrid", "lab")
+_BAR = "{percentage:3.0f}%|{bar:20}| {n_fmt} of {total_fmt}, {desc}, {remaining} left"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        type=Path,
+        help="a .jsonl or .csv file with id, text or phonemes, voice, lang, speed, seed; a folder "
+        "of .txt files; or an .epub (extra `batch`)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=Path,
+        required=True,
+        help="the folder to write into: an audio file an entry, and results.jsonl",
+    )
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="wav",
+        help="format of the audio (default: wav); all but wav and pcm need the extra `audio`",
+    )
+    parser.add_argument(
+        "--subtitles", choices=_SUBTITLES, help="write the times of the words of each text as well"
+    )
+    arguments.add_speech(parser, phonemes=False)
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--artifact",
+        type=Path,
+        metavar="DIR",
+        help="the artifact to speak with (default: one in the cache, built when first needed)",
+    )
+    source.add_argument(
+        "--weights",
+        default=arguments.HUB_WEIGHTS,
+        metavar="SPEC",
+        help=f"without --artifact: the weights to speak with: {arguments.HUB_WEIGHTS} (default), "
+        "a folder, or synthetic",
+    )
+    parser.add_argument(
+        "--workers",
+        type=arguments.positive_int,
+        default=1,
+        metavar="N",
+        help="processes that speak at the same time, with the CPUs divided between them (1)",
+    )
+    parser.add_argument(
+        "--threads", type=arguments.positive_int, metavar="N", help="threads of each worker"
+    )
+    arguments.add_device(parser)
+    arguments.add_json(parser)
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    """Speak every entry that is not yet there."""
+    from ..runtime.audio import make_encoder
+    from ..runtime.batch.inputs import Defaults, read_entries
+    from ..runtime.batch.runner import BatchOptions, run_batch
+    from ..runtime.speech.request import SpeechRequest, splitting_of
+
+    if args.output.exists() and not args.output.is_dir():
+        raise InputError(
+            f"cannot write into {args.output}: it is a file, and a batch needs a folder"
+        )
+    make_encoder(args.format, 24_000)  # raises if its extra is missing
+    splitting = splitting_of(args.split, args.first, args.pause_sentence, args.pause_paragraph)
+    defaults = Defaults(args.voice, args.lang, args.speed, args.seed, splitting)
+    SpeechRequest(None, "a", *(args.voice, args.lang, args.speed, args.seed))  # checks them once
+    entries = read_entries(args.input, defaults)
+    artifact = args.artifact
+    if artifact is None:
+        from .cached_artifact import cached_artifact
+
+        artifact = cached_artifact(args.weights, console)
+    options = BatchOptions(
+        artifact=artifact,
+        output=args.output,
+        format=args.format,
+        subtitles=args.subtitles,
+        threads=args.threads,
+        device=args.device,
+        workers=args.workers,
+    )
+    with _Progress(len(entries), console) as progress:
+        results = run_batch(entries, options, progress.add)
+    return _report(args, results, progress, console)
+
+
+def _report(
+    args: argparse.Namespace, results: list[Result], progress: _Progress, console: Console
+) -> int:
+    failed = [result for result in results if result.error is not None]
+    clipped = sum(result.clipped for result in results)
+    if clipped:
+        console.warn(f"{clipped} samples were louder than full scale and are clipped")
+    if any(result.synthetic for result in results):
+        console.warn(NOT_SPEECH)
+    if args.json:
+        console.json(
+            {
+                "output": args.output,
+                "entries": len(results),
+                "spoken": progress.spoken,
+                "kept": len(results) - len(failed) - progress.spoken,
+                "seconds": sum(result.seconds for result in results),
+                "failed": [
+                    {"id": each.id, "place": each.place, "error": each.error} for each in failed
+                ],
+            }
+        )
+    else:
+        kept = len(results) - len(failed) - progress.spoken
+        console.data(
+            f"{args.output}: {progress.spoken} spoken, {kept} were there, {len(failed)} failed; "
+            f"{seconds(sum(result.seconds for result in results))} of audio"
+        )
+    for each in failed:
+        console.error(f"{each.place} ({each.id}): {each.error}")
+    return exit_codes.FAILED_CHECK if failed else exit_codes.OK
+
+
+class _Progress:
+    """A bar of the entries, with the speed and the time left, if somebody watches."""
+
+    def __init__(self, total: int, console: Console) -> None:
+        self.spoken = 0
+        self._audio = 0.0
+        self._begun = time.perf_counter()
+        self._bar: Any = None
+        if console.watched:
+            from tqdm import tqdm
+
+            self._bar = tqdm(
+                total=total, file=console.stderr, leave=False, bar_format=_BAR, desc="loading"
+            )
+
+    def add(self, result: Result, fresh: bool) -> None:
+        """Count a result."""
+        if fresh and result.error is None:
+            self.spoken += 1
+            self._audio += result.seconds
+        if self._bar is None:
+            return
+        if not fresh:
+            self._bar.initial += 1  # of no weight for the time left
+        speed = self._audio / max(time.perf_counter() - self._begun, 1e-9)
+        self._bar.set_description_str(
+            f"{self._audio:.1f} s of audio, {speed:.1f} times real time", refresh=False
+        )
+        self._bar.update()
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+COMMAND = Command(
+    name="batch",
+    summary="speak many texts into a folder of audio files",
+    configure=configure,
+    run=run,
+    epilog="""\
+Ended at any moment and started again, it goes on where it was. An entry that cannot be spoken does
+not stop the rest: the exit code is 1, and the next run tries it again.
+""",
+)

@@ -1,0 +1,325 @@
+"""Batches through the command line, with the stand-in artifact: resumed, damaged, and two at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kokoro_pipeline.artifact.locks import hold_folder
+from kokoro_pipeline.errors import EnvironmentFault, InputError
+from kokoro_pipeline.runtime.batch import runner
+from kokoro_pipeline.runtime.batch.inputs import Defaults, read_entries
+
+Batch = Callable[..., subprocess.CompletedProcess[str]]
+PHONEMES = "həlˈoʊ wˈɜːld"
+
+
+def command(artifact: Path, *words: object) -> list[str]:
+    program = [sys.executable, "-m", "kokoro_pipeline", "batch", "--threads", "1"]
+    return [*program, "--artifact", str(artifact), *map(str, words)]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+@pytest.fixture
+def batch(toy_artifact: Path) -> Batch:
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(toy_artifact, *words),
+            capture_output=True,
+            text=True,
+            env=environment(),
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+def write_lines(path: Path, *rows: Any) -> Path:
+    lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def many(path: Path, count: int, length: int = 1) -> Path:
+    rows = ({"id": f"e{n}", "phonemes": f"{PHONEMES} " * (n % 3 + length)} for n in range(count))
+    return write_lines(path, *rows)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def results(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("{", "not a line of JSON"),
+        ("[" * 100_000, "not a line of JSON"),
+        ("[1]", "is one JSON object, this is list"),
+        ({}, "either a text or phonemes"),
+        ({"text": "a", "phonemes": "a"}, "either a text or phonemes"),
+        ({"text": ["a"]}, "text is list"),
+        ({"text": " \n"}, "the text is empty"),
+        ({"phonemes": ""}, "the phonemes are empty"),
+        ({"phonemes": "a", "pitch": 2}, "unknown pitch; known are id, text"),
+        ({"phonemes": "a", "speed": "fast"}, "speed is 'fast'"),
+        ('{"phonemes": "a", "speed": NaN}', "speed is nan"),
+        ({"phonemes": "a", "seed": -1}, "seed"),
+        ({"phonemes": "a", "lang": "xx"}, "xx"),
+        ({"phonemes": "a", "voice": 7}, "voice is int"),
+        ({"phonemes": "a", "id": "../a"}, "has '/'"),
+        ({"phonemes": "a", "id": ".a"}, "no name for a file"),
+        ({"phonemes": "a", "id": ""}, "no name for a file"),
+        ({"phonemes": "a", "id": "a\0"}, "no name for a file"),
+        ('{"phonemes": "a", "id": "\\ud800"}', "no name for a file"),
+        ({"phonemes": "a", "id": "a" * 201}, "up to 200 bytes"),
+        ({"phonemes": "a", "id": "Fine"}, "the id 'Fine' is that of line 1"),
+    ],
+)
+def test_a_bad_row_is_an_entry_with_a_fault(tmp_path, row, said):
+    file = write_lines(tmp_path / "in.jsonl", {"id": "fine", "phonemes": "a"}, row)
+    good, bad = read_entries(file, Defaults())
+    assert (good.id, good.fault) == ("fine", None) and good.request is not None
+    assert bad.request is None and bad.place == "line 2" and said in (bad.fault or "")
+
+
+def test_a_line_that_is_not_utf8_is_one_fault(tmp_path):
+    file = tmp_path / "in.jsonl"
+    file.write_bytes(b'\xef\xbb\xbf{"phonemes": "a"}\n\n\xff\n{"phonemes": "b", "id": 4}\n')
+    entries = read_entries(file, Defaults())
+    assert [entry.id for entry in entries] == ["000001", "000002", "4"]
+    assert [entry.fault is None for entry in entries] == [True, False, True]
+    assert entries[1].place == "line 3"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("in.csv", "id,voice\na,b\n", "of which one is text or phonemes"),
+        ("in.csv", "text,text\na,b\n", "each once"),
+        ("in.csv", "text,pitch\na,b\n", "text, pitch"),
+        ("in.csv", 'text\n"a\n', "line 2: unexpected end"),
+        ("in.csv", "", "of which one is text"),
+        ("in.csv", "text\n", "holds nothing to speak"),
+        ("in.jsonl", "\n", "holds nothing to speak"),
+        ("in.pdf", "%PDF", "cannot tell what"),
+        ("in.epub", "no zip", "is not an EPUB"),
+    ],
+)
+def test_an_input_that_cannot_be_read(tmp_path, name, text, said):
+    if name.endswith("epub"):
+        pytest.importorskip("ebooklib")
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_entries(tmp_path / name, Defaults())
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.jsonl", "none.epub"])
+def test_an_input_that_does_not_exist(tmp_path, name):
+    with pytest.raises(InputError, match="cannot read .*No such file|cannot read .*no such file"):
+        read_entries(tmp_path / name, Defaults())
+
+
+def test_csv(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_bytes(
+        '\ufeffid,text,voice,speed,seed\r\na,"Two\nlines",,1.5,3\r\nb,x,,slow,\r\nc,x,y,,,7\r\n'
+        "d,x\r\n".encode()
+    )
+    a, b, c, d = read_entries(file, Defaults(voice="af_bella", speed=2.0))
+    assert a.request is not None and d.request is not None
+    assert (a.request.text, a.request.speed, a.request.seed) == ("Two\nlines", 1.5, 3)
+    assert a.request.voice == d.request.voice == "af_bella" and d.request.speed == 2.0
+    assert "speed is 'slow'" in (b.fault or "") and "1 cells more" in (c.fault or "")
+
+
+def test_a_folder_of_texts(tmp_path):
+    (tmp_path / "b.txt").write_text("Second.")
+    (tmp_path / "a.TXT").write_bytes(b"\xef\xbb\xbfFirst.")
+    (tmp_path / "c.txt").write_bytes(b"\xff")
+    (tmp_path / "notes.md").write_text("not spoken")
+    (tmp_path / ".hidden.txt").write_text("not spoken")
+    entries = read_entries(tmp_path, Defaults())
+    assert [entry.request and entry.request.text for entry in entries] == [
+        "First.",
+        "Second.",
+        None,
+    ]
+    assert entries[2].place == "c.txt" and "not UTF-8" in (entries[2].fault or "")
+
+
+def test_the_chapters_of_an_epub(tmp_path):
+    epub = pytest.importorskip("ebooklib.epub")
+    book = epub.EpubBook()
+    book.set_identifier("x")
+    book.set_title("A book")
+    pages = {
+        "one.xhtml": "<h1>One</h1><p>It   <em>be</em>gins.<br/>Here.<!-- no --></p>",
+        "cover.xhtml": "<img src='x.png'/>",
+        "two.xhtml": "<script>no()</script><div>Two<p>&amp; more</p>tail</div>",
+    }
+    items = []
+    for name, body in pages.items():
+        item = epub.EpubHtml(title=name, file_name=f"text/{name}")
+        item.content = f"<html><head><title>no</title></head><body>{body}</body></html>"
+        book.add_item(item)
+        items.append(item)
+    book.add_item(epub.EpubNav())
+    book.spine = ["nav", *items]
+    epub.write_epub(str(tmp_path / "book.epub"), book)
+    first, second = read_entries(tmp_path / "book.epub", Defaults())
+    assert first.request is not None and second.request is not None
+    assert (first.id, second.id) == ("001-one", "003-two")
+    assert first.request.text == "One\n\nIt begins.\n\nHere."
+    assert second.request.text == "Two\n\n& more\n\ntail"
+    damaged = (tmp_path / "book.epub").read_bytes()[:-40]
+    (tmp_path / "damaged.epub").write_bytes(damaged)
+    with zipfile.ZipFile(tmp_path / "empty.epub", "w") as archive:
+        archive.writestr("mimetype", "application/epub+zip")
+    for name in ("damaged.epub", "empty.epub"):
+        with pytest.raises(InputError, match="is not an EPUB, or is damaged"):
+            read_entries(tmp_path / name, Defaults())
+
+
+def test_faults_do_not_stop_the_rest_and_a_second_run_changes_nothing(batch, tmp_path):
+    file = write_lines(
+        tmp_path / "in.jsonl",
+        {"id": "a", "phonemes": PHONEMES},
+        "{",
+        {"id": "b", "phonemes": PHONEMES, "voice": "af_bela"},
+        {"id": "c", "phonemes": "🙂🙂"},
+        {"id": "d", "phonemes": PHONEMES, "speed": 2, "voice": "af_bella"},
+    )
+    out = tmp_path / "out"
+    ended = batch(file, "-o", out, "--json")
+    report = json.loads(ended.stdout)
+    assert ended.returncode == 1, ended.stderr
+    assert (report["entries"], report["spoken"], report["kept"]) == (5, 2, 0)
+    assert [each["place"] for each in report["failed"]] == ["line 2", "line 3", "line 4"]
+    assert "line 3 (b): unknown voice 'af_bela'" in ended.stderr and "af_bella" in ended.stderr
+    assert "NOT SPEECH" in ended.stderr
+    first = content(out)
+    assert sorted(first) == ["a.wav", "d.wav", "results.jsonl"]
+    assert [each["id"] for each in results(out)] == ["a", "000002", "b", "c", "d"]
+    ended = batch(file, "-o", out, "--json")
+    assert (ended.returncode, json.loads(ended.stdout)["kept"]) == (1, 2)
+    assert content(out) == first
+
+
+@pytest.mark.parametrize("name", ["wav", "opus", "mp3"])
+def test_a_killed_batch_goes_on_where_it_was(batch, toy_artifact, tmp_path, name):
+    if name != "wav":
+        pytest.importorskip("soundfile")
+    file = many(tmp_path / "in.jsonl", 40, 30)
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    assert batch(file, "-o", whole, "--format", name, "--workers", 2).returncode == 0
+    words = command(toy_artifact, file, "-o", out, "--format", name)
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL, env=environment()) as running:
+        deadline = time.monotonic() + 60
+        while len(list(out.glob("e*"))) < 3 and time.monotonic() < deadline:
+            time.sleep(0.002)
+        running.send_signal(signal.SIGKILL)
+        assert running.wait() == -signal.SIGKILL  # it was in the middle
+    # A line that was torn, a file that was damaged, and what was left beside.
+    with (out / "results.jsonl").open("ab") as stream:
+        stream.write(b'{"id": "e39", "ke')
+    (out / f"e1.{name}").write_bytes(b"damaged")
+    (out / ".kokoro-batch.e5.wav").write_bytes(b"left")
+    ended = batch(file, "-o", out, "--format", name, "--json")
+    report = json.loads(ended.stdout)
+    assert (ended.returncode, report["spoken"] + report["kept"]) == (0, 40), ended.stderr
+    assert report["kept"] >= 1
+    assert content(out) == content(whole)
+
+
+def test_what_has_changed_is_spoken_again(batch, tmp_path):
+    out = tmp_path / "out"
+    rows = [{"id": "a", "phonemes": PHONEMES}, {"id": "b", "phonemes": PHONEMES}]
+    for change in ({}, {"seed": 5}, {"voice": "af_bella"}):
+        rows[1] |= change
+        file = write_lines(tmp_path / "in.jsonl", *rows)
+        report = json.loads(batch(file, "-o", out, "--json").stdout)
+        assert (report["spoken"], report["kept"]) == ((1, 1) if change else (2, 0))
+
+
+def test_two_batches_on_one_folder(batch, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    held = hold_folder(out)
+    assert held is not None
+    try:
+        ended = batch(many(tmp_path / "in.jsonl", 1), "-o", out)
+    finally:
+        os.close(held)
+    assert ended.returncode == 3 and "another batch is writing into" in ended.stderr
+    assert content(out) == {}
+
+
+def test_a_full_disk_ends_the_batch_and_the_next_run_goes_on(batch, toy_artifact, tmp_path):
+    file = write_lines(
+        tmp_path / "in.jsonl",
+        {"id": "short", "phonemes": "a"},
+        {"id": "long", "phonemes": PHONEMES * 300},
+        {"id": "last", "phonemes": "a"},
+    )
+    out = tmp_path / "out"
+    limited = subprocess.run(
+        ["bash", "-c", 'ulimit -f 200; exec "$@"', "-", *command(toy_artifact, file, "-o", out)],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert limited.returncode == 3, limited.stderr
+    assert "long.wav: the file would be larger" in limited.stderr
+    assert sorted(content(out)) == ["results.jsonl", "short.wav"]
+    ended = batch(file, "-o", out, "--json")
+    assert (ended.returncode, json.loads(ended.stdout)["kept"]) == (0, 1)
+
+
+def test_subtitles_are_of_texts(batch, tmp_path):
+    pytest.importorskip("misaki")
+    file = write_lines(
+        tmp_path / "in.jsonl",
+        {"id": "a", "text": "Hello world."},
+        {"id": "b", "phonemes": PHONEMES},
+    )
+    out = tmp_path / "out"
+    ended = batch(file, "-o", out, "--subtitles", "srt")
+    assert ended.returncode == 1 and "line 2 (b): subtitles are of a text" in ended.stderr
+    assert b"Hello world." in (out / "a.srt").read_bytes()
+    first = content(out)
+    (out / "a.srt").unlink()
+    batch(file, "-o", out, "--subtitles", "srt")
+    assert content(out) == first
+
+
+def test_a_worker_that_dies_is_named(toy_artifact, tmp_path):
+    entries = read_entries(many(tmp_path / "in.jsonl", 60, 30), Defaults())
+    options = runner.BatchOptions(toy_artifact, tmp_path / "out", workers=2, threads=1)
+
+    def kill(result: Any, fresh: bool) -> None:
+        import multiprocessing
+
+        for process in multiprocessing.active_children():
+            process.kill()
+
+    with pytest.raises(EnvironmentFault, match="a worker process died"):
+        runner.run_batch(entries, options, kill)
