@@ -1,4 +1,4 @@
-"""Batches through the command line, with the stand-in artifact: resumed, damaged, and two at once."""
+"""Batches with the stand-in artifact: resumed, damaged, and two at once."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_faults_do_not_stop_the_rest_and_a_second_run_changes_nothing(batch, tmp
 def test_a_killed_batch_goes_on_where_it_was(batch, toy_artifact, tmp_path, name):
     if name != "wav":
         pytest.importorskip("soundfile")
-    file = many(tmp_path / "in.jsonl", 40, 30)
+    file = many(tmp_path / "in.jsonl", 40)
     whole, out = tmp_path / "whole", tmp_path / "out"
     assert batch(file, "-o", whole, "--format", name, "--workers", 2).returncode == 0
     words = command(toy_artifact, file, "-o", out, "--format", name)
@@ -276,7 +276,7 @@ def test_a_full_disk_ends_the_batch_and_the_next_run_goes_on(batch, toy_artifact
     file = write_lines(
         tmp_path / "in.jsonl",
         {"id": "short", "phonemes": "a"},
-        {"id": "long", "phonemes": PHONEMES * 300},
+        {"id": "long", "phonemes": PHONEMES * 3},
         {"id": "last", "phonemes": "a"},
     )
     out = tmp_path / "out"
@@ -312,7 +312,7 @@ def test_subtitles_are_of_texts(batch, tmp_path):
 
 
 def test_a_worker_that_dies_is_named(toy_artifact, tmp_path):
-    entries = read_entries(many(tmp_path / "in.jsonl", 60, 30), Defaults())
+    entries = read_entries(many(tmp_path / "in.jsonl", 60), Defaults())
     options = runner.BatchOptions(toy_artifact, tmp_path / "out", workers=2, threads=1)
 
     def kill(result: Any, fresh: bool) -> None:
