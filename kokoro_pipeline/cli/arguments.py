@@ -138,14 +138,15 @@ def add_speech(parser: argparse.ArgumentParser, *, phonemes: bool = True) -> Non
             help=f"milliseconds of silence after a {where} (default: 0)",
         )
 
-    speech.add_argument(
-        "--lexicon",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="pronunciations of your own (.tsv, .pls or .json); several may be given",
-    )
+    if phonemes:
+        speech.add_argument(
+            "--lexicon",
+            action="append",
+            type=Path,
+            default=[],
+            metavar="FILE",
+            help="pronunciations of your own (.tsv, .pls or .json); several may be given",
+        )
     speech.add_argument("--ssml", action="store_true", help="the text is an SSML document")
 
 

@@ -276,7 +276,7 @@ def test_a_full_disk_ends_the_batch_and_the_next_run_goes_on(batch, toy_artifact
     file = write_lines(
         tmp_path / "in.jsonl",
         {"id": "short", "phonemes": "a"},
-        {"id": "long", "phonemes": PHONEMES * 3},
+        {"id": "long", "phonemes": PHONEMES * 40},
         {"id": "last", "phonemes": "a"},
     )
     out = tmp_path / "out"
