@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import sys
 
-NEWEST_PYTHON = {"build": (3, 12), "text": (3, 12), "ja": (3, 12), "zh": (3, 12), "serve": (3, 12)}
+NEWEST_PYTHON = {
+    "build": (3, 12),
+    "text": (3, 12),
+    "ja": (3, 12),
+    "zh": (3, 12),
+    "serve": (3, 12),
+    "batch": (3, 12),
+}
 """The newest Python that the packages of an extra (kokoro, misaki) install on."""
 
 

@@ -85,10 +85,13 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_speech(parser: argparse.ArgumentParser, *, phonemes: bool = True) -> None:
-    """The options that say how a text is spoken; `phonemes` says whether it may be phonemes."""
+def add_speech(parser: argparse.ArgumentParser, *, one_text: bool = True) -> None:
+    """The options that say how a text is spoken.
+
+    Without `one_text`, there are many, and what they are (phonemes, SSML) is no option.
+    """
     speech = parser.add_argument_group("speech")
-    if phonemes:
+    if one_text:
         speech.add_argument(
             "--phonemes",
             action="store_true",
@@ -138,7 +141,7 @@ def add_speech(parser: argparse.ArgumentParser, *, phonemes: bool = True) -> Non
             help=f"milliseconds of silence after a {where} (default: 0)",
         )
 
-    if phonemes:
+    if one_text:
         speech.add_argument(
             "--lexicon",
             action="append",
@@ -147,7 +150,7 @@ def add_speech(parser: argparse.ArgumentParser, *, phonemes: bool = True) -> Non
             metavar="FILE",
             help="pronunciations of your own (.tsv, .pls or .json); several may be given",
         )
-    speech.add_argument("--ssml", action="store_true", help="the text is an SSML document")
+        speech.add_argument("--ssml", action="store_true", help="the text is an SSML document")
 
 
 def add_language(parser: argparse._ActionsContainer) -> None:

@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--subtitles", choices=_SUBTITLES, help="write the times of the words of each text as well"
     )
-    arguments.add_speech(parser, phonemes=False)
+    arguments.add_speech(parser, one_text=False)
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--artifact",
