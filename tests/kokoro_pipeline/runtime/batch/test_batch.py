@@ -223,7 +223,9 @@ def test_faults_do_not_stop_the_rest_and_a_second_run_changes_nothing(batch, tmp
     assert content(out) == first
 
 
-@pytest.mark.parametrize("name", ["wav", "opus", "mp3"])
+@pytest.mark.parametrize(
+    "name", ["wav", *(pytest.param(name, marks=pytest.mark.slow) for name in ("opus", "mp3"))]
+)
 def test_a_killed_batch_goes_on_where_it_was(batch, toy_artifact, tmp_path, name):
     if name != "wav":
         pytest.importorskip("soundfile")

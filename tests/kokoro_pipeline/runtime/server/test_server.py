@@ -6,12 +6,16 @@ import base64
 import io
 import itertools
 import json
+import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import wave
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -337,9 +341,6 @@ def test_what_cannot_be_served_is_refused(run_serve, words, said):
 
 @pytest.mark.slow
 def test_a_worker_that_dies_is_replaced(start_server, toy_artifact, expected):
-    import os
-    import subprocess
-
     server = start_server(toy_artifact, "--workers", "2")
     wanted = expected("Hello there.")
     body = {"input": "Hello there.", "response_format": "pcm"}
@@ -356,3 +357,23 @@ def test_a_worker_that_dies_is_replaced(start_server, toy_artifact, expected):
     statuses = [server.post("/v1/audio/speech", json=body).status_code for _ in range(4)]
     assert set(statuses) <= {200, 503}
     assert server.post("/v1/audio/speech", json=body).content == wanted
+
+
+@pytest.mark.slow
+def test_requests_made_from_the_openapi_document_meet_no_server_error(server):
+    """Schemathesis sends what the document allows, and what it does not."""
+    pytest.importorskip("schemathesis")
+    done = subprocess.run(
+        [
+            *(Path(sys.executable).with_name("schemathesis"), "run", server.url + "/openapi.json"),
+            "--checks",
+            "not_a_server_error,response_schema_conformance,content_type_conformance",
+            *("--phases", "coverage,fuzzing", "--max-examples", "8", "--request-timeout", "60"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert "create_speech" in done.stdout or "tested" in done.stdout.lower()
