@@ -73,6 +73,24 @@ def add_artifact_folder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("artifact", metavar="DIR", type=Path, help="an artifact folder")
 
 
+def add_artifact_or_weights(parser: argparse.ArgumentParser) -> None:
+    """`--artifact` and `--weights`: what to speak with."""
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--artifact",
+        type=Path,
+        metavar="DIR",
+        help="the artifact to speak with (default: one in the cache, built when first needed)",
+    )
+    source.add_argument(
+        "--weights",
+        default=HUB_WEIGHTS,
+        metavar="SPEC",
+        help=f"without --artifact: the weights to speak with: {HUB_WEIGHTS} (default), "
+        "a folder, or synthetic",
+    )
+
+
 def add_device(parser: argparse.ArgumentParser) -> None:
     """`--device`: the device that an artifact runs on."""
     parser.add_argument(

@@ -35,20 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_source(parser)
     add_outputs(parser)
     arguments.add_speech(parser)
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument(
-        "--artifact",
-        type=Path,
-        metavar="DIR",
-        help="the artifact to speak with (default: one in the cache, built when first needed)",
-    )
-    source.add_argument(
-        "--weights",
-        default=arguments.HUB_WEIGHTS,
-        metavar="SPEC",
-        help=f"without --artifact: the weights to speak with: {arguments.HUB_WEIGHTS} (default), "
-        "a folder, or synthetic",
-    )
+    arguments.add_artifact_or_weights(parser)
     parser.add_argument(
         "--threads",
         type=arguments.positive_int,

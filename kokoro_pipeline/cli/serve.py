@@ -23,20 +23,7 @@ _GRACE = 30
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument(
-        "--artifact",
-        type=Path,
-        metavar="DIR",
-        help="the artifact to speak with (default: one in the cache, built when first needed)",
-    )
-    source.add_argument(
-        "--weights",
-        default=arguments.HUB_WEIGHTS,
-        metavar="SPEC",
-        help=f"without --artifact: the weights to speak with: {arguments.HUB_WEIGHTS} (default), "
-        "a folder, or synthetic",
-    )
+    arguments.add_artifact_or_weights(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
     parser.add_argument(
         "--port", type=int, default=8880, help="port to listen on; 0 takes a free one (8880)"
