@@ -67,8 +67,10 @@ def test_patience_ends(toy_artifact):
 
 def test_comparing_takes_neither_torch_nor_tvm(run_fresh):
     """The process that lets others take turns, and our own contender, are of the running half."""
-    program = """
-        import sys
+    checkout = Path(__file__).resolve().parents[3]  # the package may be installed elsewhere
+    program = f"""
+        import os, sys
+        os.chdir({str(checkout)!r})
         import kokoro_pipeline.benchmarking.benchmark
         import kokoro_pipeline.benchmarking.ours
         from kokoro_pipeline.benchmarking.checkout import comparison
