@@ -21,7 +21,7 @@ from ..runtime.engine.threads import forbid_binding
 from .machine import installed_versions
 
 if TYPE_CHECKING:
-    from .kernel_cases import KernelCase
+    from ..compiler.kernel_cases import KernelCase
 
 PEAK_SECONDS = 0.05
 MIN_CALLS = 5
@@ -59,8 +59,8 @@ class KernelRole:
         import tvm
         from tvm.target import codegen
 
+        from ..compiler.kernel_cases import kernel_cases, peak_case
         from ..compiler.kernels.cpu.vector import VectorTarget
-        from .kernel_cases import kernel_cases, peak_case
 
         self._threads = threads
         self._mcpu = mcpu or codegen.llvm_get_system_cpu()

@@ -37,7 +37,7 @@ def test_a_selection_of_nothing_is_refused():
 
 
 def test_names_are_unique_and_transforms_save_work():
-    from kokoro_pipeline.benchmarking.kernel_cases import kernel_cases
+    from kokoro_pipeline.compiler.kernel_cases import kernel_cases
     from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 
     cases = list(kernel_cases(VectorTarget.of("x86-64-v3"), 4))

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ..compiler.kernels.common.builder import Parameter, T, build_kernel, i64
-from ..compiler.kernels.common.convolutions import Conv1d, ConvTranspose1d
-from ..compiler.kernels.common.producer import NOTHING, Producer
-from ..compiler.kernels.cpu.adain import Activation, adain
-from ..compiler.kernels.cpu.fft_conv1d import fft_of
-from ..compiler.kernels.cpu.transform_conv1d import Transform
-from ..compiler.kernels.cpu.vector import VectorTarget
-from ..compiler.kernels.cpu.winograd_conv1d import winograd_of
-from ..compiler.lowering.backend import Fusion, Kernel
-from ..compiler.lowering.cpu_backend import CpuBackend
+from .kernels.common.builder import Parameter, T, build_kernel, i64
+from .kernels.common.convolutions import Conv1d, ConvTranspose1d
+from .kernels.common.producer import NOTHING, Producer
+from .kernels.cpu.adain import Activation, adain
+from .kernels.cpu.fft_conv1d import fft_of
+from .kernels.cpu.transform_conv1d import Transform
+from .kernels.cpu.vector import VectorTarget
+from .kernels.cpu.winograd_conv1d import winograd_of
+from .lowering.backend import Fusion, Kernel
+from .lowering.cpu_backend import CpuBackend
 
 PEAK_STEPS = 100_000
 TOKENS = 60
