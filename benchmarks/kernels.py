@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from kokoro_pipeline.benchmarking.kernels import KernelSpeed
+from kokoro_pipeline.benchmarking.benchmark import KERNEL_ROLE
 from kokoro_pipeline.benchmarking.process import ContenderProcess
 from kokoro_pipeline.benchmarking.tables import KERNEL_HEAD, kernel_row, markdown_row
 
@@ -27,14 +27,19 @@ def main() -> None:
     parser.add_argument("--only", default="", help="kernels whose name contains this text")
     args = parser.parse_args()
     with ContenderProcess(
-        "kernels", args.threads, mcpu=args.mcpu, frames=str(args.frames), only=args.only
+        KERNEL_ROLE,
+        "kernels",
+        args.threads,
+        mcpu=args.mcpu,
+        frames=str(args.frames),
+        only=args.only,
     ) as process:
         about = process.call("describe")
         print(f"{about['mcpu']}, {about['lanes']} lanes, {args.threads} thread(s)\n")
         print(markdown_row(KERNEL_HEAD))
         print("|---" * len(KERNEL_HEAD) + "|")
         for name in process.call("names"):
-            speed = KernelSpeed(**process.call("measure", name=name, seconds=args.seconds))
+            speed = process.call("measure", name=name, seconds=args.seconds)
             print(markdown_row(kernel_row(speed)), flush=True)
 
 

@@ -141,9 +141,7 @@ class _Prepared:
         if name == OURS:
             return our_process(self.request, threads, "benchmarks.peers.ours:OurContender")
         kind = "benchmarks.peers.contender:PeerRole"
-        return ContenderProcess(
-            name, threads, kind=kind, weights=self.weights, models=str(self.files)
-        )
+        return ContenderProcess(kind, name, threads, weights=self.weights, models=str(self.files))
 
 
 def _prepare_peers(
@@ -163,7 +161,7 @@ def _prepare_peers(
     artifact, weights = str(request.artifact), request.weights or ""
     kind = "benchmarks.peers.reference:ReferenceRole"
     with ContenderProcess(
-        "reference", threads, kind=kind, artifact=artifact, weights=weights
+        kind, "reference", threads, artifact=artifact, weights=weights
     ) as reference:
         prepared = _Prepared(request, files, reference.call("weights"))
         for index in range(len(utterances)):
@@ -201,17 +199,14 @@ def _compare_at(
             calls = {
                 name: functools.partial(process.call, "run") for name, process in contenders.items()
             }
-            answers = interleave(calls, request.repeats, warm_up=request.warm_up, pause=PEER_PAUSE)
-            rounds = {
-                name: [Sample(**answer) for answer in values] for name, values in answers.items()
-            }
+            rounds = interleave(calls, request.repeats, warm_up=request.warm_up, pause=PEER_PAUSE)
             results += [
                 _peer_result(
                     name,
                     utterance,
                     threads,
                     rounds,
-                    contenders[name].call("memory")["peak"],
+                    contenders[name].call("memory").peak,
                     agreements[name],
                 )
                 for name in contenders
@@ -226,10 +221,10 @@ def _prepare_contender(
     progress(f"preparing and verifying {name}")
     process.call("prepare", path=prepared.case(index))
     try:
-        found = process.call("verify", reference=prepared.reference(index))
+        found: list[Agreement] = process.call("verify", reference=prepared.reference(index))
     except CheckFailed as error:
         raise CheckFailed(f"{name} is not timed: {error}") from error
-    return tuple(Agreement(**agreement) for agreement in found)
+    return tuple(found)
 
 
 def _peer_result(

@@ -7,10 +7,10 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..artifact.manifest import PARAMETERS_NAME
 from ..artifact.reader import Artifact, open_artifact
+from ..errors import EnvironmentFault
 from ..runtime.engine.device import find_device
 from .benchmark_report import (
     BETWEEN,
@@ -18,6 +18,7 @@ from .benchmark_report import (
     BenchmarkReport,
     FreshResult,
     KernelTable,
+    LongTextResult,
     PeerResults,
     SpeedResult,
     Utterance,
@@ -25,6 +26,7 @@ from .benchmark_report import (
 from .checkout import comparison
 from .cold_start import run_fresh, summarize_fresh
 from .kernels import KernelSpeed
+from .lengths import LONG_TEXT, SENTENCE
 from .machine import describe_machine
 from .process import ContenderProcess
 from .samples import Sample, interleave, summarize
@@ -34,6 +36,8 @@ Progress = Callable[[str], None]
 KERNEL_SECONDS = 0.3
 KERNEL_FRAMES = 160
 OURS = "ours"
+OUR_ROLE = "kokoro_pipeline.benchmarking.ours:OurRole"
+KERNEL_ROLE = "kokoro_pipeline.benchmarking.kernels:KernelRole"
 
 
 @dataclass(frozen=True)
@@ -74,17 +78,20 @@ def run_benchmark(request: BenchmarkRequest, progress: Progress) -> BenchmarkRep
         results, theirs = comparing.compare(request, peers, utterances, progress)
         versions |= theirs
     speeds: list[SpeedResult] = []
+    long_texts: list[LongTextResult] = []
     fresh: list[FreshResult] = []
     for threads in request.threads:
         speeds += _measure_speed(request, utterances, threads, progress)
+        long_texts += _measure_long_text(request, threads, progress)
         fresh += _measure_fresh(request, utterances, threads, progress)
     return BenchmarkReport(
-        artifact=describe_artifact(artifact),
-        machine=machine,
-        versions=versions,
-        repeats=request.repeats,
-        warm_up=request.warm_up,
+        describe_artifact(artifact),
+        machine,
+        versions,
+        request.repeats,
+        request.warm_up,
         speeds=tuple(speeds),
+        long_texts=tuple(long_texts),
         fresh=tuple(fresh),
         peers=results,
     )
@@ -101,30 +108,19 @@ def run_kernels(request: BenchmarkRequest, progress: Progress) -> BenchmarkRepor
     versions: dict[str, str] = {}
     for threads in request.threads:
         progress("compiling the kernels")
-        with ContenderProcess(
-            "kernels",
-            threads,
-            mcpu=artifact.manifest.target.mcpu,
-            frames=str(KERNEL_FRAMES),
-        ) as process:
+        mcpu, frames = artifact.manifest.target.mcpu, str(KERNEL_FRAMES)
+        with ContenderProcess(KERNEL_ROLE, "kernels", threads, mcpu=mcpu, frames=frames) as process:
             about = process.call("describe")
             versions |= about["versions"]
-            speeds = []
+            speeds: list[KernelSpeed] = []
             for name in process.call("names"):
                 progress(f"{threads} thread(s): {name}")
-                found = process.call("measure", name=name, seconds=KERNEL_SECONDS)
-                speeds.append(KernelSpeed(**found))
-            table = KernelTable(
-                threads, about["mcpu"], about["lanes"], KERNEL_FRAMES, tuple(speeds)
-            )
-            tables.append(table)
+                speeds.append(process.call("measure", name=name, seconds=KERNEL_SECONDS))
+            lanes, measured = about["lanes"], tuple(speeds)
+            tables.append(KernelTable(threads, about["mcpu"], lanes, KERNEL_FRAMES, measured))
+    facts = describe_artifact(artifact)
     return BenchmarkReport(
-        artifact=describe_artifact(artifact),
-        machine=machine,
-        versions=versions,
-        repeats=request.repeats,
-        warm_up=request.warm_up,
-        kernels=tuple(tables),
+        facts, machine, versions, request.repeats, request.warm_up, kernels=tuple(tables)
     )
 
 
@@ -145,10 +141,10 @@ def describe_artifact(artifact: Artifact) -> ArtifactFacts:
     )
 
 
-def our_process(request: BenchmarkRequest, threads: int, kind: str = "") -> ContenderProcess:
+def our_process(request: BenchmarkRequest, threads: int, kind: str = OUR_ROLE) -> ContenderProcess:
     """A process with the artifact; `kind` as in `ContenderProcess`."""
     artifact, device = str(request.artifact), request.device
-    return ContenderProcess(OURS, threads, kind=kind, artifact=artifact, device=device)
+    return ContenderProcess(kind, OURS, threads, artifact=artifact, device=device)
 
 
 def _choose(
@@ -158,17 +154,15 @@ def _choose(
     utterances = []
     with our_process(request, max(request.threads)) as ours:
         versions: dict[str, str] = ours.call("versions")
-        if request.phonemes is not None:
-            chosen = [request.phonemes]
-        else:
+        chosen = [request.phonemes]
+        if request.phonemes is None:
             progress("choosing phonemes for the lengths")
             chosen = [
                 ours.call("phonemes_lasting", seconds=seconds, voice=request.voice)
                 for seconds in request.seconds
             ]
         for phonemes in dict.fromkeys(chosen):
-            size = ours.call("size", phonemes=phonemes, voice=request.voice)
-            utterances.append(Utterance(phonemes, request.voice, **size))
+            utterances.append(ours.call("measured", phonemes=phonemes, voice=request.voice))
     return sorted(utterances, key=lambda utterance: utterance.seconds), versions
 
 
@@ -194,32 +188,47 @@ def _measure_speed(
         rounds = interleave(calls, request.repeats, warm_up=request.warm_up)
     results = []
     for index, utterance in enumerate(utterances):
-        spoken = [Sample(**answer) for answer in rounds[f"speak {index}"]]
-        stepped = [Sample(**answer) for answer in rounds[f"steps {index}"]]
+        spoken = rounds[f"speak {index}"]
         seconds = [sample.seconds for sample in spoken]
         results.append(
             SpeedResult(
-                utterance=utterance,
-                threads=threads,
+                utterance,
+                threads,
                 total=summarize(seconds),
                 cpu=summarize([sample.cpu_seconds for sample in spoken]),
                 first_audio=summarize(rounds.get(f"first_audio {index}", seconds)),
-                steps=median_steps(stepped),
+                steps=median_steps(rounds[f"steps {index}"]),
             )
         )
     return results
 
 
+def _measure_long_text(
+    request: BenchmarkRequest, threads: int, progress: Progress
+) -> list[LongTextResult]:
+    progress(f"{threads} thread(s): first audio of a long text")
+    with our_process(request, threads) as ours:
+        calls = {
+            text: functools.partial(ours.call, "first_of_text", text=text, voice=request.voice)
+            for text in (LONG_TEXT, SENTENCE)
+        }
+        try:
+            rounds = interleave(calls, request.repeats, warm_up=request.warm_up)
+        except EnvironmentFault as error:  # without the extra `text`, phonemes can be measured
+            progress(f"not measured: {error}")
+            return []
+    return [LongTextResult(threads, summarize(rounds[LONG_TEXT]), summarize(rounds[SENTENCE]))]
+
+
 def _measure_fresh(
     request: BenchmarkRequest, utterances: Sequence[Utterance], threads: int, progress: Progress
 ) -> list[FreshResult]:
-    def run(utterance: Utterance) -> dict[str, Any]:
-        return run_fresh(
-            request.artifact, utterance.phonemes, utterance.voice, threads, request.device
-        )
-
     progress(f"{threads} thread(s): fresh processes")
-    calls = {str(i): functools.partial(run, u) for i, u in enumerate(utterances)}
+    artifact, device = request.artifact, request.device
+    calls = {
+        str(i): functools.partial(run_fresh, artifact, u.phonemes, u.voice, threads, device)
+        for i, u in enumerate(utterances)
+    }
     rounds = interleave(calls, request.repeats, warm_up=request.warm_up)
     return [
         FreshResult(utterance, threads, summarize_fresh(rounds[str(i)]))

@@ -50,6 +50,15 @@ class SpeedResult:
 
 
 @dataclass(frozen=True)
+class LongTextResult:
+    """Time to the first piece of a stream of `LONG_TEXT`, and to speak its first sentence alone."""
+
+    threads: int
+    first_audio: Summary
+    sentence_alone: Summary
+
+
+@dataclass(frozen=True)
 class FreshResult:
     """The result of an utterance in fresh processes."""
 
@@ -108,6 +117,7 @@ class BenchmarkReport:
     repeats: int
     warm_up: int
     speeds: tuple[SpeedResult, ...] = ()
+    long_texts: tuple[LongTextResult, ...] = ()
     fresh: tuple[FreshResult, ...] = ()
     peers: PeerResults | None = None
     kernels: tuple[KernelTable, ...] = ()

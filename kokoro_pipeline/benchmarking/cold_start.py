@@ -76,7 +76,6 @@ def summarize_fresh(answers: Sequence[Mapping[str, Any]]) -> ColdStart:
         return None if None in values else int(statistics.median(values))
 
     peak = int(statistics.median(answer["memory"]["peak"] for answer in answers))
-
     return ColdStart(
         seconds=statistics.median(seconds),
         outside=statistics.median(outside),

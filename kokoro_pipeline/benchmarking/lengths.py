@@ -1,4 +1,4 @@
-"""Choose phonemes for a given length of audio."""
+"""What is spoken: phonemes for a given length of audio, and a long text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from ..errors import InputError
 from ..validation import full_cases
 
 MAX_SECONDS = 600.0
+SENTENCE = "The old lighthouse keeper climbed the narrow stairs every evening, slowly. "
+LONG_TEXT = SENTENCE * 200
+"""2,000 words of plain English."""
 
 
 def phonemes_lasting(seconds: float, duration: Callable[[str], float]) -> str:
@@ -21,9 +24,12 @@ def phonemes_lasting(seconds: float, duration: Callable[[str], float]) -> str:
     passage = max((case.phonemes for case in full_cases()), key=len) + " "
     durations: dict[int, float] = {}
 
+    def beginning(count: int) -> str:
+        return (passage * (count // len(passage) + 1))[:count]
+
     def lasts(count: int) -> float:
         if count not in durations:
-            durations[count] = duration(_beginning(passage, count))
+            durations[count] = duration(beginning(count))
         return durations[count]
 
     few, many = 1, 2
@@ -33,8 +39,4 @@ def phonemes_lasting(seconds: float, duration: Callable[[str], float]) -> str:
         middle = (few + many) // 2
         few, many = (middle, many) if lasts(middle) < seconds else (few, middle)
     best = min((few, many), key=lambda count: abs(lasts(count) - seconds))
-    return _beginning(passage, best)
-
-
-def _beginning(passage: str, count: int) -> str:
-    return (passage * (count // len(passage) + 1))[:count]
+    return beginning(best)

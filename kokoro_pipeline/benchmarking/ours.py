@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..runtime.speech.synthesizer import load
 from ..runtime.text.chunking import split_phonemes
 from ..runtime.text.vocabulary import Vocabulary
 from ..runtime.voices import load_voice, style_row
+from .benchmark_report import Utterance
 from .lengths import phonemes_lasting
 from .machine import ProcessMemory, installed_versions, process_memory
 from .samples import Sample
@@ -27,17 +28,6 @@ SEED = 0
 SPEED = 1.0
 NOISE = "noise"
 """The step that draws the noise of the source from the seed."""
-
-
-@dataclass(frozen=True)
-class UtteranceSize:
-    """The length of an utterance."""
-
-    seconds: float
-    """Length of the audio."""
-    tokens: int
-    """Number of tokens, without boundary tokens."""
-    chunks: int
 
 
 class OurRole:
@@ -63,9 +53,11 @@ class OurRole:
         """Phonemes of approximately this length."""
         return phonemes_lasting(seconds, lambda phonemes: self._seconds(phonemes, voice))
 
-    def size(self, phonemes: str, voice: str) -> UtteranceSize:
-        """How long an utterance is."""
-        return UtteranceSize(
+    def measured(self, phonemes: str, voice: str) -> Utterance:
+        """The utterance with its length."""
+        return Utterance(
+            phonemes,
+            voice,
             seconds=self._seconds(phonemes, voice),
             tokens=len(self._vocabulary.encode(phonemes).ids),
             chunks=len(split_phonemes(phonemes, self._vocabulary)),
@@ -83,6 +75,13 @@ class OurRole:
         start = time.perf_counter()
         self._synthesizer.synthesize(phonemes[first.start : first.end], voice, SPEED, SEED)
         return time.perf_counter() - start
+
+    def first_of_text(self, text: str, voice: str) -> float:
+        """First-audio latency of a text: seconds from the call to the first piece of the stream."""
+        start = time.perf_counter()
+        with contextlib.closing(self._synthesizer.stream(text, voice, "en-us")) as stream:
+            next(stream)
+            return time.perf_counter() - start
 
     def steps(self, phonemes: str, voice: str) -> Sample:
         """The times of the steps, the six functions and the noise, summed over chunks."""

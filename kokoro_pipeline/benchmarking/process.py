@@ -1,29 +1,19 @@
-"""The process of a contender, from the side of the caller."""
+"""A contender's process, which runs one role, so that thread pools and memory do not mix."""
 
 from __future__ import annotations
 
-import contextlib
-import json
+import importlib
+import multiprocessing
 import os
-import subprocess
-import sys
-import tempfile
-import threading
-from pathlib import Path
+import signal
+import traceback
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any
 
-from .. import errors
-from ..errors import EnvironmentFault
+from ..errors import EnvironmentFault, InputError, KokoroError
 
-# `-c` puts the current folder first on the path, where a stray tvm.py would be found. Replace it by
-# the folder that this package is imported from.
-_PROGRAM = f"""\
-import sys
-sys.path[0] = {str(Path(__file__).resolve().parents[2])!r}
-from kokoro_pipeline.benchmarking.worker import main
-main()
-"""
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS")
 # Our choice: compiling is slow, but a deadlock must end at some point.
 ANSWER_SECONDS = 1800.0
@@ -32,7 +22,7 @@ ANSWER_SECONDS = 1800.0
 class ContenderProcess:
     """A process that runs one role on `threads` threads and answers calls.
 
-    The role is one of `worker.ROLES`, or any name with its `kind`, "module:Class" of a checkout.
+    The role is the class `kind`, "module:Class", constructed with `(role, threads, **options)`.
 
     Use it in a `with` block, which ends the process. Every call raises the error of the role if it
     is a KokoroError, and EnvironmentFault if the role failed otherwise, the process died, or it
@@ -41,51 +31,43 @@ class ContenderProcess:
 
     def __init__(
         self,
+        kind: str,
         role: str,
         threads: int,
         *,
-        kind: str = "",
         patience: float = ANSWER_SECONDS,
         **options: str,
     ) -> None:
         self.role = role
         self._patience = patience
-        self._words = tempfile.TemporaryFile(  # noqa: SIM115 -- `close` closes it
-            mode="w+", encoding="utf-8", errors="replace"
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_work, args=(theirs, role, threads, kind, options), daemon=True
         )
-        environment = os.environ | dict.fromkeys(_THREAD_VARIABLES, str(threads))
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._words,
-            encoding="utf-8",
-            env=environment,
-        )
-        start = {"role": role, "kind": kind, "threads": threads, "options": options}
+        self._process.start()
+        theirs.close()
         try:
-            self.start_answer = self._ask(start)
+            self._receive()
         except BaseException:
             self.close()
             raise
 
     def call(self, method: str, **arguments: Any) -> Any:
-        """Call a method of the role; returns its result, converted by JSON."""
-        return self._ask({"call": method, "with": arguments})
+        """Call a method of the role and return its result."""
+        try:
+            self._connection.send((method, arguments))
+        except OSError:
+            raise self._ended() from None
+        return self._receive()
 
     def close(self) -> None:
         """End the process. May be called more than once."""
-        if self._process.stdin is not None and not self._process.stdin.closed:
-            with contextlib.suppress(BrokenPipeError):  # it has already ended
-                self._process.stdin.close()  # the worker's loop ends with its input
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
+        self._connection.close()  # its loop ends with its input
+        self._process.join(timeout=10)
+        if self._process.is_alive():
             self._process.kill()
-            self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-        self._words.close()
+            self._process.join()
 
     def __enter__(self) -> ContenderProcess:
         return self
@@ -98,40 +80,60 @@ class ContenderProcess:
     ) -> None:
         self.close()
 
-    def _ask(self, message: dict[str, Any]) -> Any:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        watchdog = threading.Timer(self._patience, self._process.kill)
-        watchdog.daemon = True
-        watchdog.start()
+    def _receive(self) -> Any:
         try:
-            print(json.dumps(message), file=self._process.stdin, flush=True)
-            line = self._process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        finally:
-            watchdog.cancel()
-        if not line:
-            raise EnvironmentFault(f"the process of {self.role} {self._end()}")
-        answer = json.loads(line)
-        if "fault" in answer:
-            raise self._fault(answer["fault"], answer["message"])
-        return answer["result"]
+            if not self._connection.poll(self._patience):
+                self._process.kill()
+            result = self._connection.recv()
+        except (EOFError, OSError):
+            raise self._ended() from None
+        if isinstance(result, KokoroError):
+            raise result
+        return result
 
-    def _end(self) -> str:
-        """Describe how the process ended."""
-        status = self._process.wait()
+    def _ended(self) -> EnvironmentFault:
+        self._process.join(timeout=10)
+        status = self._process.exitcode or 0
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        if status == -9:
+        if status == -signal.SIGKILL:
             how += f" (out of memory, or no answer within {self._patience:g} s)"
-        return f"{how}; its last words: {self._last_words()}"
+        return EnvironmentFault(f"the process of {self.role} {how}; its messages stand above")
 
-    def _last_words(self) -> str:
-        self._words.seek(0)
-        lines = [line.strip() for line in self._words.read().splitlines() if line.strip()]
-        return " / ".join(lines[-3:]) or "none"
 
-    def _fault(self, name: str, message: str) -> Exception:
-        kind = getattr(errors, name, None)
-        if isinstance(kind, type) and issubclass(kind, errors.KokoroError):
-            return kind(message)
-        return EnvironmentFault(f"{self.role} failed: {name}: {message}")
+def _work(
+    connection: Connection, role: str, threads: int, kind: str, options: Mapping[str, str]
+) -> None:
+    """Construct the role and answer calls until the other side closes the connection."""
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))  # before pools start
+    os.dup2(2, 1)  # what libraries print must not mix with the report
+    module, _, name = kind.partition(":")
+    answering: Any = None
+    try:
+        while True:
+            try:
+                if answering is None:
+                    answering = getattr(importlib.import_module(module), name)(
+                        role, threads, **options
+                    )
+                    result = None
+                else:
+                    result = _call(answering, *connection.recv())
+            except EOFError:
+                return
+            except KokoroError as error:
+                result = error
+            except Exception as error:  # noqa: BLE001 -- raised where the call was made
+                traceback.print_exc()
+                first = next(iter(str(error).strip().splitlines()), "no message")
+                result = EnvironmentFault(f"{role} failed: {type(error).__name__}: {first}")
+            connection.send(result)
+            if answering is None:
+                return
+    except OSError:  # the other side is gone
+        return
+
+
+def _call(role: Any, method: str, arguments: Mapping[str, Any]) -> Any:
+    if method.startswith("_") or not callable(getattr(role, method, None)):
+        raise InputError(f"{type(role).__name__} has no method {method!r}")
+    return getattr(role, method)(**arguments)

@@ -9,20 +9,13 @@ from .benchmark_report import (
     BenchmarkReport,
     FreshResult,
     KernelTable,
+    LongTextResult,
     SpeedResult,
 )
 from .kernels import KernelSpeed
 from .samples import Summary
 
-KERNEL_HEAD = (
-    "kernel",
-    "median µs",
-    "best µs",
-    "GFLOP/s",
-    "of peak",
-    "own GEMM, of peak",
-    "GB/s",
-)
+KERNEL_HEAD = ("kernel", "median µs", "best µs", "GFLOP/s", "of peak", "own GEMM, of peak", "GB/s")
 
 
 def markdown(report: BenchmarkReport) -> str:
@@ -59,6 +52,8 @@ def _sections(report: BenchmarkReport) -> Iterator[str]:
     if report.speeds:
         yield "### Speed\n\n" + _speeds(report.speeds)
         yield "### Steps, ms\n\n" + _steps(report.speeds)
+    if report.long_texts:
+        yield "### First audio of a text of 2,000 words, ms\n\n" + _long_texts(report.long_texts)
     if report.fresh:
         yield "### Fresh processes\n\n" + _fresh(report.fresh)
     if report.speeds:
@@ -97,60 +92,61 @@ def _about(report: BenchmarkReport) -> str:
 
 def _speeds(results: Sequence[SpeedResult]) -> str:
     head = ("audio", "tokens", "chunks", "threads", "RTF", "total ms", "CPU ms", "first audio ms")
-    return markdown_table(
-        head,
+    rows = [
         (
-            (
-                f"{r.utterance.seconds:.2f} s",
-                str(r.utterance.tokens),
-                str(r.utterance.chunks),
-                str(r.threads),
-                f"{r.rtf:.3f}",
-                format_spread(r.total),
-                f"{1000 * r.cpu.median:.0f}",
-                f"{1000 * r.first_audio.median:.0f}",
-            )
-            for r in results
-        ),
-    )
+            f"{r.utterance.seconds:.2f} s",
+            str(r.utterance.tokens),
+            str(r.utterance.chunks),
+            str(r.threads),
+            f"{r.rtf:.3f}",
+            format_spread(r.total),
+            f"{1000 * r.cpu.median:.0f}",
+            f"{1000 * r.first_audio.median:.0f}",
+        )
+        for r in results
+    ]
+    return markdown_table(head, rows)
 
 
 def _steps(results: Sequence[SpeedResult]) -> str:
     head = ("step", *(f"{r.utterance.seconds:.2f} s, {format_threads(r.threads)}" for r in results))
-    return markdown_table(
-        head,
+    rows = [
+        (name, *(_share(r.steps[name], sum(r.steps.values())) for r in results))
+        for name in results[0].steps
+    ]
+    return markdown_table(head, rows)
+
+
+def _long_texts(results: Sequence[LongTextResult]) -> str:
+    head = ("threads", "first audio", "its first sentence alone", "ratio")
+    rows = [
         (
-            (name, *(_share(r.steps[name], sum(r.steps.values())) for r in results))
-            for name in results[0].steps
-        ),
-    )
+            str(r.threads),
+            format_spread(r.first_audio),
+            format_spread(r.sentence_alone),
+            f"{r.first_audio.median / r.sentence_alone.median:.2f}",
+        )
+        for r in results
+    ]
+    return markdown_table(head, rows)
 
 
 def _fresh(results: Sequence[FreshResult]) -> str:
-    head = (
-        "audio",
-        "threads",
-        "start to first sample ms",
-        "outside compiled code ms",
-        "peak memory MB",
-        "anonymous MB",
-        "mapped files MB",
-    )
-    return markdown_table(
-        head,
+    times = ("start to first sample ms", "outside compiled code ms")
+    head = ("audio", "threads", *times, "peak memory MB", "anonymous MB", "mapped files MB")
+    rows = [
         (
-            (
-                f"{r.utterance.seconds:.2f} s",
-                str(r.threads),
-                f"{1000 * r.cold_start.seconds:.0f}",
-                f"{1000 * r.cold_start.outside:.0f}",
-                format_megabytes(r.cold_start.memory.peak),
-                format_megabytes(r.cold_start.memory.anonymous),
-                format_megabytes(r.cold_start.memory.files),
-            )
-            for r in results
-        ),
-    )
+            f"{r.utterance.seconds:.2f} s",
+            str(r.threads),
+            f"{1000 * r.cold_start.seconds:.0f}",
+            f"{1000 * r.cold_start.outside:.0f}",
+            format_megabytes(r.cold_start.memory.peak),
+            format_megabytes(r.cold_start.memory.anonymous),
+            format_megabytes(r.cold_start.memory.files),
+        )
+        for r in results
+    ]
+    return markdown_table(head, rows)
 
 
 def _parameters(artifact: ArtifactFacts) -> str:

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import kokoro_pipeline
 from kokoro_pipeline.benchmarking import checkout
+from kokoro_pipeline.benchmarking.benchmark import OUR_ROLE
 from kokoro_pipeline.benchmarking.process import ContenderProcess
 from kokoro_pipeline.errors import ArtifactError, EnvironmentFault, InputError
 
 
 @pytest.fixture
 def ours(toy_artifact):
-    with ContenderProcess("ours", 1, artifact=str(toy_artifact)) as process:
+    with ContenderProcess(OUR_ROLE, "ours", 1, artifact=str(toy_artifact)) as process:
         yield process
 
 
 def test_calls_are_answered(ours):
-    size = ours.call("size", phonemes="kæt", voice="af_heart")
-    assert size["tokens"] == 3
-    assert size["chunks"] == 1
-    assert size["seconds"] > 0
+    utterance = ours.call("measured", phonemes="kæt", voice="af_heart")
+    assert utterance.tokens == 3
+    assert utterance.chunks == 1
+    assert utterance.seconds > 0
     assert "apache-tvm" in ours.call("versions")
-    assert ours.call("memory")["peak"] > 1e6
+    assert ours.call("memory").peak > 1e6
 
 
 @pytest.mark.parametrize(
@@ -48,7 +46,7 @@ def test_a_fault_is_raised_where_the_call_was_made(ours, method, arguments, kind
 
 def test_a_role_that_cannot_start_says_why(tmp_path):
     with pytest.raises(ArtifactError, match="nowhere"):
-        ContenderProcess("ours", 1, artifact=str(tmp_path / "nowhere"))
+        ContenderProcess(OUR_ROLE, "ours", 1, artifact=str(tmp_path / "nowhere"))
 
 
 def test_a_killed_process_is_reported(ours):
@@ -62,7 +60,7 @@ def test_a_killed_process_is_reported(ours):
 def test_patience_ends(toy_artifact):
     # Not even an interpreter starts within a millisecond.
     with pytest.raises(EnvironmentFault, match="no answer within"):
-        ContenderProcess("ours", 1, patience=0.001, artifact=str(toy_artifact))
+        ContenderProcess(OUR_ROLE, "ours", 1, patience=0.001, artifact=str(toy_artifact))
 
 
 def test_comparing_takes_neither_torch_nor_tvm(run_fresh):
@@ -81,25 +79,21 @@ def test_comparing_takes_neither_torch_nor_tvm(run_fresh):
     assert run_fresh(program).strip() == "[]"
 
 
-def test_prints_of_a_library_do_not_disturb_the_answers(toy_artifact):
-    root = str(Path(kokoro_pipeline.__file__).parents[1])
-    program = f"""
-import sys
-sys.path.insert(0, {root!r})
-from kokoro_pipeline.benchmarking import ours, worker
-versions = ours.OurRole.versions
-ours.OurRole.versions = lambda self: print("chatter") or versions(self)
-worker.main()
-"""
-    lines = (
-        f'{{"role": "ours", "threads": 1, "options": {{"artifact": "{toy_artifact}"}}}}\n'
-        '{"call": "versions", "with": {}}\n'
+def test_prints_of_a_library_do_not_mix_with_the_report(tmp_path, monkeypatch, capfd):
+    (tmp_path / "chattering.py").write_text(
+        "class Role:\n"
+        "    def __init__(self, role, threads):\n"
+        "        print('chatter')\n"
+        "    def threads(self):\n"
+        "        import os\n"
+        "        return os.environ['OMP_NUM_THREADS']\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], input=lines, capture_output=True, text=True, check=True
-    )
-    assert len(done.stdout.splitlines()) == 2
-    assert "chatter" in done.stderr
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with ContenderProcess("chattering:Role", "chat", 3) as process:
+        assert process.call("threads") == "3"
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "chatter" in printed.err
 
 
 def test_peers_are_found_in_a_checkout_and_refused_elsewhere(monkeypatch, tmp_path):

@@ -40,7 +40,7 @@ def test_steps_are_the_six_functions_and_the_noise(ours):
 def test_an_utterance_is_sized(ours, toy_artifact):
     with load(toy_artifact) as synthesizer:
         speech = synthesizer.synthesize(LONG)
-    size = ours.size(LONG, "af_heart")
+    size = ours.measured(LONG, "af_heart")
     assert size.seconds == pytest.approx(speech.seconds)
     assert size.chunks == len(speech.chunks) > 1
 
