@@ -35,6 +35,21 @@ _PHRASES = (
     (re.compile(r"\b[Pp]h\.\s?[Dd]\.?['’]?s\b"), "PHDs"),
     (re.compile(r"\b[Pp]h\.\s?[Dd]\b\.?"), "P.h.D."),
     (re.compile(r"\bN\.B\."), "note well,"),
+    (re.compile(r"\bLL\.\s?([BDM])\b\.?"), r"L.L.\1"),
+    (re.compile(r"\b([BDM])\.\s?(Sc|Ed|Eng|Phil|Div|Litt)\b\.(?=[\s,;)]+[a-z(,])"), r"\1 \2"),
+    (re.compile(r"(?<=[\w.!?] )<3(?=[\s.!]*$)"), "heart"),
+    (
+        re.compile(
+            r"\b(once|twice|[a-z]+s)/(?=(?:second|minute|hour|day|night|week|month|year|person|head"
+            r"|game|page|user|visit|room)\b)"
+        ),
+        r"\1 per ",
+    ),
+    (re.compile(r"(?<=[a-z\d] )Ave(?![\w.])"), "Avenue"),
+    (re.compile(r"(?<=[a-z\d] )Blvd(?![\w.])"), "Boulevard"),
+    (re.compile(r"(?<=[a-z\d] )Rd(?![\w.])"), "Road"),
+    (re.compile(r"(?<=[a-z\d] )Hwy(?![\w.])"), "Highway"),
+    (re.compile(r"(?<=[a-z\d] )Pkwy(?![\w.])"), "Parkway"),
     (re.compile(r"\bc\.(?=\s?\d{3,4}\b)"), "circa"),
     (re.compile(r"(?<!\w)w/o(?!\w)"), "without"),
     (re.compile(r"(?<!\w)w/(?=\s?[A-Za-z])"), "with "),
@@ -64,7 +79,7 @@ _LATE_ROAD = re.compile(r"(?<=[a-z] )(Dr|St)\.")
 _SAINT = re.compile(r"\bSt\.(?=\s?[A-Z])")
 _BEFORE_NUMBER = re.compile(
     rf"\b({'|'.join(sorted({*_NUMBERED, *(w.lower() for w in _NUMBERED)}, key=len, reverse=True))})"
-    r"\.(?=\s*[\dIVXLC])"
+    r"\.(?=\s*\(?[\dIVXLC])"
 )
 _BARE_MONTH = re.compile(rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?=\s+\d)")
 _WORD = re.compile(rf"\b({_alternatives(_WORDS)})\.(?!\w)")

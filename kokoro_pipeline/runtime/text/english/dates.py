@@ -121,11 +121,14 @@ def _month_year(match: re.Match[str], british: bool) -> list[Piece]:
 
 def _era(match: re.Match[str], british: bool) -> list[Piece]:
     """A year before or after its era; the second number of a range as well."""
-    return [
+    pieces = [
         Piece(year(int(number), british), *match.span(group))
         for group, number in enumerate(match.groups(), 1)
         if number
     ]
+    if len(pieces) == 2 and match.string[pieces[0].end : pieces[1].start].strip() in "-–—":
+        pieces.insert(1, Piece(" to ", pieces[0].end, pieces[1].start))
+    return pieces
 
 
 def _fiscal(match: re.Match[str], british: bool) -> str:
@@ -159,7 +162,21 @@ def _decade(match: re.Match[str], british: bool) -> str:
     return plural(year(int(text), british) if len(text) == 4 else cardinal(int(text)))
 
 
+_RATIO_BEFORE = re.compile(
+    r"\b(?:ratio|scale|slope|gradient|odds|mix|mixture|dilution|diluted|proportion|aspect|split"
+    r"|student-teacher|outnumbered)\b[^.!?;]{0,25}$",
+    re.IGNORECASE,
+)
+_RATIO_AFTER = re.compile(
+    r"\s(?:ratio|scale|slope|gradient|odds|mix|mixture|dilution|aspect|split|shot|favou?rites?)\b"
+)
+
+
 def _clock(match: re.Match[str], british: bool) -> str:
+    before = match.string[max(0, match.start() - 50) : match.start()]
+    named = _RATIO_BEFORE.search(before) or _RATIO_AFTER.match(match.string, match.end())
+    if named and not (match[4] or match[5]):
+        return match[0]
     hour, minute = int(match[1]), int(match[2])
     words = cardinal(hour)
     if minute:

@@ -18,6 +18,8 @@ class _Place(NamedTuple):
     words: Sequence[str]
     tags: Sequence[str]
     i: int
+    capital: bool
+    """Whether it is written with a capital."""
 
     def at(self, distance: int) -> str:
         """The word so far away, or nothing beyond the sentence."""
@@ -142,6 +144,12 @@ def _minute(place: _Place) -> Sounds | None:
         and before in ("is", "are", "was", "were", "be", "seem", "seems", "seemed")
         and not place.noun
     )
+    small = small or (
+        before in ("a", "such")
+        and place.i + 1 < len(place.tags)
+        and place.tags[place.i + 1] == "NN"
+        and after not in _NEAR["minute_times"]
+    )
     small = small or before in ("very", "extremely", "so", "incredibly", "quite", "rather", "too")
     return ("mInˈut", "mInjˈuːt") if small else ("mˈɪnət", "mˈɪnɪt")
 
@@ -149,6 +157,43 @@ def _minute(place: _Place) -> Sounds | None:
 def _sow(place: _Place) -> Sounds | None:
     pig = place.noun and (place.distance("sow_context") < 12 or place.at(-1) in ("a", "the"))
     return ("sˈW", "sˈW") if pig else None
+
+
+def _adjective(long: str, short: str) -> Callable[[_Place], Sounds | None]:
+    """A participle that gains a syllable as an adjective before its noun: "a crooked man"."""
+
+    def choose(place: _Place) -> Sounds | None:
+        word = place.words[place.i]
+        after = place.tags[place.i + 1] if place.i + 1 < len(place.tags) else ""
+        nouns = _NEAR.get(f"{word}_things")
+        if nouns is None:
+            attributive = after.startswith(("NN", "JJ")) and place.at(-1) not in _NEAR["objects"]
+        else:
+            attributive = place.at(1) in nouns
+        alone = place.at(-1) == "the" and not after.startswith(("NN", "JJ"))
+        alone = alone or (place.i == 0 and place.at(1) in ("are", "is", "be"))
+        sounds = long if attributive or alone else short
+        return sounds, sounds
+
+    return choose
+
+
+def _town(american: str, british: str) -> Callable[[_Place], Sounds | None]:
+    """A town that is spelled as a common word, where it is written as a name: "in Nice"."""
+
+    def choose(place: _Place) -> Sounds | None:
+        near = _NEAR[f"{place.words[place.i]}_context"].intersection(place.words)
+        after = place.tags[place.i + 1] if place.i + 1 < len(place.tags) else ""
+        placed = place.i > 0 and place.at(-1) in _NEAR["before_place"] and after[:2] != "NN"
+        placed = placed or bool(near)
+        return (american, british) if place.capital and placed else None
+
+    return choose
+
+
+def _crooked(place: _Place) -> Sounds | None:
+    bent = place.at(1) in ("his", "her", "its", "my", "their", "a", "one") and place.i > 0
+    return ("kɹˈʊkt", "kɹˈʊkt") if bent and place.at(-1) != "a" else ("kɹˈʊkᵻd", "kɹˈʊkɪd")
 
 
 def _upset(place: _Place) -> Sounds | None:
@@ -173,16 +218,24 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "minute": _minute,
     "sow": _sow,
     "upset": _upset,
+    "aged": _adjective("ˈAʤᵻd", "ˈAʤd"),
+    "blessed": _adjective("blˈɛsᵻd", "blˈɛst"),
+    "crooked": _crooked,
+    "nice": _town("nˈis", "nˈiːs"),
+    "reading": _town("ɹˈɛdɪŋ", "ɹˈɛdɪŋ"),
 }
 
 
-def sense_of(words: Sequence[str], tags: Sequence[str], i: int) -> Sounds | None:
+def sense_of(
+    words: Sequence[str], tags: Sequence[str], i: int, capital: bool = False
+) -> Sounds | None:
     """Phonemes of word `i` where its sense and not only its part of speech decides.
 
-    `words` are the lower-case tokens of the sentence, `tags` their Penn tags.
+    `words` are the lower-case tokens of the sentence, `tags` their Penn tags. `capital` says
+    whether the word is written with one.
     """
     choose = _SENSES.get(words[i])
-    return choose(_Place(words, tags, i)) if choose else None
+    return choose(_Place(words, tags, i, capital)) if choose else None
 
 
 HOMOGRAPHS = frozenset(_SENSES)

@@ -112,11 +112,54 @@ def _power(match: re.Match[str], british: bool) -> list[Piece]:
     return [*pieces, Piece(f" to the {words} ", *match.span(2))]
 
 
+_FUNCTIONS = {
+    **{"sin": "sine", "cos": "cosine", "tan": "tangent", "cot": "cotangent", "sec": "secant"},
+    **{"csc": "cosecant", "arcsin": "arc sine", "arccos": "arc cosine", "arctan": "arc tangent"},
+    **{"sinh": "hyperbolic sine", "cosh": "hyperbolic cosine", "tanh": "hyperbolic tangent"},
+    **{"ln": "natural log", "log": "log", "exp": "exponential", "sqrt": "square root"},
+    **{"det": "determinant", "max": "maximum", "min": "minimum"},
+}
+_NAMES = "|".join(_FUNCTIONS)
+
+
+def _named_function(match: re.Match[str], british: bool) -> list[Piece]:
+    """A function by its abbreviation: "sin(x)", "log2(8)", "cos θ"."""
+    article = "the " if match[1] in ("ln", "exp", "sqrt", "det", "max", "min") else ""
+    base = f" base {match[2]}" if match[2] else ""
+    start = match.start(3)
+    pieces = [Piece(f"{article}{_FUNCTIONS[match[1]]}{base} of ", match.start(), start)]
+    if match[4]:
+        pieces.append(Piece("", *match.span(4)))
+    return pieces
+
+
+def _absolute(match: re.Match[str], british: bool) -> list[Piece]:
+    inner = match.span(1)
+    return [
+        Piece("the absolute value of ", match.start(), inner[0]),
+        Piece("", inner[1], match.end()),
+    ]
+
+
+def _factorial(match: re.Match[str], british: bool) -> str:
+    return " factorial"
+
+
 def _variable(match: re.Match[str], british: bool) -> str:
     return _letter(match[0])
 
 
 EQUATIONS: tuple[Rule, ...] = (
+    (re.compile(rf"(?<![\w.])({_NAMES})(\d{{0,2}})\(([^()]{{1,40}})(\))"), _named_function),
+    (
+        re.compile(r"(?<![\w.])(sin|cos|tan|ln)(\d{0,0})\s([xyztθφαβω])()(?![\w'’])"),
+        _named_function,
+    ),
+    (re.compile(r"(?<![\w|])\|([^|\s]{1,12})\|(?![\w|])"), _absolute),
+    (
+        re.compile(r"(?<=\d)!(?=\s(?:is|are|equals|and|ways|divided|times|[+=*/×-])(?!\w))"),
+        _factorial,
+    ),
     (_EQUATION, _equation),
     (_POLYNOMIAL, _polynomial),
     (re.compile(r"(?<![\w.'’-])([b-hj-z])\s?[-−]\s?(\d|[a-z](?![\w'’-]))(?!\w*-)"), _difference),

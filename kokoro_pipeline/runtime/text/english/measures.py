@@ -127,6 +127,30 @@ def _by(match: re.Match[str], british: bool) -> str:
     return " by "
 
 
+def _signed_dimensions(match: re.Match[str], british: bool) -> str:
+    """Sides in feet or inches: 12' x 15'."""
+    name, names = ("foot", "feet") if match[2] == "'" else ("inch", "inches")
+    sides = (match[1], match[3], match[4])
+    return " by ".join(
+        f"{plain(side, british)} {name if is_one(side) else names}" for side in sides if side
+    )
+
+
+def _length(match: re.Match[str], british: bool) -> str:
+    return f"{plain(match[1], british)} {'foot' if is_one(match[1]) else 'feet'}"
+
+
+def _negative_money(match: re.Match[str], british: bool) -> str:
+    """An amount in parentheses, as accounts write what is negative: "$(2.5) million"."""
+    return "minus " + _amount(match[2], _CURRENCIES[match[1]], match[3], False, british)
+
+
+def unit_name(symbol: str, many: bool) -> str:
+    """The name of a unit, "tablespoons" for "tbsp"; "in" is the inch."""
+    name = _UNITS.get(symbol, "inch")
+    return _plural(name) if many else name
+
+
 def _measure(match: re.Match[str], british: bool) -> Replacement:
     minus, low, high, joint, unit, power, per, per_power, point = match.groups()
     if unit == "in" and (not point or _SENTENCE_FOLLOWS.match(match.string, match.end())):
@@ -137,7 +161,9 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     if power:
         name = f"{_POWERS[power]} {name}"
     singular = (is_one(low) and not high) or joint == "-"
-    if not singular and not is_attributive(match):
+    if name == "time" and is_attributive(match):
+        name = "X"  # "a 10x zoom"
+    elif not singular and not is_attributive(match):
         name = _plural(name)
     if per:
         name += f" per {_per(per, per_power)}"
@@ -184,6 +210,7 @@ _LONG_UNIT = "|".join(
 )
 
 MONEY: tuple[Rule, ...] = (
+    (re.compile(rf"([{_SIGNS}])\s?\(({NUMBER})\){_MAGNITUDE}"), _negative_money),
     (
         re.compile(
             rf"(?:(?<![\w)])([-−]))?(?:\b(US|CA|AU|NZ|HK|A|C|S))?([{_SIGNS}])\s?({NUMBER})"
@@ -213,6 +240,11 @@ INCHES: Rule = (
 SIZES: tuple[Rule, ...] = (
     (re.compile(rf"{START}(\d)['′]\s?(\d{{1,2}})(?:\"|''|”|″)"), _feet_and_inches),
     (
+        re.compile(rf"{START}({NUMBER})(['\"])\s?[x×]\s?({NUMBER})\2(?:\s?[x×]\s?({NUMBER})\2)?"),
+        _signed_dimensions,
+    ),
+    (re.compile(r"(?<![\w.,'])(\d{1,3})'(?=\s(?:tall|long|wide|high|deep)\b)"), _length),
+    (
         re.compile(r"(?<=\d)\s?(?:L|l|kcal|kJ|g|mg|kWh)(/)(?=\d+\s?(?:km|g|ml|mL|mi)\b)"),
         _per_amount,
     ),
@@ -227,6 +259,18 @@ SIZES: tuple[Rule, ...] = (
     ),
 )
 """Heights, and sizes of two or three dimensions."""
+
+UNIT_AFTER_FRACTION = rf"(?:(?!x|×){_UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[a-z])"
+"""A unit, with the point of its abbreviation."""
+
+
+def without_point(match: re.Match[str], unit: str) -> tuple[str, str]:
+    """A unit without the point of its abbreviation, and the point if it ends the sentence."""
+    if not unit.endswith("."):
+        return unit, ""
+    ends = unit[:-1] not in _POINTED or _SENTENCE_FOLLOWS.match(match.string, match.end())
+    return unit[:-1], "." if ends else ""
+
 
 UNITS: tuple[Rule, ...] = (
     (
@@ -247,4 +291,11 @@ UNITS: tuple[Rule, ...] = (
     ),
 )
 
-MAGNITUDE: Rule = (re.compile(rf"{START}({NUMBER})(k|M|bn|tn)\b"), _with_magnitude)
+_COUNTED_IN_THOUSANDS = (
+    r"(?=\s(?:(?:a|per)\s(?:year|month|week)|followers|subscribers|users|people|views|likes|miles"
+    r"|steps|words|lines|downloads|members|jobs|homes|fans)\b)"
+)
+MAGNITUDE: Rule = (
+    re.compile(rf"{START}({NUMBER})(k|M|bn|tn|K{_COUNTED_IN_THOUSANDS})\b"),
+    _with_magnitude,
+)

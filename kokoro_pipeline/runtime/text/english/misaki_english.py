@@ -199,7 +199,7 @@ class EnglishG2P(en.G2P):
                 phonemes = en.apply_stress(self.lexicon.get_NNP(word.text)[0], stress)
             elif word.text in self._own:
                 pass  # a user's word: its part of speech decides
-            elif phonemes is None and (sense := sense_of(lower, tags, i)):
+            elif phonemes is None and (sense := sense_of(lower, tags, i, word.text[:1].isupper())):
                 phonemes = en.apply_stress(sense[self.british], stress)
             token = en.MToken(
                 text=word.text,

@@ -10,9 +10,19 @@ import re
 
 from .dates import BARE_YEAR, DATES, TIMES, YEARS
 from .mathematics import EQUATIONS, LETTER_A, POWERS
-from .measures import INCHES, MAGNITUDE, MONEY, SIZES, UNITS
+from .measures import (
+    INCHES,
+    MAGNITUDE,
+    MONEY,
+    SIZES,
+    UNIT_AFTER_FRACTION,
+    UNITS,
+    unit_name,
+    without_point,
+)
 from .number_forms import NUMBER, START, Rule, looks_like_year, plain
 from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
+from .tables import word_sets
 from .traced import Piece, Traced
 
 _NOT_FRACTIONS = {(24, 7), (9, 11), (7, 11), (50, 50), (60, 40), (80, 20), (20, 20)}
@@ -45,6 +55,11 @@ def _letter_piece(match: re.Match[str], group: int) -> Piece:
 def _lettered(match: re.Match[str], british: bool) -> list[Piece]:
     """The letter A before a number: "A4"."""
     return [_letter_piece(match, 1), Piece(" ", match.end(1), match.end())]
+
+
+def _after_number(match: re.Match[str], british: bool) -> list[Piece]:
+    """The letter A after a number: "Figure 3a"."""
+    return [Piece(f" {LETTER_A}", *match.span(1))]
 
 
 def _model(match: re.Match[str], british: bool) -> list[Piece]:
@@ -88,6 +103,75 @@ def _phone(match: re.Match[str], british: bool) -> str:
 
 def _time_signature(match: re.Match[str], british: bool) -> str:
     return f"{cardinal(int(match[1]))} {cardinal(int(match[2]))}"
+
+
+def _part_of_unit(match: re.Match[str], british: bool) -> list[Piece] | str:
+    """A fraction of a unit: "1/2 tsp", "2 1/2 oz."."""
+    whole, above, below = match[1], int(match[2]), int(match[3])
+    if not 0 < above < below or below > 64:
+        return match[0]
+    unit, point = without_point(match, match[4])
+    name = _DENOMINATORS.get(below) or ordinal(below)
+    if whole:
+        count = "a" if above == 1 and below == 2 else cardinal(above)
+        part = f"{plain(whole.strip(), british)} and {count} {plural(name) if above > 1 else name}"
+    else:
+        part = f"one {name}" if above == 1 else f"{cardinal(above)} {plural(name)} of a"
+    return [
+        Piece(f"{part} ", match.start(), match.start(4)),
+        Piece(unit_name(unit, many=bool(whole)) + point, match.start(4), match.end()),
+    ]
+
+
+def _scientific(match: re.Match[str], british: bool) -> str:
+    sign = "minus " if match[2] in "-−" and match[2] else ""
+    return f"{plain(match[1], british)} times ten to the {sign}{cardinal(int(match[3]))}"
+
+
+def _chain(match: re.Match[str], british: bool) -> str:
+    """Three or more numbers with hyphens: "4-4-2", a book's number."""
+    parts = re.findall(r"\d+", match[0])
+    if all(len(part) < 3 for part in parts):
+        return " ".join(plain(part, british) for part in parts)
+    return ", ".join(digits(part) for part in parts)
+
+
+def _verse(match: re.Match[str], british: bool) -> list[Piece]:
+    """Chapter and verse of a book of the Bible: "Psalm 23:1-6"."""
+    pieces = [
+        Piece(f"{cardinal(int(match[1]))} ", match.start(1), match.start(2)),
+        Piece(cardinal(int(match[2])), *match.span(2)),
+    ]
+    if match[3]:
+        pieces += [
+            Piece(" to ", match.end(2), match.start(3)),
+            Piece(cardinal(int(match[3])), *match.span(3)),
+        ]
+    return pieces
+
+
+def _type(match: re.Match[str], british: bool) -> list[Piece]:
+    """The type of an aircraft: "Boeing 747-400"."""
+    return [
+        Piece(f"{in_pairs(match[1], british)} ", match.start(1), match.start(2)),
+        Piece(in_pairs(match[2], british), *match.span(2)),
+    ]
+
+
+def _at_least(match: re.Match[str], british: bool) -> str:
+    return {"<": "less than ", ">": "more than ", "≤": "at most ", "≥": "at least "}[match[1]]
+
+
+def _temperature(match: re.Match[str], british: bool) -> str:
+    scale = "Fahrenheit" if match[2] == "F" else "Celsius"
+    return f"{plain(match[1], british)} degrees {scale}"
+
+
+def _postal_code(match: re.Match[str], british: bool) -> list[Piece]:
+    pieces = [Piece(digits(match[1]), *match.span(1))]
+    if match[2]:
+        pieces.append(Piece(f", {digits(match[2])}", match.end(1), match.end(2)))
+    return pieces
 
 
 def _fraction(match: re.Match[str], british: bool) -> str:
@@ -159,8 +243,21 @@ def _number(match: re.Match[str], british: bool) -> str:
     return (" " if before.isalpha() else "") + words + (" " if after.isalpha() else "")
 
 
+_BOOKS = "|".join(sorted(word_sets("bible")["book"]))
+_STATES = "|".join(sorted(word_sets("states")["state"]))
+
 _RULES: tuple[Rule, ...] = (
     (re.compile(r"\d{31,}"), _digits),
+    (
+        re.compile(rf"\b(?:{_BOOKS})\.?\s(\d{{1,3}}):(\d{{1,3}})(?:[-–](\d{{1,3}}))?(?![\w:])"),
+        _verse,
+    ),
+    (re.compile(rf"{START}({NUMBER})\s?deg\.?\s?([FC])\b"), _temperature),
+    (re.compile(rf"(?<![\w.,])({NUMBER})[eE]([-−+]?)(\d{{1,3}})(?![\w.])"), _scientific),
+    (
+        re.compile(r"(?<![^\s(])([<>≤≥])(?=[$£€]?\.?\d)(?!3\s*$)"),
+        _at_least,
+    ),
     *DATES,
     *EQUATIONS,
     *TIMES,
@@ -174,6 +271,8 @@ _RULES: tuple[Rule, ...] = (
         ),
         _phone,
     ),
+    (re.compile(r"(?<![\w.,/-])\d{1,7}(?:[-–]\d{1,7}){2,6}(?![\w-]|[.,]\d)"), _chain),
+    (re.compile(rf"\b(?:{_STATES})\s(\d{{5}})(?:-(\d{{4}}))?(?![\w-]|[.,]\d)"), _postal_code),
     *MONEY,
     (
         re.compile(
@@ -191,6 +290,12 @@ _RULES: tuple[Rule, ...] = (
             r"|rhythm|groove|feel|march|bar)\b)"
         ),
         _time_signature,
+    ),
+    (
+        re.compile(
+            rf"(?<![\w.,/])(\d{{1,3}}\s)?(\d{{1,2}})/(\d{{1,2}})[\s-]?({UNIT_AFTER_FRACTION})"
+        ),
+        _part_of_unit,
     ),
     (
         re.compile(r"(?<![\w.,])(\d{1,3}\s)?(\d{1,3}|\d{1,3}\.\d{1,3})/(\d{1,4})(?![\w/]|[.,]\d)"),
@@ -216,6 +321,7 @@ _RULES: tuple[Rule, ...] = (
     *UNITS,
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b"), _ordinal),
     (re.compile(r"(?<!\w)#\s?(\d)"), _hash_number),
+    (re.compile(r"\b(?:Boeing|Airbus)\s(?:A)?(\d{3})-(\d{1,4})(?![\w-]|[.,]\d)"), _type),
     (
         re.compile(
             r"\b((?:Room|Flight|Boeing|Airbus|Highway|Interstate|Route|Suite|Apartment|Bus|Train"
@@ -230,6 +336,7 @@ _RULES: tuple[Rule, ...] = (
     ),
     (re.compile(r"\b(?:CO2|NO2|SO2|CH4|NH3|O2|N2|H2SO4|H2O2|N2O|CaCO3|NaHCO3)(?!\w)"), _formula),
     (re.compile(r"(?<![\w.])([Aa])-?(?=\d)"), _lettered),
+    (re.compile(r"(?<=\d)([Aa])(?![\w'’.&])"), _after_number),
     (re.compile(r"\b[vV](\d{1,3}(?:\.\d{1,3}){1,3})\b"), _version),
     (re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,4}){2,}(?![\w])"), _dotted),
     (re.compile(rf"{START}({NUMBER})\s?[-–—]\s?({NUMBER})(?![\w-]|[.,]\d)"), _range),

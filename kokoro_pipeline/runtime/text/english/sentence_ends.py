@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ..segments import SentenceEnds
-from .tables import table
+from .tables import table, word_sets
 
 ENGLISH = SentenceEnds(
     abbreviations=frozenset(short.lower() for _, short, _ in table("abbreviations"))
+    | word_sets("pointed_units")["unit"]
+    | {"deg", "temp"}
 )
 """A segment is not cut after an abbreviation; whether its point ends a sentence is seen later."""
