@@ -5,6 +5,11 @@ Converters are applied to every import, including `torch.cond` branches, by a si
 converters of the active fixes over it, each of which can call the one below. Effects outside of the
 table (legalizations, methods) are applied by the `install` function of a fix, which returns the
 function that undoes it.
+
+Importing this package runs no probe. On a known version the effects of the fixes that are known to
+be needed are applied at once, on faith; on an unknown version none is. The probes run when somebody
+uses what they decide about: at the first call of an entry point of TVM (`_entry_points`), or when
+the state of a fix is read.
 """
 
 from __future__ import annotations
@@ -20,15 +25,16 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any
 
 from packaging.version import Version
 
-from tvm_kokoro_ext import _agreement, _compat
+from tvm_kokoro_ext import _agreement, _compat, _entry_points, _probing
 from tvm_kokoro_ext._errors import LateImportWarning, UnsupportedOperatorError, explained
-from tvm_kokoro_ext._fix import Converter, FixRecord, FixStatus, State
+from tvm_kokoro_ext._fix import Converter, Fix, FixRecord, FixStatus, State
 
 ENVIRONMENT = "TVM_KOKORO_EXT_DISABLE"
 _UNDO = "_tvm_kokoro_ext_undo"  # attribute of the tvm module, which survives reloading this module
@@ -39,6 +45,9 @@ _records: tuple[FixRecord, ...] = ()
 _scoped_out: list[frozenset[str]] = []  # ids of the active `disabled(...)` contexts
 _undos: dict[str, Callable[[], None]] = {}  # undo functions of installed effects, by fix id
 _active = False
+_lazy = False  # whether probes wait for the first use
+_presumed = False  # whether the present states rest on probes that have yet to run
+_unwatch: Callable[[], None] | None = None  # while the first use is awaited
 _hook: _ImporterHook | None = None
 _chains: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
 
@@ -47,6 +56,8 @@ def register(records: tuple[FixRecord, ...]) -> None:
     """Register the fixes of this package; called once, before activation."""
     global _records
     _records = records
+    for record in records:
+        record.settle = confirm
 
 
 # --- the public calls --------------------------------------------------------------------
@@ -58,22 +69,31 @@ def activate() -> tuple[FixStatus, ...]:
     Returns the status rows. A fix that cannot be applied gets the state `failed` with the reason,
     and the other fixes are still applied.
     """
-    global _active
     with _lock:
-        if not _active:
-            _undo_earlier_incarnation()
-            _active = True
-            setattr(_compat.tvm, _UNDO, deactivate)
-        _settle()
+        _activate(lazy=False)
         return status()
 
 
 def activate_on_import() -> None:
-    """Call `activate()`, and warn if programs have already been imported without the fixes."""
+    """Like `activate()`, but leave the probes for the first use.
+
+    Warns if programs have already been imported without the fixes.
+    """
     with _lock:
-        if not _active and getattr(_compat.tvm, _UNDO, None) is None:
-            _warn_if_late()
-        activate()
+        if not _active:
+            if getattr(_compat.tvm, _UNDO, None) is None:
+                _warn_if_late()
+            _activate(lazy=True)
+
+
+def _activate(*, lazy: bool) -> None:
+    global _active, _lazy
+    if not _active:
+        _undo_earlier_incarnation()
+        _active = True
+        setattr(_compat.tvm, _UNDO, deactivate)
+    _lazy = lazy
+    _settle(presume=lazy)
 
 
 def deactivate() -> None:
@@ -83,15 +103,27 @@ def deactivate() -> None:
         if not _active:
             return
         _active = False
-        _settle()
+        _settle(presume=True)
         if getattr(_compat.tvm, _UNDO, None) is deactivate:
             delattr(_compat.tvm, _UNDO)
 
 
 def status() -> tuple[FixStatus, ...]:
-    """One immutable row per fix, in the order in which they are layered over TVM."""
+    """One immutable row per fix, in the order in which they are layered over TVM.
+
+    The first call runs the probes, unless TVM has been used before.
+    """
     with _lock:
         return tuple(record.status() for record in _records)
+
+
+def confirm() -> None:
+    """Run the probes that have yet to run, and bring every fix to the state that they decide."""
+    if not _presumed or _probing.probing():
+        return
+    with _lock:
+        if _presumed:
+            _settle(presume=False)
 
 
 @contextmanager
@@ -106,13 +138,13 @@ def disabled(*ids: str) -> Iterator[None]:
     chosen = _known_ids(ids, "disabled()")
     with _lock:
         _scoped_out.append(chosen)
-        _settle()
+        _settle(presume=_lazy)
     try:
         yield
     finally:
         with _lock:
             _scoped_out.remove(chosen)
-            _settle()
+            _settle(presume=_lazy)
 
 
 def convert_map() -> dict[str, Callable[[Any, Any], Any]]:
@@ -122,7 +154,10 @@ def convert_map() -> dict[str, Callable[[Any, Any], Any]]:
     not legalizations, and TVM does not pass custom converters to `torch.cond` branches.
     """
     with _lock:
-        wanted = [r for r in _records if _decide(r)[0] is State.APPLIED]
+        confirm()
+        circumstances = _circumstances(load=True)
+        _ask(circumstances)
+        wanted = [r for r in _records if _decide(r, circumstances)[0] is State.APPLIED]
     example = stock_importer()
     made = _layered(example, _stock_table(example), wanted)
     names = {name for record in wanted for name in record.fix.converters if name in made}
@@ -162,36 +197,109 @@ def _disabled_by_environment() -> frozenset[str]:
         return frozenset(name for name in names if name in known)
 
 
-def _decide(record: FixRecord) -> tuple[State, str]:
-    """The state that a fix should have while the extension is active, and the reason."""
-    fix = record.fix
+@dataclass(frozen=True)
+class _Circumstances:
+    """What the decisions about all fixes depend on."""
+
+    version: Version
+    known: bool  # whether this version of TVM has been measured
+    frontend: bool  # whether the PyTorch frontend is loaded
+    by_environment: frozenset[str]
+
+
+def _circumstances(*, load: bool) -> _Circumstances:
+    """The present circumstances; with `load`, the frontend is loaded if torch is installed.
+
+    Without, it is loaded if torch is in the process already, which takes milliseconds.
+    """
+    version = _compat.tvm_version()
+    return _Circumstances(
+        version,
+        _compat.is_known_version(version),
+        _load_importer() if load or "torch" in sys.modules else _importer_loaded(),
+        _disabled_by_environment(),
+    )
+
+
+def _decide_without_probe(
+    record: FixRecord, circumstances: _Circumstances
+) -> tuple[State, str] | None:
+    """The state that a fix should have while the extension is active, and the reason.
+
+    None if its probe has to decide.
+    """
+    fix, version = record.fix, circumstances.version
     if any(fix.id in ids for ids in _scoped_out):
         return State.DISABLED, "inside disabled()"
-    if fix.id in _disabled_by_environment():
+    if fix.id in circumstances.by_environment:
         return State.DISABLED, f"{ENVIRONMENT} names it"
-    version = _compat.tvm_version()
-    known = _compat.is_known_version(version)
-    if known and not fix.affects(version):
+    if circumstances.known and not fix.affects(version):
         where = "never wrong on a supported version" if fix.affected == "<0" else fix.affected
         return State.NOT_NEEDED, f"apache-tvm {version} is right (affected: {where})"
-    if fix.needs_torch and not _importer_loaded():
-        if not known:
+    if fix.needs_torch and not circumstances.frontend:
+        if not circumstances.known:
             return State.UNKNOWN_VERSION, f"apache-tvm {version} is unknown and torch is missing"
         return State.APPLIED, "waits for torch: takes effect when the PyTorch frontend is imported"
-    if fix.probe is None:
-        if known:
-            return State.APPLIED, f"apache-tvm {version} is affected"
-        newest = Version(_compat.PAIRS[-1].tested[0])
-        known_to_be = "has the defect" if fix.affects(newest) else "is right"
-        return State.UNKNOWN_VERSION, (
-            f"apache-tvm {version} is unknown and no probe can decide; "
-            f"the newest known, {newest}, {known_to_be}"
-        )
-    still_wrong = _probed(record)
+    if fix.probe is not None:
+        return None
+    if circumstances.known:
+        return State.APPLIED, f"apache-tvm {version} is affected"
+    newest = Version(_compat.PAIRS[-1].tested[0])
+    known_to_be = "has the defect" if fix.affects(newest) else "is right"
+    return State.UNKNOWN_VERSION, (
+        f"apache-tvm {version} is unknown and no probe can decide; "
+        f"the newest known, {newest}, {known_to_be}"
+    )
+
+
+def _decide(record: FixRecord, circumstances: _Circumstances) -> tuple[State, str]:
+    """The same where the probe has run, if it has to decide."""
+    decided = _decide_without_probe(record, circumstances)
+    if decided is not None:
+        return decided
+    version, known = circumstances.version, circumstances.known
     prefix = "" if known else f"apache-tvm {version} is unknown; "
+    try:
+        still_wrong = _probing.answer(record.fix)
+    except Exception as error:  # noqa: BLE001 - what the probe has raised
+        return State.FAILED, f"probe: {type(error).__name__}: {error}"
     if still_wrong:
         return State.APPLIED, prefix + "the probe finds the defect here"
     return State.NOT_NEEDED, prefix + "the probe finds it right here"
+
+
+def _presume(circumstances: _Circumstances) -> tuple[State, str]:
+    """The state until the probe runs; nothing is presumed of a version that is not known."""
+    reason = "its probe runs at the first use of TVM"
+    return (State.APPLIED if circumstances.known else State.UNKNOWN_VERSION), reason
+
+
+def _unanswered(circumstances: _Circumstances) -> list[FixRecord]:
+    """The fixes whose probe has to decide, and has not run."""
+    return [
+        record
+        for record in _records
+        if _decide_without_probe(record, circumstances) is None
+        and not _probing.answered(record.fix)
+    ]
+
+
+def _ask(circumstances: _Circumstances) -> None:
+    """Run the probes that have to decide and have not run, on stock TVM."""
+    waiting = _unanswered(circumstances)
+    if waiting:
+        _withdraw()
+        _probing.ask([record.fix for record in waiting])
+
+
+def _withdraw() -> None:
+    """Undo every effect, for a moment, from the outermost inwards."""
+    _stop_watching()
+    for record in reversed(_records):
+        if record.id in _undos:
+            _undos.pop(record.id)()
+    if _importer_loaded():
+        _wrap_methods(())
 
 
 def _from_first_change(wanted: Mapping[str, tuple[State, str]]) -> tuple[FixRecord, ...]:
@@ -206,41 +314,60 @@ def _from_first_change(wanted: Mapping[str, tuple[State, str]]) -> tuple[FixReco
     return ()
 
 
-_probe_results: dict[str, bool] = {}
+def _settle(*, presume: bool) -> None:
+    """Bring every fix to the state it should have now, undoing effects before installing others.
 
-
-def _probed(record: FixRecord) -> bool:
-    """The cached result of the probe, which examines stock TVM and thus cannot change."""
-    if record.id not in _probe_results:
-        assert record.fix.probe is not None
-        _probe_results[record.id] = bool(record.fix.probe())
-    return _probe_results[record.id]
-
-
-def _settle() -> None:
-    """Bring every fix to the state it should have now, undoing effects before installing others."""
-    wanted: dict[str, tuple[State, str]] = {}
-    for record in _records:
+    With `presume`, no probe is run: what only a probe can decide is presumed, and the first use of
+    TVM is awaited.
+    """
+    _remove_hook()
+    circumstances = _circumstances(load=_active and not presume)
+    if _active and not presume:
         try:
-            wanted[record.id] = (
-                _decide(record) if _active else (State.DISABLED, "the extension is not active")
-            )
-        except Exception as error:  # noqa: BLE001 - one fix's probe must not stop the others
-            wanted[record.id] = (State.FAILED, f"probe: {type(error).__name__}: {error}")
+            _ask(circumstances)
+        except BaseException:
+            _settle(presume=True)
+            raise
+    _stop_watching()
+    unanswered = {record.id for record in _unanswered(circumstances)} if _active else set()
+    wanted = {
+        record.id: (State.DISABLED, "the extension is not active")
+        if not _active
+        else _presume(circumstances)
+        if record.id in unanswered
+        else _decide(record, circumstances)
+        for record in _records
+    }
     for record in reversed(_from_first_change(wanted)):
         if record.id in _undos:
             _undos.pop(record.id)()
     for record in _records:
         state, why = wanted[record.id]
         if state is State.APPLIED and record.fix.install is not None:
-            waits = record.fix.needs_torch and not _importer_loaded()
+            waits = record.fix.needs_torch and not circumstances.frontend
             if record.id not in _undos and not waits:
                 try:
                     _undos[record.id] = record.fix.install()
                 except Exception as error:  # noqa: BLE001 - reported as the fix's state
                     state, why = State.FAILED, f"{type(error).__name__}: {error}"
         record.set(state, why)
-    _settle_importer()
+    _settle_importer(circumstances)
+    _await_first_use(bool(unanswered))
+
+
+def _await_first_use(presumed: bool) -> None:
+    """Watch the entry points if states are presumed, or may be once the frontend is loaded."""
+    global _presumed, _unwatch
+    _presumed = presumed or (_lazy and _hook is not None)
+    if _presumed:
+        _unwatch = _entry_points.watch(confirm)
+
+
+def _stop_watching() -> None:
+    global _unwatch
+    if _unwatch is not None:
+        _unwatch()
+        _unwatch = None
 
 
 # --- the importer's table ----------------------------------------------------------------
@@ -312,32 +439,37 @@ def _bind(converter: Converter, importer: Any, previous: Any) -> Callable[[Any],
     return convert
 
 
+def _load_importer() -> bool:
+    """Load the frontend if torch is installed; whether it is loaded."""
+    if not _importer_loaded() and _compat.has_torch():
+        importer_class()
+    return _importer_loaded()
+
+
 def _importer_loaded() -> bool:
-    """Whether the frontend is loaded; it is loaded now if torch is installed."""
-    if _compat.IMPORTER_MODULE in sys.modules:
-        return True
-    if not _compat.has_torch():
-        return False
-    importer_class()
-    return True
+    return _compat.IMPORTER_MODULE in sys.modules
 
 
-def _settle_importer() -> None:
-    """Wrap or unwrap `create_convert_map`, or wait for the frontend if torch is missing."""
+def _settle_importer(circumstances: _Circumstances) -> None:
+    """Wrap or unwrap the methods of the importer, or wait for the frontend to be loaded."""
     global _hook
-    needed = _active and any(r.state is State.APPLIED and r.fix.needs_torch for r in _records)
-    if needed and not _importer_loaded():
-        if _hook is None:
-            _hook = _ImporterHook()
-            sys.meta_path.insert(0, _hook)
-        return
-    if _hook is not None:
-        if _hook in sys.meta_path:
-            sys.meta_path.remove(_hook)
-        _hook = None
-    if _compat.IMPORTER_MODULE not in sys.modules:
-        return
-    applied = [r.fix for r in _records if _active and r.state is State.APPLIED]
+    applied = [r.fix for r in _records if _active and r.current is State.APPLIED]
+    if circumstances.frontend:
+        _wrap_methods(applied)
+    elif any(fix.needs_torch for fix in applied) or (_active and not circumstances.known):
+        _hook = _ImporterHook()
+        sys.meta_path.insert(0, _hook)
+
+
+def _remove_hook() -> None:
+    global _hook
+    if _hook in sys.meta_path:
+        sys.meta_path.remove(_hook)
+    _hook = None
+
+
+def _wrap_methods(applied: Sequence[Fix]) -> None:
+    """Wrap the methods of the importer that these fixes need, and restore the others."""
     converts = any(fix.converters or fix.around for fix in applied)
     _wrap_method("create_convert_map", _with_fixes, converts)
     _wrap_method("from_exported_program", _prepared, any(fix.prepare for fix in applied))
@@ -357,8 +489,9 @@ def _wrap_method(name: str, wrap: Callable[[Any], Any], needed: bool) -> None:
 
 
 def _applied() -> list[FixRecord]:
+    confirm()
     with _lock:
-        return [record for record in _records if record.state is State.APPLIED]
+        return [record for record in _records if record.current is State.APPLIED]
 
 
 def _with_fixes(original: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
@@ -397,7 +530,7 @@ class _ImporterHook(importlib.abc.MetaPathFinder):
         def exec_module(module: ModuleType) -> None:
             execute(module)
             with _lock:
-                _settle()
+                _settle(presume=_lazy)
 
         loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
@@ -414,7 +547,7 @@ def _undo_earlier_incarnation() -> None:
 
 
 def _warn_if_late() -> None:
-    if _compat.IMPORTER_MODULE in sys.modules and _importer_was_used(importer_class()):
+    if _importer_loaded() and _importer_was_used(importer_class()):
         warnings.warn(
             "tvm_kokoro_ext was imported after TVM's PyTorch importer had already been used; "
             "programs imported before this line were imported without the fixes. "

@@ -101,8 +101,11 @@ class FixRecord:
 
     def __init__(self, fix: Fix) -> None:
         self.fix = fix
-        self.state = State.DISABLED
-        self.why = "not activated yet"
+        #: The state at present, which may rest on a probe that has yet to run.
+        self.current = State.DISABLED
+        self._why = "not activated yet"
+        #: Runs the probes that have yet to run; set when the record is registered.
+        self.settle: Callable[[], None] = lambda: None
 
     @property
     def id(self) -> str:
@@ -124,8 +127,24 @@ class FixRecord:
     def upstream(self) -> str:
         return self.fix.upstream
 
+    @property
+    def state(self) -> State:
+        """The state; reading it runs the probes that importing the package has put off."""
+        self.settle()
+        return self.current
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self.current = state
+
+    @property
+    def why(self) -> str:
+        """The reason for the state, which reading it settles as well."""
+        self.settle()
+        return self._why
+
     def set(self, state: State, why: str) -> None:
-        self.state, self.why = state, why
+        self.current, self._why = state, why
 
     def status(self) -> FixStatus:
         """An immutable copy of the current state."""

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from tvm_kokoro_ext import _replace
 from tvm_kokoro_ext._compat import relax, tvm
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import replace
 
 
 def _with_target(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -22,14 +22,7 @@ def _with_target(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install() -> Callable[[], None]:
-    undo_compile = replace.everywhere("tvm", tvm.compile, _with_target)
-    undo_build = replace.everywhere("tvm", relax.build, _with_target)
-
-    def restore() -> None:
-        undo_build()
-        undo_compile()
-
-    return restore
+    return _replace.everywhere("tvm", {tvm.compile: _with_target, relax.build: _with_target})
 
 
 def _still_wrong() -> bool:

@@ -10,10 +10,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _probe
+from tvm_kokoro_ext import _compat, _probe, _replace
 from tvm_kokoro_ext._compat import relax, te, tirx, tvm
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import replace
 
 
 def install() -> Callable[[], None]:
@@ -41,7 +40,7 @@ def install() -> Callable[[], None]:
 
         return rewrite_dataflow_reshape
 
-    return replace.everywhere("tvm", relax.transform.RewriteDataflowReshape, guarded)
+    return _replace.everywhere("tvm", {relax.transform.RewriteDataflowReshape: guarded})
 
 
 def _without_bodies(stock: Any, module: Any, hidden: dict[Any, Any]) -> Any:

@@ -11,10 +11,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat
+from tvm_kokoro_ext import _activation, _compat, _replace
 from tvm_kokoro_ext._compat import tvm
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import replace
 
 
 def _with_name(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,7 +46,7 @@ def rename(module: Any, old: str, new: str) -> Any:
 def install() -> Callable[[], None]:
     _activation.importer_class()
     translator = sys.modules[_compat.IMPORTER_MODULE]
-    return replace.everywhere("tvm", translator.from_exported_program, _with_name)
+    return _replace.everywhere("tvm", {translator.from_exported_program: _with_name})
 
 
 def _still_wrong() -> bool:

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat, _probe
+from tvm_kokoro_ext import _activation, _compat, _probe, _replace
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import replace
 from tvm_kokoro_ext._fixes.pooling import adaptive_maximum
 from tvm_kokoro_ext._fixes.resizing import upsample
 
@@ -52,7 +51,7 @@ def install() -> Callable[[], None]:
 
         return from_exported_program
 
-    return replace.everywhere("tvm", translator.from_exported_program, keeping)
+    return _replace.everywhere("tvm", {translator.from_exported_program: keeping})
 
 
 def _operators(program: Any) -> set[Any]:

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat, _emit, _probe
+from tvm_kokoro_ext import _activation, _compat, _emit, _probe, _replace
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import replace
 
 
 def refuse_random(importer: Any, node: Any, previous: Any) -> Any:
@@ -55,7 +54,7 @@ def install() -> Callable[[], None]:
 
         return from_exported_program
 
-    return replace.everywhere("tvm", translator.from_exported_program, refusing)
+    return _replace.everywhere("tvm", {translator.from_exported_program: refusing})
 
 
 def refuse_translated(program: Any, converters: Mapping[str, bool]) -> Any:
