@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import Any
 
 
@@ -24,11 +26,26 @@ def op_name(node: Any) -> str:
     return str(node.target) if not isinstance(node.target, str) else node.target
 
 
+def source_line(node: Any) -> str:
+    """Where a node comes from, to be added to a reason: " (model.py, line 12: y = x.view(3))".
+
+    The innermost line outside of torch; empty if the program does not record it.
+    """
+    trace = getattr(node, "meta", {}).get("stack_trace") or ""
+    frames = re.findall(r'File "([^"]+)", line (\d+), in .*\n\s*(.*)', trace)
+    inside = getattr(sys.modules.get("torch"), "__path__", ["?"])[0]
+    own = [frame for frame in frames if not frame[0].startswith(inside)]
+    if not own:
+        return ""
+    file, line, code = own[-1]
+    return f" ({file}, line {line}: {code.strip()[:200]})"
+
+
 def explained(node: Any, error: Exception) -> UnsupportedOperatorError:
     """The error for a node whose converter has raised `error`."""
     found = " ".join(str(error).split()) or "no message"
     return UnsupportedOperatorError(
         op_name(node),
-        f"its converter failed with {type(error).__name__}: {found[:500]}",
+        f"its converter failed with {type(error).__name__}: {found[:500]}{source_line(node)}",
         "Write it with other operators, or pass a converter of your own in custom_convert_map",
     )

@@ -13,6 +13,7 @@ from tvm_kokoro_ext._fixes.program import (
     item,
     kept_whole,
     number_outputs,
+    views,
 )
 
 FIXES: tuple[Fix, ...] = (
@@ -20,6 +21,7 @@ FIXES: tuple[Fix, ...] = (
     item.FIX,
     inplace.FIX,
     decompose.FIX,
+    views.FIX,
     kept_whole.FIX,
     number_outputs.FIX,
     cond.FIX,

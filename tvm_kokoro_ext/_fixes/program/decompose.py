@@ -14,6 +14,7 @@ from typing import Any
 from tvm_kokoro_ext import _probe, _program_probe
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import decomposition
 from tvm_kokoro_ext._fixes.resizing import upsample
 
 _ROUNDS = 8  # decompositions may be nested, but less deep than this
@@ -32,20 +33,9 @@ def decompose_unsupported(program: Any, converters: Collection[str]) -> Any:
         if not table:
             _refuse_unknown(program, converters)
             return program
-        program = _decomposed(program, table)
+        program = decomposition.decomposed(program, table)
     _refuse_unknown(program, converters)
     return program
-
-
-def _decomposed(program: Any, table: dict[Any, Any]) -> Any:
-    try:
-        return program.run_decompositions(table)
-    except Exception as error:
-        raise UnsupportedOperatorError(
-            ", ".join(dict.fromkeys(map(str, table))),
-            f"torch's decomposition failed with {type(error).__name__}: {error}",
-            "Write it with other operators, or pass a converter of your own in custom_convert_map",
-        ) from error
 
 
 def _refuse_unknown(program: Any, converters: Collection[str]) -> None:

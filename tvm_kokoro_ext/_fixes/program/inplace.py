@@ -13,12 +13,13 @@ from typing import Any
 from tvm_kokoro_ext import _probe, _program_probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import decomposition
 
 
 def functionalize(program: Any, converters: Collection[str]) -> Any:
     """Remove in-place operators from the program, if one of them affects other values."""
     if any(_matters(node, converters) for node in program.graph.nodes):
-        return program.run_decompositions({})
+        return decomposition.decomposed(program, {})
     return program
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _activation, _compat, _probe, _replace
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import decomposition
 from tvm_kokoro_ext._fixes.pooling import adaptive_maximum
 from tvm_kokoro_ext._fixes.resizing import upsample
 
@@ -45,7 +46,7 @@ def install() -> Callable[[], None]:
                 table = torch.export.default_decompositions()
                 for operator in kept:
                     table.pop(operator, None)
-                exported_program = exported_program.run_decompositions(table)
+                exported_program = decomposition.decomposed(exported_program, table)
                 kwargs["run_ep_decomposition"] = False
             return original(exported_program, *args, **kwargs)
 

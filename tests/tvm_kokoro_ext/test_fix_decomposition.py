@@ -1,0 +1,82 @@
+"""What torch's decomposition of a program raises: views behind attention, explained errors."""
+
+import re
+
+import pytest
+import torch
+from frontend_cases import Case, fix_tests, import_program
+
+import tvm_kokoro_ext
+from tvm_kokoro_ext import UnsupportedOperatorError
+
+
+def attention(x, mask):
+    """The attention of GPT-2: with a mask, heads joined by a reshape, and the rows viewed."""
+    batch, length, width = x.shape
+    heads = x.view(batch, length, 2, width // 2).transpose(1, 2)
+    mixed = torch.nn.functional.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask)
+    return mixed.transpose(1, 2).reshape(batch, length, width).view(-1, width)
+
+
+def attention_in_place(x, mask):
+    """A write through the view: it has to be seen in what is viewed."""
+    rows = x * 1
+    rows.view(-1)[0] = 3.0
+    return attention(rows, mask) + rows.sum()
+
+
+def sequence(n):
+    return torch.randn(2, n, 8), torch.randn(1, 1, n, n)
+
+
+DECOMPOSED = {"decomposed": (True,)}
+VIEWS = [
+    Case("attention", attention, sequence, **DECOMPOSED),
+    Case("in_place", attention_in_place, sequence, **DECOMPOSED),
+    Case(
+        "bool_mask",
+        lambda x, mask: attention(x, mask > 0) * 2,
+        sequence,
+        **DECOMPOSED,
+        wrong=None,
+        symbolic=(False,),
+    ),
+    Case("causal", lambda x, mask: attention(x, None) + mask.sum(), sequence, wrong=None),
+]
+test_views, test_views_stock = fix_tests("views", VIEWS)
+
+
+@torch.library.custom_op("kokoro_ext_test::whole", mutates_args=())
+def whole(x: torch.Tensor) -> torch.Tensor:
+    """An operator whose meta function refuses a program that is traced again."""
+    return x.clone()
+
+
+_seen = []
+
+
+@whole.register_fake
+def _(x):
+    _seen.append(x)
+    if len(_seen) > 1:
+        raise RuntimeError("traced twice")
+    return torch.empty_like(x)
+
+
+class Whole(torch.nn.Module):
+    def forward(self, x):
+        return whole(x) + 1
+
+
+def test_what_torch_raises_is_explained():
+    """With the operator, the line of the program, and a way around."""
+    program = torch.export.export(Whole(), (torch.ones(3),))
+    with pytest.raises(UnsupportedOperatorError) as caught:
+        import_program(program, True)
+    message = str(caught.value)
+    assert caught.value.op == "kokoro_ext_test.whole.default"
+    assert "RuntimeError: traced twice" in message
+    assert re.search(r"\(.*test_fix_decomposition\.py, line \d+: .*whole\(x\) \+ 1", message)
+    assert "run_ep_decomposition=False" in message
+    with tvm_kokoro_ext.disabled("all"), pytest.raises(RuntimeError, match="traced twice"):
+        import_program(program, True)
