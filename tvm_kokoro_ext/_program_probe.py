@@ -69,10 +69,11 @@ def graph_module(
     return fx.GraphModule(root, graph)
 
 
-def imported(module: Any, converters: Mapping[str, Any] | None = None) -> Any:
+def imported(module: Any, converters: Mapping[str, Any] | None = None, *, written: int = 0) -> Any:
     """The result of the stock importer for the module, with these custom converters.
 
-    Raises ProbeError if it fails.
+    The first `written` outputs are what the program writes to its first inputs. Raises ProbeError
+    if it fails.
     """
     from torch.export.graph_signature import (
         ConstantArgument,
@@ -91,13 +92,13 @@ def imported(module: Any, converters: Mapping[str, Any] | None = None) -> Any:
     ]
     outputs = [
         OutputSpec(
-            OutputKind.USER_OUTPUT,
+            OutputKind.USER_INPUT_MUTATION if number < written else OutputKind.USER_OUTPUT,
             TensorArgument(name=out.name)
             if hasattr(out, "name")
             else ConstantArgument(name="", value=out),
-            None,
+            inputs[number].arg.name if number < written else None,
         )
-        for out in nodes[-1].args[0]
+        for number, out in enumerate(nodes[-1].args[0])
     ]
     importer = _activation.stock_importer()
     translate = _activation.stock_method(type(importer), "from_exported_program")

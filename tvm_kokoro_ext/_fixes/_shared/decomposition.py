@@ -3,7 +3,8 @@
 `ExportedProgram.run_decompositions` traces the program again. A decomposition may give its result
 other strides than its operator, and then a `view` behind it is no longer possible: in GPT-2, of
 attention with a mask, transposed. Once nothing in the program writes to memory, `reshape` is the
-same as `view` and needs no strides.
+same as `view` and needs no strides. Torch also fails on a program that writes to a tensor which it
+has found twice, as a buffer and as a constant (the caches of transformers). One name is enough.
 """
 
 from __future__ import annotations
@@ -28,13 +29,47 @@ def decomposed(program: Any, table: Any = None) -> Any:
     except Exception as error:  # noqa: BLE001 - whatever torch raises is explained below
         failure = error
     try:
-        return _run(_with_reshapes(_run(program, {})), table)
+        return _run(_with_reshapes(_run(_without_duplicates(program), {})), table)
     except Exception:  # noqa: BLE001 - the first failure is the one to explain
         raise _explained(program, failure) from failure
 
 
 def _run(program: Any, table: Any) -> Any:
     return program.run_decompositions() if table is None else program.run_decompositions(table)
+
+
+def _without_duplicates(program: Any) -> Any:
+    """The program where parameters, buffers and constants that are one tensor have one name."""
+    import torch
+    from torch.export.graph_signature import ExportGraphSignature
+
+    graph = copy.deepcopy(program.graph)
+    placeholders = {node.name: node for node in graph.nodes if node.op == "placeholder"}
+    held = program.state_dict | program.constants
+    signature = program.graph_signature
+    first: dict[Any, Any] = {}
+    kept, dropped = [], set()
+    for spec in signature.input_specs:
+        tensor = held.get(spec.target) if spec.target else None
+        if not isinstance(tensor, torch.Tensor) or not tensor.numel():
+            kept.append(spec)
+            continue
+        same = (tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
+        node = placeholders[spec.arg.name]
+        if first.setdefault(same, node) is node:
+            kept.append(spec)
+        else:
+            node.replace_all_uses_with(first[same])
+            graph.erase_node(node)
+            dropped.add(spec.target)
+    if not dropped:
+        return program
+    changed = copy.copy(program)
+    changed._graph_module = torch.fx.GraphModule(program.graph_module, graph)
+    changed._graph_signature = ExportGraphSignature(kept, list(signature.output_specs))
+    changed._state_dict = {k: v for k, v in program.state_dict.items() if k not in dropped}
+    changed._constants = {k: v for k, v in program.constants.items() if k not in dropped}
+    return changed
 
 
 def _with_reshapes(program: Any) -> Any:

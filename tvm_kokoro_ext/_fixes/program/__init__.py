@@ -12,6 +12,7 @@ from tvm_kokoro_ext._fixes.program import (
     inplace,
     item,
     kept_whole,
+    mutation,
     number_outputs,
     views,
 )
@@ -20,6 +21,7 @@ FIXES: tuple[Fix, ...] = (
     assertion.FIX,
     item.FIX,
     inplace.FIX,
+    mutation.FIX,
     decompose.FIX,
     views.FIX,
     kept_whole.FIX,
