@@ -10,6 +10,7 @@ from tvm_kokoro_ext._fixes.program import (
     decompose,
     function_name,
     inplace,
+    inputs,
     item,
     kept_whole,
     mutation,
@@ -20,6 +21,7 @@ from tvm_kokoro_ext._fixes.program import (
 FIXES: tuple[Fix, ...] = (
     assertion.FIX,
     item.FIX,
+    inputs.FIX,
     inplace.FIX,
     mutation.FIX,
     decompose.FIX,

@@ -1,0 +1,98 @@
+"""Inputs, dtypes and modes that cannot be compiled: left out where nothing is lost, or refused."""
+
+import numpy as np
+import pytest
+import torch
+from frontend_cases import compile_module, import_program
+
+import tvm_kokoro_ext
+from tvm_kokoro_ext import UnsupportedOperatorError
+
+
+class Function(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args):
+        return self.function(*args)
+
+
+def export(function, *example, **options):
+    return torch.export.export(Function(function), example, **options)
+
+
+X = torch.arange(12.0).reshape(3, 4)
+
+
+@pytest.mark.parametrize("decomposed", [True, False])
+@pytest.mark.parametrize("constant", [3, 0.5, True, None, "twice"])
+def test_a_constant_is_no_argument(constant, decomposed):
+    """Torch fixes it at the example's value."""
+
+    def scaled(x, by):
+        return x * (by if isinstance(by, float | int) else 2)
+
+    program = export(scaled, X, constant)
+    (got,) = compile_module(import_program(program, decomposed))(X.numpy())
+    np.testing.assert_array_equal(got, scaled(X, constant).numpy())
+
+
+def test_stock_stops_at_a_number_without_a_name():
+    with tvm_kokoro_ext.disabled("all"), pytest.raises((AttributeError, ValueError)):
+        import_program(export(lambda x, by: x * by, X, 3), True)
+
+
+REFUSED = {
+    "float8": (lambda x: x.to(torch.float8_e4m3fn).float(), "float8_e4m3fn.*convert them"),
+    "float8_constant": (lambda x: x + torch.ones(4).to(torch.float8_e5m2).float(), "float8_e5m2"),
+    "quantized": (lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), "quantize_per_tens"),
+    "random": (lambda x: x + torch.rand(4), r"aten\.rand.*Make the noise an input"),
+    "dropout": (lambda x: torch.dropout(x, 0.5, True), r"dropout.*module\.eval\(\)"),
+    "factorized": (lambda x: torch.linalg.svd(x)[1], "_linalg_svd.*custom_convert_map"),
+    "gradient": (lambda x: torch.func.grad(lambda y: (y**2).sum())(x), ".*"),
+}
+
+
+@pytest.mark.parametrize("decomposed", [True, False])
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_by_name(name, decomposed):
+    function, message = REFUSED[name]
+    with pytest.raises(UnsupportedOperatorError, match=message):
+        import_program(export(function, X), decomposed)
+
+
+@pytest.mark.parametrize(
+    ("example", "message"),
+    [
+        (X.to(torch.float8_e5m2), "input 'args_0' of torch.float8_e5m2.*float16 or float32"),
+        (X.to(torch.complex32), r"complex input.*view_as_real"),
+        (X.to_sparse(), r"input 'args_0' of layout torch.sparse_coo.*to_dense\(\)"),
+    ],
+)
+def test_an_input_is_refused_by_name(example, message):
+    function = torch.real if example.is_complex() else lambda x: x.to(torch.float32)
+    with pytest.raises(UnsupportedOperatorError, match=message):
+        import_program(export(function, example), True)
+
+
+def test_a_number_that_may_change_is_refused_by_name():
+    shapes = (({}, torch.export.Dim.DYNAMIC),)
+    program = export(lambda x, by: x * by, X, 3, dynamic_shapes=shapes)
+    with pytest.raises(UnsupportedOperatorError, match=r"input 'args_1'.*x\.item\(\)"):
+        import_program(program, True)
+
+
+def test_a_custom_converter_may_take_a_dtype_that_the_frontend_lacks():
+    """What the caller converts is the caller's."""
+    from tvm import relax
+
+    def convert(node, importer):
+        return importer.block_builder.emit(relax.op.negative(importer.env[node.args[0]]))
+
+    program = export(lambda x: x.to(torch.float8_e4m3fn), X)
+    with pytest.raises(UnsupportedOperatorError, match="float8"):
+        import_program(program, False)
+    own = import_program(program, False, custom_convert_map={"to.dtype": convert})
+    (got,) = compile_module(own)(X.numpy())
+    np.testing.assert_array_equal(got, -X.numpy())

@@ -1,0 +1,147 @@
+"""Inputs and values that TVM has no counterpart of: numbers and texts, and dtypes.
+
+Stock raises an error without a name (`'int' object has no attribute 'shape'`). A number, text or
+None that torch has fixed at its example's value is no input of the compiled function. What cannot
+be expressed is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from tvm_kokoro_ext import _probe, _program_probe
+from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name, source_line
+from tvm_kokoro_ext._fix import Fix
+
+#: Dtypes by the beginning of their name: why they are refused, and what to do.
+_DTYPES = {
+    "float8": (
+        "TVM's frontend knows no dtype of 8-bit floats",
+        "Keep such tensors outside of the program, as uint8, or convert them to float16 or float32 "
+        "before the export",
+    ),
+    "float4": (
+        "TVM's frontend knows no dtype of 4-bit floats",
+        "Convert to float16 or float32 before the export",
+    ),
+    **dict.fromkeys(
+        ("qint", "quint"),
+        (
+            "quantized tensors carry their scale outside of their elements",
+            "Export the model before it is quantized, or compute on int8 and scales as tensors",
+        ),
+    ),
+    "bits": ("TVM has no such dtype", "Use uint8 or another whole number"),
+}
+_SMALL = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in range(1, 8))
+_SMALL_REASON = ("TVM's frontend knows no whole numbers below 8 bits", "Use int8 or uint8")
+
+
+def checked(program: Any, converters: Mapping[str, bool]) -> Any:
+    """The program without inputs that are constants.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        For a dtype or a kind of input that TVM has no counterpart of.
+    """
+    import torch
+    from torch.export.graph_signature import (
+        ConstantArgument,
+        ExportGraphSignature,
+        InputKind,
+        SymBoolArgument,
+        SymFloatArgument,
+        SymIntArgument,
+    )
+
+    signature = program.graph_signature
+    constant = []
+    for spec in signature.input_specs:
+        if spec.kind is InputKind.CUSTOM_OBJ:
+            raise UnsupportedOperatorError(
+                f"the input {spec.target or spec.arg.name!r}",
+                "TVM has no counterpart of an object of TorchScript",
+                "Use tensors and operators instead",
+            )
+        if isinstance(spec.arg, SymIntArgument | SymFloatArgument | SymBoolArgument):
+            raise UnsupportedOperatorError(
+                f"the input {spec.arg.name!r}",
+                "a compiled function takes tensors, and this is a number that may change",
+                "Pass a tensor without dimensions and use x.item(), or let torch.export fix it",
+            )
+        if spec.kind is InputKind.USER_INPUT and isinstance(spec.arg, ConstantArgument):
+            constant.append(spec)
+    given = {s.arg.name for s in signature.input_specs if s.kind is InputKind.USER_INPUT}
+    for node in program.graph.nodes:
+        name = getattr(node.target, "__name__", "")
+        if not converters.get(name):  # else the caller's own converter
+            _require_known(node, given, torch)
+    if not constant:
+        return program
+    names = {spec.arg.name for spec in constant}
+    graph = copy.deepcopy(program.graph)
+    for node in list(graph.nodes):
+        if node.op == "placeholder" and node.name in names:
+            if node.users:
+                raise UnsupportedOperatorError(
+                    f"the input {node.name!r}",
+                    "a compiled function takes tensors",
+                    "Pass it as a tensor, or fix it before the export",
+                )
+            graph.erase_node(node)
+    changed = copy.copy(program)
+    changed._graph_module = torch.fx.GraphModule(program.graph_module, graph)
+    changed._graph_signature = ExportGraphSignature(
+        [spec for spec in signature.input_specs if not any(spec is c for c in constant)],
+        list(signature.output_specs),
+    )
+    return changed
+
+
+def _require_known(node: Any, given: Collection[str], torch: Any) -> None:
+    recorded = node.meta.get("val")
+    for value in recorded if isinstance(recorded, list | tuple) else [recorded]:
+        if not isinstance(value, torch.Tensor):
+            continue
+        named = str(value.dtype).removeprefix("torch.")
+        found = next((_DTYPES[start] for start in _DTYPES if named.startswith(start)), None)
+        what = f"the input {node.name!r}" if node.op == "placeholder" else op_name(node)
+        found = _SMALL_REASON if named in _SMALL else found
+        if found is not None:
+            reason, way_around = found
+            raise UnsupportedOperatorError(
+                f"{what} of {value.dtype}", reason + source_line(node), way_around
+            )
+        if node.name in given and value.layout != torch.strided:
+            raise UnsupportedOperatorError(
+                f"{what} of layout {value.layout}",
+                "a compiled function takes dense tensors",
+                "Pass x.to_dense(), or keep it as a constant of the module",
+            )
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    """Whether stock stops at a number among the inputs that nothing reads."""
+    import torch
+
+    def write(graph: Any, x: Any) -> list[Any]:
+        number = graph.placeholder("number")
+        number.meta["val"] = 3
+        return [graph.call_function(torch.ops.aten.relu.default, (x,))]
+
+    _program_probe.imported(_program_probe.graph_module(write, [_probe.Input((4,))]))
+    return False
+
+
+FIX = Fix(
+    id="inputs",
+    what="an input that is a number, None or of a dtype without counterpart raises without a name",
+    op="from_exported_program",
+    affected="",
+    probe=_still_wrong,
+    prepare=checked,
+)
