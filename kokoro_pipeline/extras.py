@@ -11,8 +11,45 @@ NEWEST_PYTHON = {
     "zh": (3, 12),
     "serve": (3, 12),
     "batch": (3, 12),
+    "ray": (3, 12),
 }
 """The newest Python that the packages of an extra (kokoro, misaki) install on."""
+
+
+EXTRA_OF = {
+    "torch": "build",
+    "transformers": "build",
+    "kokoro": "build",
+    "huggingface_hub": "build",
+    "misaki": "text",
+    "num2words": "text",
+    "spacy": "text",
+    "phonemizer": "text",
+    "espeakng_loader": "text",
+    "defusedxml": "text",
+    "fugashi": "ja",
+    "unidic_lite": "ja",
+    "jaconv": "ja",
+    "jieba": "zh",
+    "pypinyin": "zh",
+    "cn2an": "zh",
+    "ordered_set": "zh",
+    "soundfile": "audio",
+    "sounddevice": "audio",
+    "ebooklib": "batch",
+    "lxml": "batch",
+    "ray": "ray",
+    "av": "serve",
+    "fastapi": "serve",
+    "fastapi_offline": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
+    "onnx": "bench",
+    "onnxruntime": "bench",
+    "openvino": "bench",
+    "matplotlib": "bench",
+}
+"""The extra that contains a module which a command may be missing."""
 
 
 def install_command(*extras: str, python: tuple[int, int] = sys.version_info[:2]) -> str:

@@ -103,7 +103,7 @@ def test_the_extras(project):
     assert {"build", "text", "ja", "zh", "audio", "serve", "bench", "test"} <= extras.keys()
     assert {"torch<2.14,>=2.9", "kokoro<0.10,>=0.9.4"} <= extras["build"]
     assert all("misaki[en]" not in text for text in extras["text"])
-    assert "tvm-kokoro[audio,batch,build,ja,serve,text,zh]" in extras["test"]
+    assert "tvm-kokoro[audio,batch,build,ja,ray,serve,text,zh]" in extras["test"]
 
 
 def test_the_projects_own_words(project):

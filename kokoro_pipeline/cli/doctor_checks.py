@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from packaging.specifiers import SpecifierSet
 
 from ..errors import KokoroError
-from ..extras import install_command
+from ..extras import EXTRA_OF, install_command
 from . import arguments
 from .console import size
 from .finding import Finding, State
@@ -158,10 +158,45 @@ def build_packages() -> list[Finding]:
     ]
 
 
-def audio_package() -> list[Finding]:
-    """soundfile, for FLAC, MP3 and OGG; WAV needs nothing."""
+def audio_packages() -> list[Finding]:
+    """soundfile, for FLAC, MP3 and OGG, and the loudspeaker; WAV files need nothing."""
     remedy = install_command("audio")
-    return [_package("soundfile", "soundfile", SpecifierSet(">=0.13"), remedy)]
+    return [_package("soundfile", "soundfile", SpecifierSet(">=0.13"), remedy), _loudspeaker()]
+
+
+def _loudspeaker() -> Finding:
+    """Asked in a separate process, since PortAudio prints what it thinks of the machine."""
+    code = "from kokoro_pipeline.runtime.audio.playing import check_player\nanswer(check_player())"
+    try:
+        ask(code, timeout=IMPORT_SECONDS)
+    except NoAnswerError as error:
+        return Finding("loudspeaker", "absent", f"`say --play` does not work: {error}")
+    return Finding("loudspeaker", "ok", "PortAudio has a device to play on")
+
+
+def extras() -> list[Finding]:
+    """The extras that a command of their own needs: whether all their packages are installed."""
+    found = [
+        ("serve", "kokoro-pipeline serve"),
+        ("batch", "kokoro-pipeline batch reads .epub"),
+        ("ray", "kokoro-pipeline batch --engine ray"),
+        ("ja", "Japanese text"),
+        ("zh", "Chinese text"),
+    ]
+    return [_extra(name, use) for name, use in found]
+
+
+def _extra(name: str, use: str) -> Finding:
+    modules = [module for module, extra in EXTRA_OF.items() if extra == name]
+    missing = [module for module in modules if find_spec(module) is None]
+    if not missing:
+        return Finding(f"extra {name}", "ok", f"{use}: {', '.join(modules)}")
+    return Finding(
+        f"extra {name}",
+        "absent",
+        f"{use}: not installed: {', '.join(missing)}",
+        install_command(name),
+    )
 
 
 def linker() -> list[Finding]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import KokoroError
-from ..extras import install_command
+from ..extras import EXTRA_OF, install_command
 from ..version import __version__
 from . import (
     arguments,
@@ -61,39 +61,6 @@ EXIT_CODES = """\
 exit codes: 0 done; 1 a check failed; 2 wrong usage; 3 bad input, file, network or toolchain;
 4 a defect of this program; 130 interrupted
 """
-
-_EXTRA_OF = {
-    "torch": "build",
-    "transformers": "build",
-    "kokoro": "build",
-    "huggingface_hub": "build",
-    "misaki": "text",
-    "num2words": "text",
-    "spacy": "text",
-    "phonemizer": "text",
-    "espeakng_loader": "text",
-    "defusedxml": "text",
-    "fugashi": "ja",
-    "unidic_lite": "ja",
-    "jaconv": "ja",
-    "jieba": "zh",
-    "pypinyin": "zh",
-    "cn2an": "zh",
-    "ordered_set": "zh",
-    "soundfile": "audio",
-    "sounddevice": "audio",
-    "ebooklib": "batch",
-    "lxml": "batch",
-    "av": "serve",
-    "fastapi": "serve",
-    "uvicorn": "serve",
-    "prometheus_client": "serve",
-    "onnx": "bench",
-    "onnxruntime": "bench",
-    "openvino": "bench",
-    "matplotlib": "bench",
-}
-"""The extra that contains a module which a command may be missing."""
 
 _BASE_DISTRIBUTION_OF = {"tvm": "apache-tvm", "tvm_ffi": "apache-tvm-ffi", "numpy": "numpy"}
 
@@ -205,10 +172,10 @@ def _internal(console: Console, error: Exception) -> int:
 def _missing_module(error: ModuleNotFoundError) -> str | None:
     """How to install the missing module, or None if it is part of this package."""
     root = (error.name or "").partition(".")[0]
-    if root in _EXTRA_OF:
+    if root in EXTRA_OF:
         return (
             f"this needs the Python package {root!r}, which is not installed: "
-            f"{install_command(_EXTRA_OF[root])}"
+            f"{install_command(EXTRA_OF[root])}"
         )
     if root in _BASE_DISTRIBUTION_OF:
         return (

@@ -74,7 +74,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=arguments.number,
         default=600.0,
         metavar="S",
-        help="seconds that a piece of speech may take (600)",
+        help="seconds that a piece of speech may take to be made, and to be received (600)",
+    )
+    limits.add_argument(
+        "--receive-limit",
+        type=arguments.number,
+        default=30.0,
+        metavar="S",
+        help="seconds that the headers of a request may take to arrive, and its body (30)",
     )
     arguments.add_json(parser)
     parser.add_argument(
@@ -98,9 +105,11 @@ def run(args: argparse.Namespace, console: Console) -> int:
         max_text=args.max_text,
         max_requests=args.max_requests,
         time_limit=args.time_limit,
+        receive_limit=args.receive_limit,
     )
     try:
         import fastapi  # noqa: F401 - the extra is asked for before an artifact is built
+        import fastapi_offline  # noqa: F401
         import prometheus_client  # noqa: F401
         import uvicorn
     except ImportError as error:
@@ -120,6 +129,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
                 settings, artifact=cached_artifact(args.weights, console)
             )
         from ..runtime.server.app import make_app
+        from ..runtime.server.receiving import protocol_within
 
         app = make_app(settings, _engines(settings))
         host, port = listening.getsockname()[:2]
@@ -131,6 +141,10 @@ def run(args: argparse.Namespace, console: Console) -> int:
         console.say(f"serving {settings.artifact} at {url} (Ctrl-C ends it)")
         config = uvicorn.Config(
             app,
+            # One loop and one parser, whatever else is installed: what is tested is what runs.
+            http=protocol_within(settings),
+            loop="asyncio",
+            ws="none",
             log_level="info" if args.log_requests else "warning",
             access_log=args.log_requests,
             timeout_graceful_shutdown=_GRACE,
@@ -138,8 +152,21 @@ def run(args: argparse.Namespace, console: Console) -> int:
             limit_concurrency=None,
             server_header=False,
         )
+        _allow_connections()
         _run(uvicorn.Server(config), listening)
     return exit_codes.OK
+
+
+def _allow_connections() -> None:
+    """As many files as the system allows: each client takes one, and the default is 1,024."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY:
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _run(server: Any, listening: socket.socket) -> None:

@@ -40,6 +40,8 @@ def test_the_table_names_extras_whose_packages_carry_the_same_marker():
         if any("python_version < '3.13'" in package for package in packages)
     }
     # These read text, so that they need what `text` does; the others are for developers.
-    through = {extra for extra in ("serve", "batch") if "tvm-kokoro[text" in packages_of[extra][0]}
+    through = {
+        extra for extra in ("serve", "batch", "ray") if "tvm-kokoro[text" in packages_of[extra][0]
+    }
     assert marked | through == set(NEWEST_PYTHON)
     assert set(NEWEST_PYTHON.values()) == {(3, 12)}

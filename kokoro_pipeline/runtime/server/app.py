@@ -6,15 +6,18 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from fastapi.security import HTTPBearer
+from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException
 
 from kokoro_pipeline.artifact.reader import open_artifact
+from kokoro_pipeline.errors import KokoroError
 from kokoro_pipeline.version import __version__
 
-from .context import ServerContext
+from .context import ServerContext, file_state
 from .engines import Engine
 from .metrics import Metrics
 from .middleware import Gate
@@ -34,6 +37,7 @@ def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
 
     Raises ArtifactError if the artifact cannot be opened.
     """
+    loaded = file_state(settings.artifact / "manifest.json")
     artifact = open_artifact(settings.artifact)
     metrics = Metrics()
     speaker = Speaker(engines, artifact.manifest.voices, settings, metrics)
@@ -43,14 +47,23 @@ def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
         yield
         speaker.close()
 
-    app = FastAPI(
+    # The viewer of the document is part of a package, and a page needs no public network.
+    app = FastAPIOffline(
+        docs_url="/docs",
+        redoc_url=None,
+        static_url="/docs/viewer",
+        favicon_url="data:,",
         title="kokoro-pipeline",
         version=__version__,
         description="Text to speech with Kokoro-82M, compiled by Apache TVM.",
         lifespan=lifespan,
     )
-    app.state.context = ServerContext(settings, artifact, speaker, metrics)
-    for router in (openai_router, kokoro_fastapi_router, status_router, page_router):
+    app.state.context = ServerContext(settings, artifact, loaded, speaker, metrics)
+    # The gate asks for the key; this tells the document, so that its viewer asks for it, too.
+    needs = [Depends(HTTPBearer(auto_error=False))] if settings.api_key else []
+    for router in (openai_router, kokoro_fastapi_router):
+        app.include_router(router, dependencies=needs)
+    for router in (status_router, page_router):
         app.include_router(router)
     app.add_middleware(Gate, api_key=settings.api_key, metrics=metrics)
 
@@ -70,12 +83,6 @@ def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
             log.error("a request failed", exc_info=error)
         return problem.response()
 
-    for kind in (Problem, TimeoutError, *_our_errors()):
+    for kind in (Problem, TimeoutError, KokoroError):
         app.add_exception_handler(kind, answer)
     return app
-
-
-def _our_errors() -> tuple[type[Exception], ...]:
-    from kokoro_pipeline.errors import KokoroError
-
-    return (KokoroError,)

@@ -14,9 +14,6 @@ from .settings import ServerSettings
 
 B = TypeVar("B", bound=BaseModel)
 
-BODY_SECONDS = 30.0
-"""A client must have sent its body by then."""
-
 
 async def read_body(request: Request, model: type[B], settings: ServerSettings) -> B:
     """The body as `model`. Raises Problem 400, 408, 413 or 415."""
@@ -41,10 +38,14 @@ async def _read(request: Request, settings: ServerSettings) -> bytes:
     if kind.lower() not in ("application/json", "text/json"):
         raise Problem(415, f"the body is {kind[:60]!r}, expected application/json")
     try:
-        with anyio.fail_after(BODY_SECONDS):
+        with anyio.fail_after(settings.receive_limit):
             return await _limited(request, settings.max_body)
     except TimeoutError as error:
-        raise Problem(408, f"the body did not arrive within {BODY_SECONDS:g} s") from error
+        raise Problem(
+            408,
+            f"the body did not arrive within {settings.receive_limit:g} s",
+            headers={"Connection": "close"},
+        ) from error
 
 
 async def _limited(request: Request, limit: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from fastapi import Request
 
@@ -21,6 +22,18 @@ from .settings import ServerSettings
 from .speaking import Speaker
 from .voice_names import resolve_voice
 
+FileState = tuple[int, int] | None
+"""Number of the file and time of its last change; None is no file."""
+
+
+def file_state(path: Path) -> FileState:
+    """The state of a file now."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
 
 @dataclass(frozen=True)
 class ServerContext:
@@ -28,6 +41,8 @@ class ServerContext:
 
     settings: ServerSettings
     artifact: Artifact
+    loaded: FileState
+    """The manifest when the artifact was loaded."""
     speaker: Speaker
     metrics: Metrics
 
@@ -65,10 +80,23 @@ class ServerContext:
 
     def voice(self, name: str) -> str:
         """A voice or blend of the artifact. Raises Problem."""
+        self.check_artifact()
         try:
             return resolve_voice(name, self.voices)
         except ValueError as error:
             raise Problem(400, str(error), param="voice", code="unknown_voice") from error
+
+    def check_artifact(self) -> None:
+        """Raises Problem 503 if the artifact is gone or another has taken its place.
+
+        Its code and parameters are still mapped, but voices are read when they are asked for.
+        """
+        if file_state(self.artifact.path / "manifest.json") != self.loaded:
+            raise Problem(
+                503,
+                "the artifact is gone or was replaced: the server has to be started again",
+                code="artifact_gone",
+            )
 
     def check_text(self, text: str) -> None:
         """Raises Problem for a text that is empty or too long."""

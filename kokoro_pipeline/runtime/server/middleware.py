@@ -10,13 +10,24 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from .metrics import Metrics
 from .problems import Problem
 
-OPEN_PATHS = frozenset({"/", "/page.js", "/page.css", "/health", "/ready"})
-"""Paths that need no key: the page itself, whose requests need one, and what supervisors ask."""
+OPEN_PATHS = frozenset(
+    {"/", "/page.js", "/page.css", "/health", "/ready", "/docs", "/openapi.json"}
+)
+"""Paths that need no key: the pages themselves, whose requests need one, and what supervisors ask.
+
+So are those under `/docs/`.
+"""
 
 _CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; media-src 'self' blob:; form-action 'none'; base-uri 'none'; "
     "frame-ancestors 'none'"
+)
+# The viewer's page has a script and styles in it, which are always the same.
+_DOCS_POLICY = (
+    "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+    "connect-src 'self'; img-src 'self' data:; media-src 'self' blob:; form-action 'none'; "
+    "base-uri 'none'; frame-ancestors 'none'"
 )
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -40,18 +51,17 @@ class Gate:
             await self._app(scope, receive, send)
             return
         path = scope["path"]
+        docs = path == "/docs" or path.startswith("/docs/")
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *_HEADERS]
-                if not path.startswith("/docs"):  # its page is FastAPI's own
-                    message["headers"].append(
-                        (b"content-security-policy", _CONTENT_POLICY.encode())
-                    )
+                policy = _DOCS_POLICY if docs else _CONTENT_POLICY
+                own = (*_HEADERS, (b"content-security-policy", policy.encode()))
+                message["headers"] = [*message["headers"], *own]
                 self._metrics.requests.labels(_route(scope), str(message["status"])).inc()
             await send(message)
 
-        if path not in OPEN_PATHS and not self._allowed(scope):
+        if not docs and path not in OPEN_PATHS and not self._allowed(scope):
             problem = Problem(
                 401,
                 "this server needs its API key: Authorization: Bearer KEY",

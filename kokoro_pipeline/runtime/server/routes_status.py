@@ -16,12 +16,11 @@ async def health() -> dict[str, str]:
     return {"status": "healthy"}
 
 
-@router.get("/ready", responses={503: {"description": "The artifact is gone."}})
+@router.get("/ready", responses={503: {"description": "The artifact is gone or was replaced."}})
 async def ready(request: Request) -> JSONResponse:
     """Whether it can speak: the artifact is still there."""
     context = context_of(request)
-    if not (context.artifact.path / "manifest.json").is_file():
-        return JSONResponse({"status": "the artifact is gone"}, 503)
+    context.check_artifact()
     return JSONResponse(
         {"status": "ready", "synthetic": context.artifact.manifest.weights.synthetic}
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,9 @@ class ServerSettings:
     max_requests: int = 64
     """Requests that are spoken or wait at once; the next one is answered with 429."""
     time_limit: float = 600.0
-    """Seconds until a piece of speech must be there."""
+    """Seconds until a piece of speech must be there, and until its client must have taken it."""
+    receive_limit: float = 30.0
+    """Seconds in which the headers of a request must arrive, and as many for its body."""
 
     def __post_init__(self) -> None:
         """Raises InputError for a host that is not local without a key, and for bad numbers."""
@@ -36,6 +39,9 @@ class ServerSettings:
             raise InputError(f"port is {self.port}, expected a number from 0 to 65535")
         if self.workers < 1:
             raise InputError(f"workers is {self.workers}, expected at least 1")
+        for name, seconds in (("time", self.time_limit), ("receive", self.receive_limit)):
+            if not 0 < seconds < math.inf:
+                raise InputError(f"{name}_limit is {seconds}, expected seconds above 0")
         if self.api_key is not None and not self.api_key.strip():
             raise InputError("the API key is empty")
         if not (is_loopback(self.host) or self.api_key or self.insecure):

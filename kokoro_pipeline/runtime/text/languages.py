@@ -90,5 +90,5 @@ def find_language(lang: str) -> Language:
     known = ", ".join(f"{language.code} ({language.name})" for language in LANGUAGES.values())
     raise InputError(
         f"language {lang!r} is not supported; known are {known}. "
-        "Phonemes of any language can be given as they are (--phonemes)"
+        "Phonemes of any language can be spoken in place of a text"
     )

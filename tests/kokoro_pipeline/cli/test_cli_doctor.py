@@ -156,6 +156,27 @@ def test_no_linker_is_absent_because_running_needs_none(stand_in):
     assert "ziglang" in finding.remedy
 
 
+def test_an_extra_that_lacks_a_package_is_absent_and_the_others_are_not(monkeypatch):
+    monkeypatch.setattr(
+        doctor_checks, "find_spec", lambda name: None if name == "fastapi_offline" else object()
+    )
+    found = {finding.part: finding for finding in doctor_checks.extras()}
+    assert found["extra serve"].state == "absent"
+    assert found["extra serve"].detail.endswith("not installed: fastapi_offline")
+    assert "tvm-kokoro[serve]" in found["extra serve"].remedy
+    assert {found[f"extra {name}"].state for name in ("batch", "ray", "ja", "zh")} == {"ok"}
+
+
+def test_no_loudspeaker_is_absent_with_the_reason(monkeypatch):
+    def silent(_code: str, *, timeout: float):
+        raise NoAnswerError("EnvironmentFault: there is no loudspeaker")
+
+    monkeypatch.setattr(doctor_checks, "ask", silent)
+    found = {finding.part: finding for finding in doctor_checks.audio_packages()}
+    assert found["loudspeaker"].state == "absent"
+    assert "there is no loudspeaker" in found["loudspeaker"].detail
+
+
 def test_text_names_what_is_missing(monkeypatch):
     monkeypatch.setattr(
         doctor_checks, "find_spec", lambda name: None if name == "misaki" else object()

@@ -95,3 +95,24 @@ def test_phone_width(page: Any) -> None:
     page.set_viewport_size({"width": 360, "height": 700})
     overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert page.evaluate(overflow) <= 0
+
+
+def test_the_viewer_of_the_api_asks_for_the_key(
+    browser: Any, start_server: Any, toy_artifact: Any
+) -> None:
+    server = start_server(toy_artifact, "--api-key", "secret")
+    page = browser.new_page()
+    foreign: list[str] = []
+    page.on("request", lambda sent: foreign.append(sent.url))
+    page.goto(server.url + "/docs")
+    page.click("button.authorize")
+    page.fill(".modal-ux input", "secret")
+    page.click(".modal-ux button.authorize")
+    page.click(".modal-ux button.btn-done")
+    page.click("#operations-speech-create_phonemes_v1_phonemize_post")
+    page.click("button.try-out__btn")
+    page.fill("textarea.body-param__text", '{"input": "Hello"}')
+    page.click("button.execute")
+    page.wait_for_selector(".live-responses-table .response-col_status >> text=200")
+    assert [url for url in foreign if not url.startswith((server.url, "data:"))] == []
+    page.close()

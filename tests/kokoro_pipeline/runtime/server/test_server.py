@@ -6,9 +6,7 @@ import base64
 import io
 import itertools
 import json
-import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -194,6 +192,7 @@ def test_bad_requests_are_told_why(server, body, status, said):
     error = answer.json()["error"]
     assert set(error) == {"message", "type", "param", "code"}
     assert said in error["message"]
+    assert "--" not in error["message"]  # no options of the command line
 
 
 def test_other_errors_have_the_same_form(server):
@@ -258,16 +257,6 @@ def test_many_clients_get_right_bytes(server, expected):
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(ask, range(24)))
     assert server.get("/health").status_code == 200
-
-
-def test_slow_senders_do_not_keep_others_out(server):
-    host, port = server.url.removeprefix("http://").split(":")
-    held = [socket.create_connection((host, int(port))) for _ in range(200)]
-    for connection in held:
-        connection.sendall(b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Le")
-    assert server.get("/health").status_code == 200
-    for connection in held:
-        connection.close()
 
 
 def test_a_key_is_asked_for(start_server, toy_artifact):
@@ -337,26 +326,6 @@ def test_what_cannot_be_served_is_refused(run_serve, words, said):
     ended = run_serve(*words)
     assert ended.returncode == 3
     assert said in ended.stderr
-
-
-@pytest.mark.slow
-def test_a_worker_that_dies_is_replaced(start_server, toy_artifact, expected):
-    server = start_server(toy_artifact, "--workers", "2")
-    wanted = expected("Hello there.")
-    body = {"input": "Hello there.", "response_format": "pcm"}
-    assert server.post("/v1/audio/speech", json=body).content == wanted
-    listed = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(server.process.pid)],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
-    for row in listed:
-        if "spawn_main" in row:
-            os.kill(int(row.split()[0]), signal.SIGKILL)
-    statuses = [server.post("/v1/audio/speech", json=body).status_code for _ in range(4)]
-    assert set(statuses) <= {200, 503}
-    assert server.post("/v1/audio/speech", json=body).content == wanted
 
 
 @pytest.mark.slow
