@@ -67,7 +67,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     """Speak every entry that is not yet there."""
     from ..runtime.audio import make_encoder
     from ..runtime.batch.inputs import Defaults, read_entries
-    from ..runtime.batch.runner import BatchOptions, run_batch
+    from ..runtime.batch.runner import run_batch
+    from ..runtime.batch.speaking import BatchOptions
     from ..runtime.speech.request import SpeechRequest, splitting_of
 
     if args.output.exists() and not args.output.is_dir():

@@ -8,52 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import multiprocessing
 import os
-import signal
-import threading
-import warnings
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from kokoro_pipeline.artifact.disk import fault, writing
+from kokoro_pipeline.artifact.disk import writing
 from kokoro_pipeline.artifact.locks import HeldError, hold_folder
-from kokoro_pipeline.artifact.reader import file_sha256, read_artifact
-from kokoro_pipeline.config import SAMPLE_RATE
+from kokoro_pipeline.artifact.reader import read_artifact
 from kokoro_pipeline.errors import EnvironmentFault, InputError, KokoroError
 from kokoro_pipeline.version import __version__
 
-from ..audio import AudioFile
-from ..engine.threads import resolve_threads
 from ..speech.request import SpeechRequest
-from ..speech.result import Speech, UnspokenTextWarning, join_speech, outline
-from ..speech.subtitles import write_subtitles
-from ..speech.synthesizer import Synthesizer, load
 from ..voices import load_voice
 from .inputs import Entry
-from .results import GROWING, Result, Written, append_result, key_of, read_results, write_results
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """What all entries have in common."""
-
-    artifact: Path
-    output: Path
-    format: str = "wav"
-    subtitles: str | None = None
-    """The suffix without the point."""
-    threads: int | None = None
-    """Of each worker; by default the CPUs are divided among them."""
-    device: str = "auto"
-    workers: int = 1
-
-
-class OutputFault(EnvironmentFault):
-    """The folder takes no more files, which ends the batch."""
+from .local_engine import speak_locally
+from .results import GROWING, Result, append_result, key_of, read_results, write_results
+from .speaking import BatchOptions
 
 
 def run_batch(
@@ -89,7 +60,7 @@ def run_batch(
         write_results(options.output, (results[index] for index in sorted(results)))
         for result in results.values():
             report(result, False)
-        with contextlib.closing(_spoken(pending, options)) as spoken:
+        with contextlib.closing(speak_locally(pending, options)) as spoken:
             for index, result in spoken:
                 append_result(options.output, result)
                 results[index] = result
@@ -158,158 +129,3 @@ class _Keys:
             pack = load_voice(request.voice, self._voices)
             self._packs[name] = hashlib.sha256(pack.tobytes()).hexdigest()
         return self._packs[name]
-
-
-class _Speaker:
-    """A loaded artifact that speaks entries into files."""
-
-    def __init__(self, options: BatchOptions) -> None:
-        self._options = options
-        self._synthesizer: Synthesizer = load(
-            options.artifact, threads=options.threads, device=options.device
-        )
-
-    def speak(self, entry: Entry, key: str) -> Result:
-        """The result, with an error if it cannot be spoken. Raises OutputFault."""
-        assert entry.request is not None
-        try:
-            return self._speak(entry, entry.request, key)
-        except OutputFault:
-            raise
-        except KokoroError as error:
-            return Result(entry.id, entry.place, error=str(error))
-        except Exception as error:  # noqa: BLE001 - the other entries are spoken nevertheless
-            said = f"{type(error).__name__}: {error} (a defect of this program: please report it)"
-            return Result(entry.id, entry.place, error=said)
-
-    def close(self) -> None:
-        """End the threads."""
-        self._synthesizer.close()
-
-    def _speak(self, entry: Entry, request: SpeechRequest, key: str) -> Result:
-        folder, name = self._options.output, f"{entry.id}.{self._options.format}"
-        growing = folder / f"{GROWING}{name}"
-        with _output(folder / name):
-            file = AudioFile(growing, SAMPLE_RATE, name=self._options.format)
-        outlines: list[Speech] = []
-        try:
-            with warnings.catch_warnings():
-                # What ends a text and has no phonemes; the rest is in the pieces.
-                warnings.simplefilter("ignore", UnspokenTextWarning)
-                for speech in self._synthesizer.render(request):
-                    with _output(folder / name):
-                        file.write(speech.audio)
-                    outlines.append(outline(speech))
-        except BaseException:
-            file.discard()
-            raise
-        with _output(folder / name):
-            file.finish()
-        whole = join_speech(outlines, samples=False)
-        subtitles = self._subtitles(entry, whole)
-        audio = _rename(growing, folder / name)
-        return Result(
-            id=entry.id,
-            place=entry.place,
-            key=key,
-            audio=audio,
-            subtitles=subtitles,
-            samples=len(whole.audio),
-            seconds=whole.seconds,
-            clipped=file.clipped,
-            synthetic=whole.synthetic,
-            unspoken=(*whole.unspoken, *map(str, whole.unknown)),
-        )
-
-    def _subtitles(self, entry: Entry, speech: Speech) -> Written | None:
-        if self._options.subtitles is None:
-            return None
-        final = self._options.output / f"{entry.id}.{self._options.subtitles}"
-        growing = final.with_name(f"{GROWING}{final.name}")
-        with _output(final):
-            write_subtitles(growing, speech)
-        return _rename(growing, final)
-
-
-def _rename(growing: Path, final: Path) -> Written:
-    with _output(final):
-        digest = file_sha256(growing)
-        growing.replace(final)
-    return Written(final.name, digest)
-
-
-@contextlib.contextmanager
-def _output(path: Path) -> Iterator[None]:
-    """A file that cannot be written ends the batch: the next one could not be either."""
-    try:
-        yield
-    except OSError as error:
-        raise OutputFault(str(fault(path, error))) from error
-    except EnvironmentFault as error:
-        if isinstance(error.__cause__, OSError):
-            raise OutputFault(str(fault(path, error.__cause__))) from error
-        raise
-
-
-def _spoken(
-    pending: list[tuple[int, Entry, str]], options: BatchOptions
-) -> Generator[tuple[int, Result], None, None]:
-    """The results as they come."""
-    if not pending:
-        return
-    if options.workers == 1:
-        speaker = _Speaker(options)
-        try:
-            for index, entry, key in pending:
-                yield index, speaker.speak(entry, key)
-        finally:
-            speaker.close()
-        return
-    threads = options.threads or max(1, resolve_threads(None) // options.workers)
-    pool = ProcessPoolExecutor(
-        min(options.workers, len(pending)),
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start_worker,
-        initargs=(replace(options, threads=threads),),
-    )
-    finished = False
-    try:
-        futures = {pool.submit(_work, entry, key): index for index, entry, key in pending}
-        for future in as_completed(futures):
-            yield futures.pop(future), future.result()
-        finished = True
-    except BrokenProcessPool as error:
-        raise EnvironmentFault(
-            "a worker process died, perhaps for want of memory: start the batch again, and it goes "
-            "on where it was (fewer --workers take less memory)"
-        ) from error
-    finally:
-        pool.shutdown(wait=finished, cancel_futures=True)
-        if not finished:
-            for process in multiprocessing.active_children():
-                process.kill()
-
-
-_worker_options: BatchOptions
-_worker_speaker: _Speaker | None = None
-
-
-def _start_worker(options: BatchOptions) -> None:
-    global _worker_options
-    _worker_options = options
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the batch ends its workers
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)  # it was killed: nobody reads the results
-
-
-def _work(entry: Entry, key: str) -> Result:
-    global _worker_speaker
-    if _worker_speaker is None:
-        _worker_speaker = _Speaker(_worker_options)
-    return _worker_speaker.speak(entry, key)

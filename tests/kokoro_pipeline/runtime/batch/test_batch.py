@@ -19,6 +19,7 @@ from kokoro_pipeline.artifact.locks import hold_folder
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 from kokoro_pipeline.runtime.batch import runner
 from kokoro_pipeline.runtime.batch.inputs import Defaults, read_entries
+from kokoro_pipeline.runtime.batch.speaking import BatchOptions
 
 Batch = Callable[..., subprocess.CompletedProcess[str]]
 PHONEMES = "həlˈoʊ wˈɜːld"
@@ -315,7 +316,7 @@ def test_subtitles_are_of_texts(batch, tmp_path):
 
 def test_a_worker_that_dies_is_named(toy_artifact, tmp_path):
     entries = read_entries(many(tmp_path / "in.jsonl", 60), Defaults())
-    options = runner.BatchOptions(toy_artifact, tmp_path / "out", workers=2, threads=1)
+    options = BatchOptions(toy_artifact, tmp_path / "out", workers=2, threads=1)
 
     def kill(result: Any, fresh: bool) -> None:
         import multiprocessing
