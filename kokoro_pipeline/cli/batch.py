@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from . import arguments, exit_codes
-from .command import Command
+from .command import Command, UsageError
 from .console import Console, seconds
 from .say import NOT_SPEECH
 from .speech_output import FORMATS
@@ -52,12 +52,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers",
         type=arguments.positive_int,
-        default=1,
         metavar="N",
-        help="processes that speak at the same time, with the CPUs divided between them (1)",
+        help="processes that speak at the same time (default: 1, or all CPUs of the Ray cluster)",
     )
     parser.add_argument(
-        "--threads", type=arguments.positive_int, metavar="N", help="threads of each worker"
+        "--threads",
+        type=arguments.positive_int,
+        metavar="N",
+        help="threads of each worker (default: the CPUs divided among them; with Ray 1)",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="what speaks: processes of this machine (default), or a Ray cluster (extra `ray`)",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="A",
+        help="of the Ray cluster (default: $RAY_ADDRESS, else one on this machine)",
     )
     arguments.add_device(parser)
     arguments.add_json(parser)
@@ -71,6 +84,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     from ..runtime.batch.speaking import BatchOptions
     from ..runtime.speech.request import SpeechRequest, splitting_of
 
+    if args.address is not None and args.engine != "ray":
+        raise UsageError("--address is that of a Ray cluster: give --engine ray as well")
     if args.output.exists() and not args.output.is_dir():
         raise InputError(
             f"cannot write into {args.output}: it is a file, and a batch needs a folder"
@@ -93,6 +108,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
         threads=args.threads,
         device=args.device,
         workers=args.workers,
+        engine=args.engine,
+        address=args.address,
     )
     with _Progress(len(entries), console) as progress:
         results = run_batch(entries, options, progress.add)

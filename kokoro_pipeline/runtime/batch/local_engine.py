@@ -25,7 +25,8 @@ def speak_locally(
     """The results as they come."""
     if not pending:
         return
-    if options.workers == 1:
+    workers = options.workers or 1
+    if workers == 1:
         speaker = EntrySpeaker(options)
         try:
             for index, entry, key in pending:
@@ -33,9 +34,9 @@ def speak_locally(
         finally:
             speaker.close()
         return
-    threads = options.threads or max(1, resolve_threads(None) // options.workers)
+    threads = options.threads or max(1, resolve_threads(None) // workers)
     pool = ProcessPoolExecutor(
-        min(options.workers, len(pending)),
+        min(workers, len(pending)),
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_start_worker,
         initargs=(replace(options, threads=threads),),

@@ -46,9 +46,14 @@ class Result:
     """Parts of the text and symbols that were left out."""
     error: str | None = None
 
+    @property
+    def files(self) -> tuple[Written, ...]:
+        """The files of the entry."""
+        return tuple(file for file in (self.audio, self.subtitles) if file is not None)
+
     def holds(self, folder: Path) -> bool:
         """Whether the files are there, bit for bit."""
-        files = [file for file in (self.audio, self.subtitles) if file is not None]
+        files = self.files
         return all(_is(folder / file.file, file.sha256) for file in files) and bool(files)
 
     def line(self) -> bytes:

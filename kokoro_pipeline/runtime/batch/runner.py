@@ -23,8 +23,11 @@ from ..speech.request import SpeechRequest
 from ..voices import load_voice
 from .inputs import Entry
 from .local_engine import speak_locally
+from .ray_engine import speak_by_ray
 from .results import GROWING, Result, append_result, key_of, read_results, write_results
 from .speaking import BatchOptions
+
+_ENGINES = {"local": speak_locally, "ray": speak_by_ray}
 
 
 def run_batch(
@@ -60,7 +63,7 @@ def run_batch(
         write_results(options.output, (results[index] for index in sorted(results)))
         for result in results.values():
             report(result, False)
-        with contextlib.closing(speak_locally(pending, options)) as spoken:
+        with contextlib.closing(_ENGINES[options.engine](pending, options)) as spoken:
             for index, result in spoken:
                 append_result(options.output, result)
                 results[index] = result

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from kokoro_pipeline.artifact.disk import fault
 from kokoro_pipeline.artifact.reader import file_sha256
@@ -24,6 +25,8 @@ from ..speech.synthesizer import Synthesizer, load
 from .inputs import Entry
 from .results import GROWING, Result, Written
 
+Engine = Literal["local", "ray"]
+
 
 @dataclass(frozen=True)
 class BatchOptions:
@@ -35,9 +38,13 @@ class BatchOptions:
     subtitles: str | None = None
     """The suffix without the point."""
     threads: int | None = None
-    """Of each worker; by default the CPUs are divided among them."""
+    """Of each worker; by default the CPUs are divided among them, and with Ray it is 1."""
     device: str = "auto"
-    workers: int = 1
+    workers: int | None = None
+    """Processes; by default 1, or with Ray as many as its CPUs have room for."""
+    engine: Engine = "local"
+    address: str | None = None
+    """Of the Ray cluster; by default the one of $RAY_ADDRESS, else one of this machine."""
 
 
 class OutputFault(EnvironmentFault):
@@ -73,7 +80,7 @@ class EntrySpeaker:
     def _speak(self, entry: Entry, request: SpeechRequest, key: str) -> Result:
         folder, name = self._options.output, f"{entry.id}.{self._options.format}"
         growing = folder / f"{GROWING}{name}"
-        with _output(folder / name):
+        with output(folder / name):
             file = AudioFile(growing, SAMPLE_RATE, name=self._options.format)
         outlines: list[Speech] = []
         try:
@@ -81,13 +88,13 @@ class EntrySpeaker:
                 # What ends a text and has no phonemes; the rest is in the pieces.
                 warnings.simplefilter("ignore", UnspokenTextWarning)
                 for speech in self._synthesizer.render(request):
-                    with _output(folder / name):
+                    with output(folder / name):
                         file.write(speech.audio)
                     outlines.append(outline(speech))
         except BaseException:
             file.discard()
             raise
-        with _output(folder / name):
+        with output(folder / name):
             file.finish()
         whole = join_speech(outlines, samples=False)
         subtitles = self._subtitles(entry, whole)
@@ -110,20 +117,20 @@ class EntrySpeaker:
             return None
         final = self._options.output / f"{entry.id}.{self._options.subtitles}"
         growing = final.with_name(f"{GROWING}{final.name}")
-        with _output(final):
+        with output(final):
             write_subtitles(growing, speech)
         return _rename(growing, final)
 
 
 def _rename(growing: Path, final: Path) -> Written:
-    with _output(final):
+    with output(final):
         digest = file_sha256(growing)
         growing.replace(final)
     return Written(final.name, digest)
 
 
 @contextlib.contextmanager
-def _output(path: Path) -> Iterator[None]:
+def output(path: Path) -> Iterator[None]:
     """A file that cannot be written ends the batch: the next one could not be either."""
     try:
         yield
