@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +19,8 @@ pytest.importorskip("fastapi")
 httpx = pytest.importorskip("httpx")
 
 MODULE = ("-m", "kokoro_pipeline")
+DEPLOY = Path(__file__).resolve().parents[4] / "examples" / "deploy"
+RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": "local"}
 
 
 @dataclass
@@ -56,8 +61,53 @@ def start_server() -> Iterator[Callable[..., Server]]:
 
 
 @pytest.fixture(scope="session")
-def server(start_server: Callable[..., Server], toy_artifact: Path) -> Server:
+def ray_server(toy_artifact: Path) -> Iterator[Server]:
+    """`examples/deploy/ray_serve.py` as its page says, on a Ray of its own."""
+    pytest.importorskip("ray")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **RAY}
+    program = (
+        "import sys; from ray import serve; serve.start(http_options={'port': int(sys.argv[1])}); "
+        "from ray.serve.scripts import cli; cli(['run', *sys.argv[2:]])"
+    )
+    words = ["--app-dir", str(DEPLOY), "ray_serve:app", f"artifact={toy_artifact}"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(port), *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if "ready at http" in line:
+            break
+    else:
+        pytest.fail("".join(said))
+    drain = threading.Thread(target=process.stderr.read, daemon=True)
+    drain.start()
+    yield Server(process, f"http://127.0.0.1:{port}")
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture(scope="session")
+def own_server(start_server: Callable[..., Server], toy_artifact: Path) -> Server:
     return start_server(toy_artifact)
+
+
+@pytest.fixture(scope="session")
+def server(own_server: Server) -> Server:
+    return own_server
 
 
 @pytest.fixture

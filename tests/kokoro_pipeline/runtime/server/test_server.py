@@ -27,6 +27,12 @@ openai = pytest.importorskip("openai")
 TEXT = "Hello there, my friend. It costs $3.50 today! Is that so?\n\nAnother paragraph ends here."
 
 
+@pytest.fixture(scope="module", params=["serve", pytest.param("ray_serve", marks=pytest.mark.slow)])
+def server(request):
+    """The server, and the same application as a deployment of Ray Serve."""
+    return request.getfixturevalue("own_server" if request.param == "serve" else "ray_server")
+
+
 @pytest.fixture(scope="module")
 def expected(toy_artifact):
     """The 16-bit samples of a text, by the synthesizer."""
@@ -305,7 +311,8 @@ def test_a_signal_ends_it_after_the_running_requests(start_server, toy_artifact,
     assert answers == [expected(TEXT * 40)]
 
 
-def test_a_port_in_use_is_named(server, run_serve):
+def test_a_port_in_use_is_named(start_server, toy_artifact, run_serve):
+    server = start_server(toy_artifact)
     port = server.url.rpartition(":")[2]
     ended = run_serve("--port", port)
     assert ended.returncode == 3
@@ -329,7 +336,8 @@ def test_what_cannot_be_served_is_refused(run_serve, words, said):
 
 
 @pytest.mark.slow
-def test_requests_made_from_the_openapi_document_meet_no_server_error(server):
+def test_requests_made_from_the_openapi_document_meet_no_server_error(start_server, toy_artifact):
+    server = start_server(toy_artifact)
     """Schemathesis sends what the document allows, and what it does not."""
     pytest.importorskip("schemathesis")
     done = subprocess.run(
