@@ -18,6 +18,7 @@ from tvm import relax
 
 import tvm_kokoro_ext
 
+from .artifact.cpu import check_target
 from .artifact.disk import writing
 from .artifact.manifest import (
     CONFIG_NAME,
@@ -39,7 +40,7 @@ from .compiler.codegen.cuda_compiler import (
 )
 from .compiler.codegen.linking import Linker, export_library, find_linker
 from .compiler.codegen.packing import cuda_packer, device_code_kept_as_text
-from .compiler.codegen.target import BuildTarget, check_precision_level, resolve_target
+from .compiler.codegen.target import BuildTarget, resolve_target
 from .compiler.exporting import export_component
 from .compiler.importing import import_program
 from .compiler.kernels.common.operand_precision import Precision
@@ -272,6 +273,7 @@ def _obstacle(plan: _Plan) -> str | None:
     if not plan.target.host.is_here:
         return f"this machine is not {plan.target.host.name}"
     try:
+        check_target(plan.target.info)
         find_device("auto", plan.target.info)
     except (EnvironmentFault, ArtifactError) as error:
         return str(error)
@@ -306,8 +308,7 @@ def _check(
         )
     # In canonical order, without duplicates.
     ordered = tuple(name for name in COMPONENT_NAMES if name in wanted)
-    chosen = resolve_target(target, mcpu, host, precision)
-    check_precision_level(precision, opt_level)
+    chosen = resolve_target(target, mcpu, host, precision).at_level(opt_level)
     cuda = find_cuda_compiler() if chosen.kind == "cuda" else None
     return _Plan(chosen, opt_level, ordered, find_linker(chosen.host), cuda)
 

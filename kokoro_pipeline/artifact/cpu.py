@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..errors import ArtifactError, EnvironmentFault
+from . import amx
 from .manifest import TargetInfo
 
 Names = tuple[str, ...]
@@ -49,6 +50,8 @@ X86_FLAGS: Mapping[str, Names] = {
     "avx512bf16": ("avx512_bf16",),
     "avx512fp16": ("avx512_fp16",),
     "avxvnni": ("avx_vnni",),
+    "amx-tile": ("amx_tile",),
+    "amx-bf16": ("amx_bf16",),
     # These are scalar, but compilers use them for addresses and loop counts if available.
     "popcnt": ("popcnt",),
     "lzcnt": ("abm",),
@@ -164,8 +167,12 @@ def parse_sysctl(text: str) -> frozenset[str]:
 def check_target(target: TargetInfo, where: str = "the artifact") -> str:
     """Check that this CPU has all vector features that a library needs.
 
-    Returns the evidence as text. Raises ArtifactError, which names the missing features and a build
-    command that works here, and EnvironmentFault if the system does not report the features.
+    For a library that uses AMX, this also requests the permission for tiles, which the process then
+    keeps. Call it before starting the threads that run the library.
+
+    Returns the evidence as text. Raises ArtifactError, which names the missing features, or the
+    system's answer, and a build command that works here, and EnvironmentFault if the system does
+    not report the features.
     """
     if not target.features:
         return f"compiled for {target.mcpu}, needs no vector feature"
@@ -177,7 +184,10 @@ def check_target(target: TargetInfo, where: str = "the artifact") -> str:
             f"{where} was compiled for {target.mcpu}; this CPU lacks {', '.join(missing)}. "
             f"Build it on this machine, or with: kokoro-pipeline build --mcpu {mcpu} -o DIR"
         )
-    return f"compiled for {target.mcpu}, this CPU has {', '.join(target.features)}"
+    evidence = f"compiled for {target.mcpu}, this CPU has {', '.join(target.features)}"
+    if any(name in target.features for name in amx.FEATURES):
+        evidence += f", and {amx.permit_tiles(where)}"
+    return evidence
 
 
 def portable_mcpu(features: frozenset[str]) -> str:

@@ -158,7 +158,7 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
     """Print what a build would do, with the checks that a build does first; reads no weights."""
     from ..compiler.codegen.cuda_compiler import find_cuda_compiler
     from ..compiler.codegen.linking import find_linker
-    from ..compiler.codegen.target import check_precision_level, resolve_target
+    from ..compiler.codegen.target import resolve_target
     from ..compiler.passes.pipeline import OPT_LEVELS
     from ..runtime.speech.synthesizer import FUNCTIONS
 
@@ -172,8 +172,7 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
         raise InputError(f"no component {', '.join(unknown)}: there are {', '.join(FUNCTIONS)}")
     if args.output is not None and args.output.exists() and not args.force:
         raise ArtifactError(f"{args.output} exists: choose another -o, or replace it with --force")
-    chosen = resolve_target(args.target, args.mcpu, args.host, args.precision)
-    check_precision_level(args.precision, opt)
+    chosen = resolve_target(args.target, args.mcpu, args.host, args.precision).at_level(opt)
     target = chosen.info
     compiler = find_cuda_compiler().name if chosen.kind == "cuda" else None
     linker = find_linker(chosen.host)

@@ -35,7 +35,7 @@ def cached_artifact(weights: str, console: Console, build: Builder | None = None
     if known is not None:
         return known
     from ..artifact.cache import artifact_cache_path, open_or_build
-    from ..compiler.codegen.target import host_mcpu
+    from ..compiler.codegen.target import host_cpu
     from ..compiler.passes.pipeline import OPT_LEVELS
     from ..compiler.weights import resolve
 
@@ -44,7 +44,7 @@ def cached_artifact(weights: str, console: Console, build: Builder | None = None
     path = artifact_cache_path(
         weights_sha256=folder.content_sha256(),
         target="llvm",
-        mcpu=host_mcpu(),
+        mcpu=host_cpu(),
         tvm=metadata.version("apache-tvm"),
         tvm_ffi=metadata.version("apache-tvm-ffi"),
         opt_level=max(OPT_LEVELS),

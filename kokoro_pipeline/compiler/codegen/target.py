@@ -11,12 +11,13 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import tvm
 from tvm.target import codegen
 
+from kokoro_pipeline.artifact import amx
 from kokoro_pipeline.artifact.cpu import (
     host_architecture,
     host_features,
@@ -24,7 +25,7 @@ from kokoro_pipeline.artifact.cpu import (
     vector_features,
 )
 from kokoro_pipeline.artifact.manifest import PRECISIONS, TargetInfo
-from kokoro_pipeline.errors import InputError
+from kokoro_pipeline.errors import ArtifactError, InputError
 
 KINDS = ("llvm", "cuda", "metal")
 """Target kinds that this version compiles for."""
@@ -125,12 +126,45 @@ class BuildTarget:
         return tvm.target.Target(config, host=self.host_tvm)
 
     @property
+    def has_tiles(self) -> bool:
+        """Whether kernels for this target may use the tiles of AMX."""
+        if self.kind != "llvm" or self.host.system != "linux":
+            return False
+        return bool(codegen.target_has_features(list(amx.FEATURES), self.host_tvm))
+
+    def without_tiles(self) -> BuildTarget:
+        """The same target without AMX, which a CPU then does not need to have."""
+        features = codegen.llvm_get_cpu_features(self.host_tvm)
+        tiles = sorted(str(name) for name in features if str(name).startswith("amx-"))
+        if not tiles:
+            return self
+        attributes = dict(self.attributes)
+        attributes["mattr"] = [*attributes.get("mattr", ()), *(f"-{name}" for name in tiles)]
+        return replace(self, attributes=tuple(sorted(attributes.items())))
+
+    def at_level(self, opt_level: int) -> BuildTarget:
+        """The target for an optimization level; below 2 no kernel uses tiles.
+
+        Raises InputError if the level does not support the precision.
+        """
+        chosen = self if opt_level >= 2 else self.without_tiles()
+        if self.precision != "float32" and opt_level == 0:
+            raise InputError(
+                f"--precision {self.precision} with --opt 0: plain legalization computes in "
+                "float32; leave out one of them"
+            )
+        return chosen
+
+    @property
     def info(self) -> TargetInfo:
         """The target as recorded in the manifest.
 
-        It includes the vector features that a CPU must have to run the library.
+        It includes the vector features that a CPU must have to run the library. Only kernels use
+        AMX, so a library for a device, or for a system without tile kernels, does not need it.
         """
         features = vector_features(codegen.llvm_get_cpu_features(self.host_tvm))
+        if not self.has_tiles:
+            features = tuple(name for name in features if name not in amx.FEATURES)
         return TargetInfo(
             self.kind, self.mcpu, features, self.host.name, self.archs, self.precision
         )
@@ -181,6 +215,7 @@ def resolve_target(
             f"--target cuda on --host {where.name}: CUDA runs on Linux only; "
             "give --host linux-x86_64 or linux-aarch64"
         )
+    for_here = mcpu is None and where.is_here and "mattr" not in config
     if mcpu is None:
         mcpu = host_mcpu() if where.is_here else where.mcpu
     elif not codegen.llvm_is_valid_cpu(mcpu, where.triple):
@@ -196,7 +231,8 @@ def resolve_target(
     except (ValueError, TypeError, RuntimeError) as error:
         words = str(error).splitlines()[0]
         raise InputError(f"TVM takes no such target {target!r}: {words}") from error
-    return found
+    # The code for this machine uses its AMX only where the system permits it.
+    return found.without_tiles() if for_here and found.has_tiles and not tiles_here() else found
 
 
 def _check_precision(precision: str, kind: str, archs: tuple[str, ...]) -> None:
@@ -217,22 +253,30 @@ def _check_precision(precision: str, kind: str, archs: tuple[str, ...]) -> None:
         )
 
 
-def check_precision_level(precision: str, opt_level: int) -> None:
-    """Raise InputError if an optimization level does not support a precision."""
-    if precision != "float32" and opt_level == 0:
-        raise InputError(
-            f"--precision {precision} with --opt 0: plain legalization computes in float32; "
-            "leave out one of them"
-        )
-
-
 def host_mcpu() -> str:
     """LLVM's name for this CPU, or for a lower level if the system hides some of its features."""
     name = str(codegen.llvm_get_system_cpu())
     here = host_features()
-    if set(BuildTarget("llvm", name).info.features) <= here:
+    if set(BuildTarget("llvm", name).without_tiles().info.features) <= here:
         return name
     return portable_mcpu(here)
+
+
+def host_cpu() -> str:
+    """What code for this machine depends on: `host_mcpu()`, and whether it may use AMX."""
+    name = host_mcpu()
+    return f"{name}+amx" if BuildTarget("llvm", name).has_tiles and tiles_here() else name
+
+
+def tiles_here() -> bool:
+    """Whether this machine has AMX and permits this process to use it."""
+    if not host_features().issuperset(amx.FEATURES):
+        return False
+    try:
+        amx.permit_tiles()
+    except ArtifactError:
+        return False
+    return True
 
 
 def this_host() -> Host:

@@ -141,6 +141,9 @@ def target(stand_in):
         def __init__(self) -> None:
             self.info = info
 
+        def at_level(self, opt: int) -> Chosen:
+            return self
+
         def __str__(self) -> str:
             return "llvm on linux-x86_64, znver4"
 
@@ -148,7 +151,6 @@ def target(stand_in):
     stand_in(
         "kokoro_pipeline.compiler.codegen.target",
         resolve_target=lambda kind, mcpu, host, precision: Chosen(),
-        check_precision_level=lambda precision, opt: None,
     )
     stand_in(
         "kokoro_pipeline.compiler.codegen.linking",

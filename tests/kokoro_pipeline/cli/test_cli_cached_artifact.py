@@ -58,7 +58,7 @@ def machine(make_artifact, stand_in) -> Machine:
     made = Machine(make_artifact)
     stand_in("kokoro_pipeline.compiler.weights", resolve=made.resolve)
     stand_in("kokoro_pipeline.compiler.passes.pipeline", OPT_LEVELS={0: "plain", 1: "fast"})
-    stand_in("kokoro_pipeline.compiler.codegen.target", host_mcpu=lambda: "generic")
+    stand_in("kokoro_pipeline.compiler.codegen.target", host_cpu=lambda: "generic")
     return made
 
 

@@ -99,6 +99,14 @@ def test_a_system_that_hides_features_gets_a_level_below(monkeypatch):
     assert host_mcpu() == "znver4"
 
 
+def test_hidden_amx_costs_only_amx(monkeypatch):
+    monkeypatch.setattr(target.codegen, "llvm_get_system_cpu", lambda: "sapphirerapids")
+    everything = frozenset(BuildTarget("llvm", "sapphirerapids").info.features)
+    monkeypatch.setattr(target, "host_features", lambda: everything - {"amx-tile", "amx-bf16"})
+    assert host_mcpu() == "sapphirerapids"
+    assert not resolve_target().has_tiles
+
+
 # The pass list
 
 

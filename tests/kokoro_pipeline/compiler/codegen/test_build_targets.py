@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from kokoro_pipeline.artifact import amx
 from kokoro_pipeline.artifact.manifest import PRECISIONS, TargetInfo
 from kokoro_pipeline.compiler.codegen import target as targets
 from kokoro_pipeline.compiler.codegen.target import CUDA_ARCHS, HOSTS, KINDS, resolve_target
-from kokoro_pipeline.errors import InputError
+from kokoro_pipeline.errors import ArtifactError, InputError
 
 
 @pytest.fixture(autouse=True)
@@ -148,10 +149,52 @@ def test_a_precision_that_cannot_be_is_refused(target, precision, named):
 
 
 def test_plain_legalization_has_no_reduced_precision():
-    targets.check_precision_level("float32", 0)
-    targets.check_precision_level("tf32", 1)
+    resolve_target("cuda").at_level(0)
+    reduced = resolve_target("cuda", precision="tf32")
+    assert reduced.at_level(1) == reduced
     with pytest.raises(InputError, match="--precision tf32 with --opt 0"):
-        targets.check_precision_level("tf32", 0)
+        reduced.at_level(0)
+
+
+def test_amx_is_what_the_cpu_has_by_name():
+    assert resolve_target("llvm", "sapphirerapids").has_tiles
+    assert {"amx-bf16", "amx-tile"} <= set(resolve_target("llvm", "sapphirerapids").info.features)
+    assert not resolve_target("llvm", "icelake-server").has_tiles
+    off = '{"kind": "llvm", "mcpu": "graniterapids", "mattr": ["-amx-tile", "-amx-bf16"]}'
+    assert not resolve_target(off).has_tiles
+    on = '{"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["+amx-tile", "+amx-bf16"]}'
+    assert resolve_target(on).has_tiles
+
+
+@pytest.mark.parametrize("level", (0, 1, 2))
+def test_only_the_fast_kernels_of_a_cpu_need_amx(level):
+    chosen = resolve_target("llvm", "sapphirerapids").at_level(level)
+    assert chosen.has_tiles == (level == 2)
+    assert ("amx-bf16" in chosen.info.features) == (level == 2)
+    assert "avx512bf16" in chosen.info.features
+    device = resolve_target("cuda", "sapphirerapids").at_level(level)
+    assert "amx-tile" not in device.info.features
+
+
+@pytest.mark.parametrize(
+    ("features", "permitted", "expected"),
+    [(amx.FEATURES, True, True), (amx.FEATURES, False, False), ((), True, False)],
+    ids=["permitted", "denied", "hidden by the system"],
+)
+def test_this_machines_amx_is_used_where_it_may_be(monkeypatch, features, permitted, expected):
+    def permit_tiles():
+        if not permitted:
+            raise ArtifactError("denied")
+
+    monkeypatch.setattr(targets, "host_mcpu", lambda: "emeraldrapids")
+    monkeypatch.setattr(targets, "host_features", lambda: frozenset(features))
+    monkeypatch.setattr(targets.amx, "permit_tiles", permit_tiles)
+    chosen = resolve_target()
+    assert (chosen.mcpu, chosen.has_tiles) == ("emeraldrapids", expected)
+    assert ("amx-bf16" in chosen.info.features) == expected
+    assert targets.host_cpu() == ("emeraldrapids+amx" if expected else "emeraldrapids")
+    # Who names the CPU builds for that one.
+    assert resolve_target("llvm", "emeraldrapids").has_tiles
 
 
 def test_a_machine_that_is_no_host_has_to_name_one(monkeypatch):

@@ -14,9 +14,13 @@ import pytest
 import tvm
 from tvm.target import codegen
 
+from kokoro_pipeline.artifact import amx
+from kokoro_pipeline.artifact.cpu import host_architecture, host_features
 from kokoro_pipeline.compiler.kernels.common.producer import Activation
+from kokoro_pipeline.compiler.kernels.cpu.tile_unit import TileUnit
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
+from kokoro_pipeline.errors import ArtifactError
 
 HOST = codegen.llvm_get_system_cpu()
 HOST_TARGET = tvm.target.Target({"kind": "llvm", "mcpu": HOST})
@@ -53,6 +57,38 @@ class KernelTarget:
 @pytest.fixture(scope="module", params=runnable_cpus())
 def kernel_target(request: pytest.FixtureRequest) -> KernelTarget:
     return KernelTarget(request.param)
+
+
+@dataclass
+class TileTarget(KernelTarget):
+    """An instruction set whose kernels multiply tiles, by instructions or by their emulation."""
+
+    unit: TileUnit = TileUnit.EMULATED
+
+
+def tile_targets() -> list[TileTarget]:
+    """The emulation for each instruction set of x86-64, and the instructions."""
+    if host_architecture() != "x86_64":
+        return []
+    emulated = [TileTarget(mcpu) for mcpu in runnable_cpus()]
+    return [*emulated, TileTarget("sapphirerapids", TileUnit.AMX)]
+
+
+@pytest.fixture(
+    scope="session", params=tile_targets(), ids=lambda target: f"{target.mcpu}-{target.unit.value}"
+)
+def tile_target(request: pytest.FixtureRequest) -> TileTarget:
+    """Skips the instructions, and says why, where this machine cannot run them."""
+    target: TileTarget = request.param
+    if target.unit is TileUnit.AMX:
+        missing = set(amx.FEATURES) - host_features()
+        if missing:
+            pytest.skip(f"only the emulation ran: this CPU lacks {', '.join(sorted(missing))}")
+        try:
+            amx.permit_tiles()
+        except ArtifactError as fault:
+            pytest.skip(f"only the emulation ran: {fault}")
+    return target
 
 
 @pytest.fixture(scope="session")
