@@ -134,16 +134,24 @@ def runs_moments(
     runs: Runs,
     partial: Buffer,
     to: Expr,
+    some: tuple[Expr, int] | None = None,
 ) -> None:
     """Compute the moments of the rows `runs` of x[base:].
 
     Writes the number of rows, p [C], the means minus p [C] and the sums of squared deviations [C]
     to partial[to:], or zeros if there are no rows. No other row is read, since another task may not
     have written it yet.
+
+    `some` is the first channel and the number of those to compute, by default all. The number of
+    rows is written with channel 0, and there must be rows.
     """
+    if some is not None:
+        _some_runs_moments(target, channels, x, base, runs, partial, to, some)
+        return
     with T.If(runs.first < runs.stop):
         with T.Then():
-            _some_runs_moments(target, channels, x, base, runs, partial, to)
+            everything = i64(0), channels
+            _some_runs_moments(target, channels, x, base, runs, partial, to, everything)
         with T.Else():
             zero_range(target, partial, to, to + (1 + 3 * channels))
 
@@ -156,17 +164,21 @@ def _some_runs_moments(
     runs: Runs,
     partial: Buffer,
     to: Expr,
+    some: tuple[Expr, int],
 ) -> None:
     C = channels
+    first_channel, computed = some
     rows = registers(1, "int64")
     T.buffer_store(rows, i64(0), [i64(0)])
     runs.each(lambda _, count: T.buffer_store(rows, rows[i64(0)] + count, [i64(0)]))
     total = bind(tirx.Cast("float32", rows[i64(0)]))
-    T.buffer_store(partial, total, [to])
+    with T.If(first_channel == 0), T.Then():
+        T.buffer_store(partial, total, [to])
     inverse = bind(f32(1) / total)
     pivot_rows = [bind(base + row * C) for row in runs.starts(PIVOTS)]
 
-    def moments(lanes: Lanes, count: int, c: Expr) -> None:
+    def moments(lanes: Lanes, count: int, offset: Expr) -> None:
+        c = bind(first_channel + offset)
         width = lanes.width
         slots = [i64(i * width) for i in range(count)]
         first, second = registers(count * width), registers(count * width)
@@ -195,7 +207,7 @@ def _some_runs_moments(
             for part, value in enumerate((pivot, share, squares)):
                 lanes.store(partial, to + (1 + part * C) + c + slot, value)
 
-    over_channels(target, C, VECTORS, moments)
+    over_channels(target, computed, VECTORS, moments)
 
 
 def combine_moments(

@@ -65,13 +65,17 @@ class TileTarget(KernelTarget):
 
     unit: TileUnit = TileUnit.EMULATED
 
+    def compile(self, functions: Sequence[Any]) -> Mapping[str, Callable[..., None]]:
+        """As the product compiles them, which takes half the time."""
+        with tvm.transform.PassContext(disabled_pass=["s_tir.CompactBufferAllocation"]):
+            return super().compile(functions)
+
 
 def tile_targets() -> list[TileTarget]:
-    """The emulation for each instruction set of x86-64, and the instructions."""
+    """The emulation for the best instruction set of x86-64 here, and the instructions."""
     if host_architecture() != "x86_64":
         return []
-    emulated = [TileTarget(mcpu) for mcpu in runnable_cpus()]
-    return [*emulated, TileTarget("sapphirerapids", TileUnit.AMX)]
+    return [TileTarget(runnable_cpus()[0]), TileTarget("sapphirerapids", TileUnit.AMX)]
 
 
 @pytest.fixture(

@@ -1,4 +1,4 @@
-"""Tiles against Intel's definition of TDPBF16PS, bit for bit, and the instructions compiled for AMX.
+"""Tiles against Intel's definition of TDPBF16PS, bit for bit, and what is compiled for AMX.
 
 The emulated form runs on every x86-64 CPU; the instructions run where this machine has them.
 """

@@ -1,0 +1,387 @@
+"""Sums of products of rows and weights on tiles, with both split into bfloat16 parts.
+
+    Y[t, c] = bias[c] + sum_{k, ci} X[t * stride + k * dilation - pad_left, ci] * W[c, ci, k]
+
+An input row is produced (AdaIN, activation) and split once for a block of rows, and lies in scratch
+with its parts side by side, so that the 16 rows of a tile are one load for each tap. Weights are
+split and packed ahead in panels of 32 columns. A block of 32 rows and 32 columns is summed in four
+tiles over 32 channels at a time, the taps innermost: an input's rows are read for all taps while
+they lie in the L1 cache. While a block is multiplied, the one before it gets its bias and residual
+and is written.
+
+An output is summed in the same order wherever its row lies and whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from tvm import tirx
+
+from ..common.bfloat16_parts import LARGEST, NAN, Parts, split_words
+from ..common.builder import (
+    Buffer,
+    Expr,
+    T,
+    bind,
+    ceil_div,
+    div,
+    i64,
+    maximum,
+    minimum,
+    mod,
+    registers,
+)
+from ..common.convolutions import Conv1d
+from .lanes import Lanes, over_channels
+from .producer import Prepared
+from .tile_unit import COLUMNS, FIRST_COLUMNS, FIRST_ROWS, ROWS, TERMS, WORDS, Tiles, TileUnit
+from .vector import VectorTarget
+
+PANEL = 2 * COLUMNS
+HEIGHT = 2 * ROWS
+LINE = 32  # words of a cache line: split rows must not all start in the same cache set
+TASKS = 8  # with fewer blocks of rows, panels are spread over tasks too
+# Rows of a block: its split rows and the weights of a panel share the L2 cache.
+NARROW_WORDS, NARROW_BLOCK, WIDE_BLOCK = 512, 512, 320
+
+
+def _up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some rows and panels of one batch row: rows `first` to `first + rows`, panels from and to.
+
+    `block` is the number of the block of rows, `blocks` that of all blocks of a batch row.
+    """
+
+    batch: Expr
+    block: Expr
+    blocks: Expr
+    first: Expr
+    rows: Expr
+    panel_from: Expr
+    panel_to: Expr
+
+
+Put = Callable[[Expr, int, Expr, Buffer, Expr], None]
+"""(panel, its columns, row of the task, buffer, index): write the columns from buffer[index:]."""
+
+
+@dataclass(frozen=True)
+class TileProducts:
+    """The products of a convolution on tiles. `columns` of the outputs are summed for each row."""
+
+    target: VectorTarget
+    conv: Conv1d
+    parts: Parts
+    unit: TileUnit
+
+    @property
+    def padded(self) -> int:
+        """Input channels, up to whole tiles."""
+        return _up(self.conv.in_channels, TERMS)
+
+    @property
+    def row(self) -> int:
+        """Words of a split row in scratch."""
+        return self.parts.count * self.padded + LINE
+
+    @property
+    def panels(self) -> int:
+        return -(-self.conv.out_channels // PANEL)
+
+    @property
+    def panel_words(self) -> int:
+        return self.conv.taps * self.padded // TERMS * self.parts.count * 2 * WORDS
+
+    @property
+    def bias_words(self) -> int:
+        return self.panels * PANEL * 2
+
+    @property
+    def words(self) -> int:
+        """Words of the packed weight and bias."""
+        return self.bias_words + self.panels * self.panel_words
+
+    @property
+    def block(self) -> int:
+        """The most rows of a task."""
+        narrow = self.parts.count * self.padded <= NARROW_WORDS
+        return NARROW_BLOCK if narrow else WIDE_BLOCK
+
+    def blocks(self, rows: Expr) -> Expr:
+        """At most this many blocks have `rows` rows, as an expression that binds nothing."""
+        return ceil_div(rows, self.block) + 1
+
+    def tasks(self, batch: Expr, rows: Expr, body: Callable[[Task], None]) -> Expr:
+        """Emit a parallel loop over tasks; returns the number of blocks of a batch row."""
+        least = bind(ceil_div(rows, self.block))
+        even = bind(tirx.Select(least > 1, least + mod(least, 2), least))
+        height = bind(ceil_div(div(rows + even - 1, even), HEIGHT) * HEIGHT)
+        blocks = bind(div(rows + height - 1, height))
+        per_group = bind(batch * blocks)
+        wanted = bind(minimum(div(i64(TASKS - 1), per_group) + 1, self.panels))
+        each = bind(div(wanted + (self.panels - 1), wanted))
+        groups = bind(div(each + (self.panels - 1), each))
+        with T.parallel(i64(0), bind(groups * per_group)) as task:
+            group, rest = bind(div(task, per_group)), bind(mod(task, per_group))
+            b, block = bind(div(rest, blocks)), bind(mod(rest, blocks))
+            first = bind(block * height)
+            body(
+                Task(
+                    b,
+                    block,
+                    blocks,
+                    first,
+                    bind(minimum(rows - first, height)),
+                    bind(group * each),
+                    bind(minimum(group * each + each, self.panels)),
+                )
+            )
+        return blocks
+
+    # The rows
+
+    def split_rows(
+        self, x: Buffer, base: Expr, length: Expr, prepared: Prepared, task: Task
+    ) -> Buffer:
+        """Scratch with the produced and split rows that a task reads; zeros outside of x[base:]."""
+        conv, row, parts = self.conv, self.row, self.parts.count
+        size = (self.block - 1) * conv.stride + conv.reach + 1
+        scratch = T.alloc_buffer((size * row,), "uint16")
+        start = bind(task.first * conv.stride - conv.pad_left)
+        span = bind((ceil_div(task.rows, ROWS) * ROWS - 1) * conv.stride + (conv.reach + 1))
+        head = bind(minimum(maximum(i64(0) - start, 0), span))
+        tail = bind(maximum(minimum(length - start, span), head))
+        _zero_words(self.target, scratch, i64(0), bind(head * row))
+        with T.serial(i64(0), tail - head) as i:
+            to = bind((head + i) * row)
+            source = bind(base + (start + head + i) * conv.in_channels)
+
+            def split(lanes: Lanes, _: int, c: Expr) -> None:
+                value = prepared.at(lanes, c)(lanes.load(x, source + c))
+                self._store_parts(lanes, scratch, bind(to + c), value)
+
+            over_channels(self.target, conv.in_channels, 1, split)
+            if self.padded > conv.in_channels:
+                edge = self.padded - conv.in_channels
+                with T.serial(i64(0), i64(parts)) as part, T.serial(i64(0), i64(edge)) as c:
+                    at = to + part * self.padded + conv.in_channels + c
+                    T.buffer_store(scratch, tirx.const(0, "uint16"), [at])
+        _zero_words(self.target, scratch, bind(tail * row), bind(span * row))
+        return scratch
+
+    def _store_parts(self, lanes: Lanes, scratch: Buffer, at: Expr, value: Expr) -> None:
+        """Split as `split_words` does; the parts of a channel are `padded` words apart."""
+        width = lanes.width
+
+        def typed(dtype: str) -> str:
+            return dtype if width == 1 else f"{dtype}x{width}"
+
+        def splat(number: int | float, dtype: str = "uint32") -> Expr:
+            constant = tirx.const(number, dtype)
+            return constant if width == 1 else tirx.Broadcast(constant, width)
+
+        def bits_of(number: Expr) -> Expr:
+            return bind(tirx.reinterpret(typed("uint32"), number))
+
+        def hold(number: Expr) -> Expr:
+            if lanes.target is not None:
+                return lanes.target.hold(number)
+            cell = registers(1)
+            T.buffer_store(cell, number, [i64(0)])
+            return T.bind(cell[i64(0)])
+
+        def store(part: int, word: Expr) -> None:
+            to = at + part * self.padded
+            index = to if width == 1 else tirx.Ramp(to, i64(1), width)
+            T.buffer_store(scratch, tirx.Cast(typed("uint16"), word), [index])
+
+        half, high = splat(0x8000), splat(0xFFFF0000)
+        rest = hold(value)
+        exponent = bind(tirx.bitwise_and(bits_of(rest), splat(0x7F800000)))
+        largest = float(np.array(LARGEST << 16, np.uint32).view(np.float32))
+        for part in range(self.parts.count - 1):
+            near = rest
+            if part == 0:
+                below = tirx.min(rest, splat(largest, "float32"))
+                near = bind(tirx.max(below, splat(-largest, "float32")))
+            rounded = tirx.bitwise_and(bits_of(near) + half, high)
+            finite = exponent < splat(0x7F800000)
+            kept = bind(tirx.Select(finite, rounded, splat(0)))
+            store(part, tirx.shift_right(kept, splat(16)))
+            rest = hold(rest - tirx.reinterpret(typed("float32"), kept))
+        bits = bits_of(rest)
+        nan = tirx.bitwise_and(bits, splat(0x7FFFFFFF)) > splat(0x7F800000)
+        word = tirx.shift_right(bits + half, splat(16))
+        store(self.parts.count - 1, tirx.Select(nan, splat(NAN), word))
+
+    # The products
+
+    def bias(self, lanes: Lanes, w: Buffer, column: Expr) -> Expr:
+        """The bias of some columns, from the start of the packed weight."""
+        width = lanes.width
+        words = w.vload([column * 2], f"uint16x{2 * width}")
+        return tirx.reinterpret("float32" if width == 1 else f"float32x{width}", words)
+
+    def multiply(
+        self,
+        scratch: Buffer,
+        w: Buffer,
+        task: Task,
+        put: Put,
+        ahead: Callable[[Expr, Expr], None] | None = None,
+        after_panel: Callable[[Expr, int], None] | None = None,
+    ) -> None:
+        """Emit the products of a task.
+
+        `put` is called for every row of a panel. `ahead` is called with a panel and a row that will
+        be put soon, to fetch what that takes. `after_panel` is called with a panel and its columns
+        when all of its rows are put.
+        """
+        tiles = self.unit.tiles()
+        inner = self.padded // TERMS * self.conv.taps
+        each = -(-HEIGHT // inner)  # rows written in each step of the inner loop
+        # Two buffers take turns: one is written to the output while the other is computed.
+        out = T.alloc_buffer((2 * HEIGHT * PANEL,), "float32")
+        waiting = registers(4, "int64")  # first row, panel, rows and place in `out`
+
+        def set_waiting(*values: Expr) -> None:
+            for index, value in enumerate(values):
+                T.buffer_store(waiting, value, [i64(index)])
+
+        def write(block: list[Expr], low: Expr, high: Expr) -> None:
+            """Put the rows low to high of a block."""
+            t, panel, _, place = block
+            with T.serial(low, high) as r:
+
+                def put_row(columns: int) -> None:
+                    put(panel, columns, bind(t + r), out, bind(place + r * PANEL))
+
+                self.by_width(panel, put_row)
+
+        def flush() -> None:
+            block = [bind(waiting[i64(i)]) for i in range(4)]
+            write(block, i64(0), block[2])
+
+        def compute(panel: Expr, high: int, t: Expr) -> None:
+            """16 * high rows from row t on, times the columns of a panel."""
+            last = [bind(waiting[i64(i)]) for i in range(4)]
+            for tile in range(2 * high):
+                tiles.zero(tile)
+            with (
+                T.serial(i64(0), i64(self.padded // TERMS)) as s,
+                T.serial(i64(0), i64(self.conv.taps)) as k,
+            ):
+                step = bind(s * self.conv.taps + k)
+                self._accumulate(tiles, scratch, w, panel, high, t, s, k)
+                done = bind(step * each)
+                low = bind(minimum(done, last[2]))
+                write(last, low, bind(minimum(low + each, last[2])))
+                if ahead is not None:
+                    rows = bind(minimum(task.rows - t, ROWS * high))
+                    with T.serial(done, minimum(done + each, rows)) as r:
+                        ahead(panel, bind(t + r))
+            place = bind(i64(HEIGHT * PANEL) - last[3])
+            for i in range(high):
+                for j in range(2):
+                    at = place + (i * ROWS * PANEL + j * COLUMNS)
+                    tiles.store(2 * i + j, out, at, i64(PANEL))
+            set_waiting(t, panel, minimum(task.rows - t, ROWS * high), place)
+
+        set_waiting(*(i64(0) for _ in range(4)))
+        tiles.configure()
+        with T.serial(i64(0), task.panel_to - task.panel_from) as i:
+            panel = bind(task.panel_from + i)
+            whole = bind(div(task.rows + (ROWS - 1), HEIGHT))
+            with T.serial(i64(0), whole) as block:
+                compute(panel, 2, bind(block * HEIGHT))
+            with T.If(task.rows > whole * HEIGHT), T.Then():
+                compute(panel, 1, bind(whole * HEIGHT))
+            if after_panel is not None:
+                flush()
+                T.buffer_store(waiting, i64(0), [i64(2)])
+
+                def finish(columns: int, panel: Expr = panel) -> None:
+                    after_panel(panel, columns)
+
+                self.by_width(panel, finish)
+        if after_panel is None:
+            flush()
+        tiles.release()
+
+    def by_width(self, panel: Expr, emit: Callable[[int], None]) -> None:
+        """Emit code for the number of columns of a panel, of which the last may have fewer."""
+        last = self.conv.out_channels - (self.panels - 1) * PANEL
+        if last == PANEL or self.panels == 1:
+            emit(last)
+            return
+        with T.If(panel < self.panels - 1):
+            with T.Then():
+                emit(PANEL)
+            with T.Else():
+                emit(last)
+
+    def _accumulate(
+        self,
+        tiles: Tiles,
+        scratch: Buffer,
+        w: Buffer,
+        panel: Expr,
+        high: int,
+        t: Expr,
+        s: Expr,
+        k: Expr,
+    ) -> None:
+        """Add the products of 32 channels and one tap to the tiles."""
+        conv, parts = self.conv, self.parts.count
+        a_at = bind((t * conv.stride + k * conv.dilation) * self.row + s * TERMS)
+        block = bind((s * conv.taps + k) * (parts * 2 * WORDS))
+        b_at = bind(panel * self.panel_words + block + self.bias_words)
+        loaded: tuple[int, int] = (-1, -1)
+        for pair in self.parts.pairs:
+            if loaded[1] != pair[1]:
+                for j in range(2):
+                    at = b_at + (pair[1] * 2 + j) * WORDS
+                    tiles.load(FIRST_COLUMNS + j, w, at, i64(TERMS))
+            if loaded[0] != pair[0]:
+                for i in range(high):
+                    at = a_at + (pair[0] * self.padded + i * ROWS * conv.stride * self.row)
+                    tiles.load(FIRST_ROWS + i, scratch, at, i64(conv.stride * self.row))
+            loaded = pair
+            for i in range(high):
+                for j in range(2):
+                    tiles.product(2 * i + j, FIRST_ROWS + i, FIRST_COLUMNS + j)
+
+
+def pack_tiles(parts: Parts, weight: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
+    """Pack weight [CO, CI, K] and bias [CO] into the words of `TileProducts`, uint16.
+
+    First the biases, float32 in two words each; then a panel of 32 outputs after the other. A panel
+    has for every 32 inputs, for every tap and for every part two tiles [16 pairs of inputs, 16
+    outputs, 2]. Channels that do not exist are 0.
+    """
+    outputs, inputs, taps = weight.shape
+    high, wide = _up(outputs, PANEL), _up(inputs, TERMS)
+    padded = np.zeros((high, wide, taps), np.float32)
+    padded[:outputs, :inputs] = weight
+    shape = high // PANEL, 2, COLUMNS, wide // TERMS, ROWS, 2, taps
+    words = split_words(padded, parts.count).reshape(parts.count, *shape)
+    # From part, panel, tile, output, step, pair, term, tap.
+    panels = words.transpose(1, 4, 7, 0, 2, 5, 3, 6)
+    biases = np.zeros(high, np.float32)
+    if bias is not None:
+        biases[:outputs] = bias
+    return np.concatenate([biases.astype("<f4").view("<u2"), panels.reshape(-1)])
+
+
+def _zero_words(target: VectorTarget, buffer: Buffer, start: Expr, stop: Expr) -> None:
+    """buffer[start:stop] = 0, a whole number of cache lines."""
+    zeros = tirx.Broadcast(tirx.const(0, "uint16"), LINE)
+    with T.serial(i64(0), bind(div(stop - start, LINE))) as i:
+        T.buffer_store(buffer, zeros, [tirx.Ramp(start + i * LINE, i64(1), LINE)])
