@@ -158,13 +158,13 @@ def _to(match: re.Match[str], british: bool) -> str:
 
 
 def _decade(match: re.Match[str], british: bool) -> str:
-    text = match[1] or match[2] or match[3]
+    text = match[1] or match[2] or match[3] or match[4]
     return plural(year(int(text), british) if len(text) == 4 else cardinal(int(text)))
 
 
 _RATIO_BEFORE = re.compile(
-    r"\b(?:ratio|scale|slope|gradient|odds|mix|mixture|dilution|diluted|proportion|aspect|split"
-    r"|student-teacher|outnumbered)\b[^.!?;]{0,25}$",
+    r"\b(?:(?:ratio|dilut(?:ed?|ing|ion)|scale|slope|gradient|odds|proportion|aspect|outnumbered)\b"
+    r"[^.!?;]{0,25}|(?:mix|mixture|split)\b(?:[^.!?;]{0,22}\s)?(?<!at ))$",
     re.IGNORECASE,
 )
 _RATIO_AFTER = re.compile(
@@ -295,7 +295,10 @@ YEARS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?<![\w.])(?:(?:'|\b(?=\d{4}))(\d{3}0)|'(\d0)|(?:(?<=the )|(?<=early )|(?<=late )"
-            r"|(?<=mid-)|(?<=his )|(?<=her )|(?<=their )|(?<=my )|(?<=0s to ))(\d0))'?s\b"
+            r"|(?<=mid-)|(?<=his )|(?<=her )|(?<=their )|(?<=my )|(?<=0s to ))(\d0)"
+            r"|(?<![\w.,$£€-])(\d0)(?='?s (?:kids?|music|era|fashion|rock|pop|bab(?:y|ies)|hits?"
+            r"|movies?|films?|style|nostalgia|shows?|vibes?|child|children|songs?|party|sitcoms?)\b))"
+            r"'?s\b"
         ),
         _decade,
     ),

@@ -42,6 +42,8 @@ class _Place(NamedTuple):
 
 def _is_metal(place: _Place) -> bool:
     before, after, beyond = place.at(-1), place.at(1), place.at(2)
+    if after in _NEAR["lead_things"]:
+        return False
     if after in _NEAR["metal_after"] and after != "content":
         return True
     if after == "content" or before in _NEAR["metals"] or before == "pencil":
@@ -223,6 +225,7 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "crooked": _crooked,
     "nice": _town("nˈis", "nˈiːs"),
     "reading": _town("ɹˈɛdɪŋ", "ɹˈɛdɪŋ"),
+    "putting": lambda place: (("pˈʌTɪŋ", "pˈʌtɪŋ") if place.at(1) in _NEAR["golf_after"] else None),
 }
 
 

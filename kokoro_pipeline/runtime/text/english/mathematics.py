@@ -141,6 +141,10 @@ def _absolute(match: re.Match[str], british: bool) -> list[Piece]:
     ]
 
 
+def _pi(match: re.Match[str], british: bool) -> str:
+    return "pi "
+
+
 def _factorial(match: re.Match[str], british: bool) -> str:
     return " factorial"
 
@@ -165,6 +169,7 @@ EQUATIONS: tuple[Rule, ...] = (
     (re.compile(r"(?<![\w.'’-])([b-hj-z])\s?[-−]\s?(\d|[a-z](?![\w'’-]))(?!\w*-)"), _difference),
     (re.compile(r"(?<=[\d)])\s?[*·]\s?(?=[\d(])"), _times),
     (re.compile(r"(?<![\w.'])([fgh])\(([a-z]|\d{1,9})\)"), _function),
+    (re.compile(r"π(?=[a-zA-Z](?![a-z]))"), _pi),
 )
 """What has to be read before numbers are taken to be dates, ranges or measures."""
 

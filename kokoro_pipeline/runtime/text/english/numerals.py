@@ -167,6 +167,19 @@ def _temperature(match: re.Match[str], british: bool) -> str:
     return f"{plain(match[1], british)} degrees {scale}"
 
 
+_DIRECTIONS = {"N": "north", "S": "south", "E": "east", "W": "west"}
+
+
+def _direction(match: re.Match[str], british: bool) -> list[Piece]:
+    """A point of the compass: "10°N", "Fifth Avenue NW", "I-80 W"."""
+    return [Piece(" " + "".join(_DIRECTIONS[letter] for letter in match[1]), *match.span(1))]
+
+
+def _to_next(match: re.Match[str], british: bool) -> list[Piece]:
+    """The dash of a range whose numbers both have a unit: "5%–6%"."""
+    return [Piece(" to ", *match.span(1))]
+
+
 def _postal_code(match: re.Match[str], british: bool) -> list[Piece]:
     pieces = [Piece(digits(match[1]), *match.span(1))]
     if match[2]:
@@ -248,6 +261,21 @@ _STATES = "|".join(sorted(word_sets("states")["state"]))
 
 _RULES: tuple[Rule, ...] = (
     (re.compile(r"\d{31,}"), _digits),
+    (re.compile(r"(?<=°)\s?([NSEW])\b"), _direction),
+    (
+        re.compile(
+            r"(?:\b(?:Street|Avenue|Road|Boulevard|Drive|Lane|Highway|Parkway)|\b(?:I|US|SR)-\d{1,3})"
+            r"\s(NE|NW|SE|SW|[NSEW])\b(?![.'’]\w)"
+        ),
+        _direction,
+    ),
+    (
+        re.compile(
+            r"(?<=\d)\s?(?:%|°[CF]?|[ckm]?m|k?g|lbs?|ft)(-|\s?[–—]\s?)"
+            r"(?=\d[\d.,]*\s?(?:%|°|[ckm]?m\b|k?g\b|lb|ft\b))"
+        ),
+        _to_next,
+    ),
     (
         re.compile(rf"\b(?:{_BOOKS})\.?\s(\d{{1,3}}):(\d{{1,3}})(?:[-–](\d{{1,3}}))?(?![\w:])"),
         _verse,
