@@ -19,6 +19,7 @@ from tvm_kokoro_ext._fixes import (
     metal,
     nan,
     normalization,
+    onnx,
     pooling,
     precision,
     program,
@@ -56,6 +57,7 @@ RECORDS: tuple[FixRecord, ...] = tuple(
         program,
         building,
         metal,
+        onnx,
         refuted,
     )
     for fix in subject.FIXES

@@ -1,0 +1,216 @@
+"""The ONNX frontend: LSTM against torch, random tensors as inputs, and models that are refused."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from frontend_cases import compile_module
+
+onnx = pytest.importorskip("onnx", reason="the ONNX frontend needs the package onnx")
+
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from tvm.relax.frontend.onnx import from_onnx  # noqa: E402
+
+import tvm_kokoro_ext  # noqa: E402
+from tvm_kokoro_ext import UnsupportedOperatorError  # noqa: E402
+
+FLOAT = TensorProto.FLOAT
+
+
+def model_of(nodes, inputs, outputs, constants=None, opset=17):
+    """A model of these nodes; inputs are shapes by name."""
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info(name, FLOAT, shape) for name, shape in inputs.items()],
+        [helper.make_tensor_value_info(name, FLOAT, None) for name in outputs],
+        [numpy_helper.from_array(value, name) for name, value in (constants or {}).items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def onnx_order(tensor):
+    """Torch's gates i, f, g, o along the first axis as ONNX's i, o, f, c."""
+    i, f, g, o = tensor.detach().numpy().reshape(4, -1, *tensor.shape[1:])
+    return np.concatenate([i, o, f, g])
+
+
+def lstm_model(lstm, *, direction, states, layout, length):
+    """The ONNX model of a one-layer torch LSTM."""
+    suffixes = ["", "_reverse"] if lstm.bidirectional else [""]
+
+    def stacked(kind):
+        return np.stack([onnx_order(getattr(lstm, f"{kind}_l0{s}")) for s in suffixes])
+
+    constants = {"w": stacked("weight_ih"), "r": stacked("weight_hh")}
+    names = ["x", "w", "r"]
+    if lstm.bias:
+        constants["b"] = np.concatenate([stacked("bias_ih"), stacked("bias_hh")], axis=1)
+    names += ["b" if lstm.bias else "", "", *(("h", "c") if states else ())]
+    directions, batch, hidden = len(suffixes), 2, lstm.hidden_size
+    state = [batch, directions, hidden] if layout else [directions, batch, hidden]
+    inputs = {"x": [batch, length, 3] if layout else [length, batch, 3]}
+    if states:
+        inputs |= {"h": state, "c": state}
+    node = helper.make_node(
+        "LSTM", names, ["y", "yh", "yc"], hidden_size=hidden, direction=direction, layout=layout
+    )
+    return model_of([node], inputs, ["y", "yh", "yc"], constants)
+
+
+@pytest.mark.parametrize(
+    ("direction", "bias", "states", "layout", "length"),
+    [
+        ("forward", True, False, 0, 5),
+        ("bidirectional", True, True, 0, "time"),
+        ("bidirectional", False, False, 1, 5),
+        ("reverse", True, True, 0, 5),
+        ("forward", False, True, 1, "time"),
+    ],
+)
+def test_lstm_equals_torch(direction, bias, states, layout, length):
+    torch.manual_seed(0)
+    both = direction == "bidirectional"
+    lstm = torch.nn.LSTM(3, 4, bias=bias, bidirectional=both)
+    run = compile_module(
+        from_onnx(
+            lstm_model(lstm, direction=direction, states=states, layout=layout, length=length)
+        )
+    )
+    for steps in (5, 8) if length == "time" else (5,):
+        x = torch.randn(steps, 2, 3)
+        h, c = torch.randn(2, 1 + both, 2, 4) if states else torch.zeros(2, 1 + both, 2, 4)
+        with torch.no_grad():
+            out, (hn, cn) = lstm(x.flip(0) if direction == "reverse" else x, (h, c))
+        out = out.flip(0) if direction == "reverse" else out
+        want = [out.reshape(steps, 2, 1 + both, 4).transpose(1, 2), hn, cn]
+        given = [x, h, c] if states else [x]
+        if layout:
+            given = [t.transpose(0, 1) for t in given]
+            want = [want[0].permute(2, 0, 1, 3), hn.transpose(0, 1), cn.transpose(0, 1)]
+        got = run(*[t.contiguous().numpy() for t in given])
+        for mine, theirs in zip(got, want, strict=True):
+            np.testing.assert_allclose(mine, theirs.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "attributes", "message"),
+    [
+        (["x", "w", "r", "", "n"], {}, "sequence_lens"),
+        (["x", "w", "r"], {"clip": 1.0}, "clips its gates"),
+        (["x", "w", "r"], {"activations": ["Relu", "Tanh", "Tanh"]}, "Relu, Tanh, Tanh"),
+        (["x", "w", "r", "", "", "", "", "p"], {}, "peepholes"),
+    ],
+)
+def test_lstm_that_is_refused_by_name(inputs, attributes, message):
+    constants = {
+        "w": np.ones((1, 16, 3), "float32"),
+        "r": np.ones((1, 16, 4), "float32"),
+        "n": np.ones(2, "int32"),
+        "p": np.ones((1, 12), "float32"),
+    }
+    node = helper.make_node("LSTM", inputs, ["y"], hidden_size=4, **attributes)
+    model = model_of([node], {"x": [5, 2, 3]}, ["y"], constants)
+    with pytest.raises(UnsupportedOperatorError, match=f"ONNX operator LSTM.*{message}"):
+        from_onnx(model)
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "scale", "shift"),
+    [
+        ("RandomNormalLike", {"mean": 2.0, "scale": 0.5}, 0.5, 2.0),
+        ("RandomUniformLike", {"low": -1.0, "high": 3.0}, 4.0, -1.0),
+    ],
+)
+def test_noise_becomes_an_input(operator, attributes, scale, shift):
+    nodes = [
+        helper.make_node(operator, ["x"], ["drawn"], **attributes),
+        helper.make_node("Add", ["x", "drawn"], ["y"]),
+    ]
+    module = from_onnx(model_of(nodes, {"x": [2, "n"]}, ["y"]))
+    assert [p.name for p in module["main"].params] == ["x", "drawn_noise"]
+    x, noise = np.random.default_rng(0).standard_normal((2, 2, 7)).astype("float32")
+    (got,) = compile_module(module)(x, noise)
+    np.testing.assert_allclose(got, x + noise * scale + shift, rtol=1e-6)
+
+
+def test_noise_of_a_fixed_shape_becomes_an_input():
+    nodes = [
+        helper.make_node("RandomNormal", [], ["drawn"], shape=[2, 3]),
+        helper.make_node("Add", ["x", "drawn"], ["y"]),
+    ]
+    run = compile_module(from_onnx(model_of(nodes, {"x": [2, 3]}, ["y"])))
+    x, noise = np.ones((2, 3), "float32"), np.full((2, 3), 0.25, "float32")
+    np.testing.assert_array_equal(run(x, noise)[0], x + noise)
+
+
+def relu(**more):
+    return model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": [3]}, ["y"], **more)
+
+
+def test_a_model_that_is_right_is_imported():
+    x = np.array([-1, 0, 2], "float32")
+    np.testing.assert_array_equal(compile_module(from_onnx(relu()))(x)[0], [0, 0, 2])
+
+
+def _without_data():
+    model = relu(constants={"w": np.ones(3, "float32")})
+    model.graph.initializer[0].data_location = TensorProto.EXTERNAL
+    return model
+
+
+def _damaged():
+    model = relu()
+    model.graph.node[0].input[0] = "nothing"
+    return model
+
+
+def _without_output():
+    model = relu()
+    model.graph.output[0].name = "lost"
+    return model
+
+
+BROKEN = {
+    "opset": (lambda: relu(opset=999), "opset is 999.*older opset"),
+    "no_opset": (lambda: onnx.ModelProto(ir_version=8, graph=relu().graph), "names no opset"),
+    "data": (_without_data, "'w' are in another file.*load_external_data_for_model"),
+    "node": (_damaged, "'Relu' reads 'nothing'.*check_model"),
+    "output": (_without_output, "no node gives its output 'lost'"),
+    "path": (lambda: "model.onnx", r"a path was given.*onnx\.load"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_model_that_cannot_be_read_is_refused(name):
+    make, message = BROKEN[name]
+    with pytest.raises(UnsupportedOperatorError, match=message):
+        from_onnx(make())
+
+
+def test_fixes_can_be_turned_off_and_on():
+    lstm = torch.nn.LSTM(3, 4)
+    model = lstm_model(lstm, direction="forward", states=False, layout=0, length=5)
+    import tvm
+    from tvm.relax.frontend import onnx as frontend
+
+    with tvm_kokoro_ext.disabled("all"), pytest.raises(tvm.error.OpNotImplemented, match="LSTM"):
+        frontend.from_onnx(model)
+    frontend.from_onnx(model)
+
+
+def test_onnx_is_not_imported_before_it_is_used():
+    code = (
+        "import sys, tvm_kokoro_ext; assert 'onnx' not in sys.modules; "
+        "from tvm.relax.frontend import onnx; "
+        "states = {s.id: str(s.state) for s in tvm_kokoro_ext.status()}; "
+        "assert states['onnx_lstm'] == 'applied', states; "
+        "from tvm.relax.frontend.onnx import onnx_frontend; "
+        "assert 'LSTM' in onnx_frontend._get_convert_map(); "
+        "tvm_kokoro_ext.deactivate(); "
+        "assert 'LSTM' not in onnx_frontend._get_convert_map(); "
+        "assert onnx.from_onnx is onnx_frontend.from_onnx"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,99 @@
+"""Reach TVM's ONNX frontend, which needs the package `onnx`, without importing it for nothing."""
+
+from __future__ import annotations
+
+import functools
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tvm_kokoro_ext._compat import tvm
+from tvm_kokoro_ext._fixes._shared import replace
+
+PACKAGE = "tvm.relax.frontend.onnx"
+_MODULE = f"{PACKAGE}.onnx_frontend"
+
+
+@functools.cache
+def listed() -> frozenset[str]:
+    """The operators of the frontend's table, by its text: importing it would need `onnx`."""
+    path = Path(tvm.__file__).parent / "relax" / "frontend" / "onnx" / "onnx_frontend.py"
+    table = path.read_text("utf-8").partition("def _get_convert_map")[2]
+    return frozenset(re.findall(r'^\s+"(\w+)":', table, re.MULTILINE))
+
+
+def with_operators(classes: Callable[[Any], dict[str, Any]]) -> Callable[[], None]:
+    """Add converters to the table; `classes(frontend)` gives them by operator. Returns the undo."""
+
+    def apply() -> Callable[[], None]:
+        frontend = sys.modules[_MODULE]
+        own = classes(frontend)
+
+        def extended(original: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+            @functools.wraps(original)
+            def get_convert_map() -> dict[str, Any]:
+                return original() | own
+
+            return get_convert_map
+
+        return replace.everywhere("tvm", frontend._get_convert_map, extended)
+
+    return when_imported(apply)
+
+
+def around_import(wrap: Callable[[Any], Any]) -> Callable[[], None]:
+    """Replace `from_onnx` by `wrap(from_onnx)`. Returns the undo."""
+    return when_imported(lambda: replace.everywhere("tvm", sys.modules[_MODULE].from_onnx, wrap))
+
+
+def when_imported(apply: Callable[[], Callable[[], None]]) -> Callable[[], None]:
+    """Call `apply()` now if the frontend is loaded, or else right after it has been.
+
+    Returns the function that undoes it.
+    """
+    if PACKAGE in sys.modules:
+        return apply()
+    hook = _Hook(apply)
+    sys.meta_path.insert(0, hook)
+    return hook.undo
+
+
+class _Hook(importlib.abc.MetaPathFinder):
+    def __init__(self, apply: Callable[[], Callable[[], None]]) -> None:
+        self.apply = apply
+        self.undo_applied: Callable[[], None] | None = None
+        self.busy = False
+
+    def undo(self) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        if self.undo_applied is not None:
+            self.undo_applied()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != PACKAGE or self.busy:
+            return None
+        self.busy = True
+        try:  # the other fixes' hooks too lay themselves around the loader
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            self.busy = False
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            sys.meta_path.remove(self)
+            self.undo_applied = self.apply()
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
