@@ -2,9 +2,8 @@
 
     serve run --app-dir examples/deploy ray_serve:app artifact=/srv/kokoro
 
-`api_key=KEY` is what clients must send, `replicas=N` how many replicas there are at most, and
-`threads=N` how many CPUs each has. The artifact lies at the same path on every machine. Needs the
-extra `ray`.
+`api_key=KEY` is what clients must send, `replicas=N` the largest number of replicas, `threads=N`
+the CPUs of each. The artifact lies at the same path on every machine. Needs the extra `ray`.
 """
 
 from pathlib import Path

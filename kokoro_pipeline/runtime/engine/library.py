@@ -186,6 +186,13 @@ class VirtualMachine:
         self._vm["set_instrument"](watch)
 
 
+def trim_heap() -> None:
+    """Give what was freed back to the system, which glibc keeps for the next time."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:
+        trim(0)
+
+
 def release_pool(tvm_ffi: Any) -> None:
     """Release the unused memory that TVM's allocator keeps for reuse."""
     tvm_ffi.get_global_func("vm.builtin.memory_manager.clear")()

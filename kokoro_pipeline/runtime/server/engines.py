@@ -22,6 +22,9 @@ from ..speech.request import SpeechRequest
 from ..speech.result import Speech
 from ..speech.synthesizer import Synthesizer, load
 
+IDLE_SECONDS = 5.0
+"""After so many without a job, an engine gives the memory back that the last one took."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -63,13 +66,26 @@ class LocalEngine:
 
     def __init__(self, artifact: Path, threads: int | None) -> None:
         self._synthesizer = load(artifact, threads=threads)
+        self._idle: asyncio.TimerHandle | None = None
 
     async def run(self, job: Job) -> Speech | None:
         """See `Engine`."""
-        return await asyncio.to_thread(job.run, self._synthesizer)
+        self._used()
+        try:
+            return await asyncio.to_thread(job.run, self._synthesizer)
+        finally:
+            loop = asyncio.get_running_loop()
+            self._idle = loop.call_later(
+                IDLE_SECONDS, loop.run_in_executor, None, self._synthesizer.release_memory
+            )
+
+    def _used(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
 
     def close(self) -> None:
         """See `Engine`."""
+        self._used()
         self._synthesizer.close()
 
 
@@ -133,6 +149,13 @@ class ProcessEngine:
         return result
 
 
+def _next(connection: Connection, synthesizer: Synthesizer) -> Any:
+    """The next job. Whoever waits for it for long gives the memory of the last one back."""
+    if not connection.poll(IDLE_SECONDS):
+        synthesizer.release_memory()
+    return connection.recv()
+
+
 def _work(connection: Connection, artifact: Path, threads: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends its workers
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -143,7 +166,7 @@ def _work(connection: Connection, artifact: Path, threads: int | None) -> None:
         return
     connection.send((False, None))
     with contextlib.suppress(EOFError, OSError):  # the server is gone
-        while (job := connection.recv()) is not None:
+        while (job := _next(connection, synthesizer)) is not None:
             try:
                 answer = False, job.run(synthesizer)
             except Exception as error:  # noqa: BLE001 - raised in the server

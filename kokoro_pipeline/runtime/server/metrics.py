@@ -25,6 +25,7 @@ class Metrics:
         self.active = Gauge(
             "kokoro_active_requests", "Requests that are spoken or wait", registry=self._registry
         )
+        self.busy = Gauge("kokoro_busy_workers", "Engines that work", registry=self._registry)
         self.waiting = Gauge(
             "kokoro_waiting_pieces", "Pieces that wait for an engine", registry=self._registry
         )

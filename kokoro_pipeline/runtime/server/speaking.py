@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -110,13 +110,28 @@ class Speaker:
         self, piece: Piece, request: SpeechRequest, chunks: int, client: str
     ) -> Speech | None:
         job = Job(piece, str(request.voice), request.speed, request.seed, chunks)
-        with anyio.fail_after(self._settings.time_limit):
-            async with self._turns.turn(client) as engine:
-                self._metrics.waiting.set(self._turns.waiting)
-                started = time.perf_counter()
-                # A client that goes away must not free an engine that still works for it.
-                speech = await _to_the_end(engine.run(job))
-                took = time.perf_counter() - started
+        begun = asyncio.Event()
+        # A task of its own: a client that goes away gives up its turn, but must not free an engine
+        # that still works for it.
+        work = asyncio.create_task(self._work(job, client, begun))
+        try:
+            with anyio.fail_after(self._settings.time_limit):
+                return await asyncio.shield(work)
+        except BaseException:
+            if begun.is_set():
+                work.add_done_callback(_ignore)
+            else:
+                work.cancel()
+            raise
+
+    async def _work(self, job: Job, client: str, begun: asyncio.Event) -> Speech | None:
+        async with self._turns.turn(client) as engine:
+            begun.set()
+            self._metrics.waiting.set(self._turns.waiting)
+            started = time.perf_counter()
+            with self._metrics.busy.track_inprogress():
+                speech = await engine.run(job)
+            took = time.perf_counter() - started
         self._piece_seconds += 0.1 * (took - self._piece_seconds)
         self._metrics.synthesis.inc(took)
         return speech
@@ -132,13 +147,10 @@ def _read(texts: Iterator[Piece]) -> asyncio.Task[Piece | None]:
     return asyncio.create_task(asyncio.to_thread(next, texts, None))
 
 
-async def _to_the_end(work: Awaitable[Speech | None]) -> Speech | None:
-    task: asyncio.Future[Speech | None] = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
+def _ignore(work: asyncio.Task[Speech | None]) -> None:
+    """Nobody waits for it: its error is none that was forgotten."""
+    if not work.cancelled():
+        work.exception()
 
 
 async def _resumed(first: Speech, rest: Pieces) -> Pieces:

@@ -24,7 +24,7 @@ from ..engine.device import AUTO, CPU, Device, find_device, start_device
 from ..engine.dispatcher import Dispatcher
 from ..engine.executable import Executable
 from ..engine.functions import CompiledFunction
-from ..engine.library import load_runtime, release_pool
+from ..engine.library import load_runtime, release_pool, trim_heap
 from ..engine.resident import DeviceExecutable, Resident
 from ..engine.threads import configure_pool, resolve_threads
 from ..text.chunking import PhonemeSpan, split_phonemes
@@ -142,7 +142,8 @@ class Synthesizer:
             start_device(chosen)
             return DeviceExecutable(artifact, tvm_ffi, chosen, graphs)
 
-        self._dispatcher = Dispatcher(at_end=functools.partial(release_pool, tvm_ffi))
+        self._release = functools.partial(release_pool, tvm_ffi)
+        self._dispatcher = Dispatcher(at_end=self._release)
         try:
             executable = self._dispatcher.run(start)
         except BaseException:
@@ -421,6 +422,14 @@ class Synthesizer:
             for chunk in plan.chunks
         ]
         return np.concatenate([timing.frames for timing in timings])
+
+    def release_memory(self) -> None:
+        """Give the memory of the last call back to the system; the next call asks for it again.
+
+        It is kept otherwise, as much as the longest chunk of late needed: about 20 MB a second.
+        """
+        self._dispatcher.run(self._release)
+        trim_heap()
 
     def close(self) -> None:
         """End the threads after pending calls of other threads.

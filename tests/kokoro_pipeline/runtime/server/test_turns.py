@@ -57,6 +57,83 @@ def test_clients_are_served_in_rotation() -> None:
     assert order.index("single") == 1
 
 
+def test_an_idle_engine_gives_its_memory_back(toy_artifact, monkeypatch) -> None:
+    from kokoro_pipeline.runtime.server import engines
+    from kokoro_pipeline.runtime.speech.pieces import Piece
+
+    monkeypatch.setattr(engines, "IDLE_SECONDS", 0.05)
+    released: list[int] = []
+
+    async def run() -> None:
+        engine = engines.LocalEngine(toy_artifact, 1)
+        monkeypatch.setattr(engine._synthesizer, "release_memory", lambda: released.append(1))
+        job = engines.Job(Piece("həlˈO"), "af_heart", 1.0, 0, 0)
+        for _ in range(3):
+            assert await engine.run(job) is not None
+        assert released == []  # it was not idle
+        await asyncio.sleep(0.3)
+        assert released == [1]
+        engine.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("how", ["asyncio", "anyio", "time limit"])
+def test_an_engine_that_works_for_nobody_is_not_given_to_the_next(tmp_path, how) -> None:
+    """Anyio, by which answers end whose clients went away, cancels again and again."""
+    import anyio
+
+    from kokoro_pipeline.runtime.server.metrics import Metrics
+    from kokoro_pipeline.runtime.server.speaking import Speaker
+    from kokoro_pipeline.runtime.speech.request import SpeechRequest
+
+    class Engine:
+        """Notices when it is asked while it works."""
+
+        def __init__(self) -> None:
+            self.working = asyncio.Event()
+            self.freed = asyncio.Event()
+            self.asked = 0
+
+        async def run(self, job: object) -> None:
+            assert not self.working.is_set(), "it still works"
+            self.asked += 1
+            self.working.set()
+            await self.freed.wait()
+            self.working.clear()
+
+    async def speak(speaker: Speaker) -> None:
+        with pytest.raises(InputError, match="nothing to say"):
+            await speaker.begin(SpeechRequest(phonemes="a"), "client")
+
+    async def run() -> None:
+        engine = Engine()
+        limit = 0.05 if how == "time limit" else 60.0
+        settings = ServerSettings(tmp_path, time_limit=limit)
+        speaker = Speaker([engine], VOICES, settings, Metrics())
+        if how == "asyncio":
+            first = asyncio.create_task(speak(speaker))
+            await engine.working.wait()
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+        elif how == "anyio":
+            async with anyio.create_task_group() as group:
+                group.start_soon(speak, speaker)
+                await engine.working.wait()
+                group.cancel_scope.cancel()
+        else:
+            with pytest.raises(TimeoutError):
+                await speak(speaker)
+        second = asyncio.create_task(speak(speaker))
+        await asyncio.sleep(0.02)
+        assert engine.asked == 1
+        engine.freed.set()
+        await second
+        assert engine.asked == 2
+
+    asyncio.run(run())
+
+
 def test_who_goes_away_frees_the_turn() -> None:
     async def run() -> None:
         turns = Turns([1])
