@@ -153,7 +153,8 @@ def build(
     "cuda", "metal"), a TVM target tag or JSON. `mcpu`: an LLVM CPU name, by default that of this
     machine. `host`: the system to link for ("linux-x86_64", "linux-aarch64", "macos-arm64"), by
     default this machine, or a Mac for Metal. `precision`: the dtype that CUDA's tensor cores
-    multiply in the decoder ("tf32", "bfloat16", "float16"); by default they are not used. `opt`:
+    multiply in the decoder ("tf32", "bfloat16", "float16"), by default they are not used; with
+    "bfloat16" a CPU with AMX takes one product for the three of "float32". `opt`:
     one of `OPT_LEVELS`, by default the highest. `components`: a subset of the six functions, by
     default all. `force`: whether to replace an existing output. `validate`: whether to finish with
     a short comparison with PyTorch, whose figures are stored in the manifest; if this machine

@@ -51,8 +51,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--precision",
         default="float32",
         metavar="P",
-        help="dtype for CUDA's tensor cores in the decoder: tf32, bfloat16, float16 (default: "
-        "float32, without tensor cores)",
+        help="dtype that the decoder's products are rounded to: tf32, bfloat16, float16 for CUDA's "
+        "tensor cores, bfloat16 for a CPU with AMX (default: float32, without tensor cores; AMX "
+        "then multiplies in parts with float32's tolerances)",
     )
     parser.add_argument(
         "--opt",

@@ -98,7 +98,7 @@ class BuildTarget:
     attributes: tuple[tuple[str, Any], ...] = ()
     """Further attributes from a tag or JSON, passed on to TVM."""
     precision: str = "float32"
-    """The precision of the decoder's products; all but "float32" use tensor cores."""
+    """The precision of the decoder's products; others than "float32" need a matrix unit."""
 
     @property
     def host_tvm(self) -> tvm.target.Target:
@@ -128,9 +128,9 @@ class BuildTarget:
     @property
     def has_tiles(self) -> bool:
         """Whether kernels for this target may use the tiles of AMX."""
-        if self.kind != "llvm" or self.host.system != "linux":
-            return False
-        return bool(codegen.target_has_features(list(amx.FEATURES), self.host_tvm))
+        return self.kind == "llvm" and bool(
+            codegen.target_has_features(list(amx.FEATURES), self.host_tvm)
+        )
 
     def without_tiles(self) -> BuildTarget:
         """The same target without AMX, which a CPU then does not need to have."""
@@ -148,9 +148,9 @@ class BuildTarget:
         Raises InputError if the level does not support the precision.
         """
         chosen = self if opt_level >= 2 else self.without_tiles()
-        if self.precision != "float32" and opt_level == 0:
+        if self.precision != "float32" and opt_level < (2 if self.kind == "llvm" else 1):
             raise InputError(
-                f"--precision {self.precision} with --opt 0: plain legalization computes in "
+                f"--precision {self.precision} with --opt {opt_level}: that level computes in "
                 "float32; leave out one of them"
             )
         return chosen
@@ -224,7 +224,8 @@ def resolve_target(
         )
         known = ", ".join(sorted(str(name) for name in names))
         raise InputError(f"unknown CPU {mcpu!r} for --mcpu: on {where.name} LLVM knows {known}")
-    _check_precision(precision, kind, archs)
+    if precision not in PRECISIONS:
+        raise InputError(f"unknown --precision {precision}: the known are {', '.join(PRECISIONS)}")
     found = BuildTarget(kind, mcpu, where, archs, tuple(sorted(config.items())), precision)
     try:
         found.tvm  # noqa: B018 -- TVM checks the attributes when the target is made
@@ -232,20 +233,29 @@ def resolve_target(
         words = str(error).splitlines()[0]
         raise InputError(f"TVM takes no such target {target!r}: {words}") from error
     # The code for this machine uses its AMX only where the system permits it.
-    return found.without_tiles() if for_here and found.has_tiles and not tiles_here() else found
+    if for_here and found.has_tiles and not tiles_here():
+        found = found.without_tiles()
+    _check_precision(found)
+    return found
 
 
-def _check_precision(precision: str, kind: str, archs: tuple[str, ...]) -> None:
-    if precision not in PRECISIONS:
-        raise InputError(f"unknown --precision {precision}: the known are {', '.join(PRECISIONS)}")
-    if precision == "float32":
+def _check_precision(target: BuildTarget) -> None:
+    """Raise InputError for a precision in which no unit of the target multiplies."""
+    precision, kind = target.precision, target.kind
+    if precision == "float32" or (precision == "bfloat16" and target.has_tiles):
         return
+    if kind == "llvm" and precision == "bfloat16":
+        raise InputError(
+            f"--precision bfloat16 with --target llvm for {target.mcpu}: only AMX multiplies in it "
+            "on a CPU, and this target has none, or this system does not permit it; leave out "
+            "--precision, or give --mcpu sapphirerapids or a newer CPU, or --target cuda"
+        )
     if kind != "cuda":
         raise InputError(
             f"--precision {precision} with --target {kind}: only CUDA's tensor cores multiply in "
             "it here; leave out --precision, or give --target cuda"
         )
-    lacking = [arch for arch in archs if arch not in TENSOR_CORE_ARCHS]
+    lacking = [arch for arch in target.archs if arch not in TENSOR_CORE_ARCHS]
     if lacking:
         raise InputError(
             f"--precision {precision} with {', '.join(lacking)}: tensor cores multiply in it from "

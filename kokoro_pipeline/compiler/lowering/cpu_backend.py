@@ -8,8 +8,10 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+import tvm
 from tvm import tirx
 
+from ..kernels.common.bfloat16_parts import Parts
 from ..kernels.common.convolutions import Conv1d, ConvTranspose1d
 from ..kernels.common.harmonic_source import HarmonicSource, Transform
 from ..kernels.common.producer import Activation, Producer
@@ -29,6 +31,17 @@ from ..kernels.cpu.linear import linear, pack_linear
 from ..kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
 from ..kernels.cpu.polar import polar_to_complex
 from ..kernels.cpu.statistics import channel_statistics
+from ..kernels.cpu.tile_conv1d import (
+    Multiplication,
+    TileConv1d,
+    pack_tile_conv_transpose1d,
+    pack_tile_linear,
+    tile_conv1d,
+    tile_conv_transpose1d,
+    tile_linear,
+)
+from ..kernels.cpu.tile_products import pack_tiles
+from ..kernels.cpu.tile_unit import TileUnit
 from ..kernels.cpu.transform_conv1d import SameConv1d
 from ..kernels.cpu.vector import VectorTarget
 from ..kernels.cpu.winograd_conv1d import pack_winograd_conv1d, winograd_conv1d
@@ -65,12 +78,40 @@ def _direct(
 
 @dataclass(frozen=True)
 class CpuBackend(Backend):
-    """The kernels for the vectors of a target."""
+    """The kernels for the vectors of a target, and for its matrix unit.
+
+    `parts` are those of the operands in the functions that may multiply on `unit`. On it, in the
+    function that is lowered, convolutions and linear layers that are large enough compute with
+    `multiplication`.
+    """
 
     target: VectorTarget
+    unit: TileUnit | None = None
+    parts: tuple[tuple[str, Parts], ...] = ()
+    multiplication: Multiplication | None = None
 
     channels_last: ClassVar[bool] = True
     packs_bias: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, target: tvm.target.Target, fused: bool, parts: Mapping[str, Parts]) -> CpuBackend:
+        """The kernels for an LLVM target; only where they may be fused do they multiply on tiles.
+
+        Raises InputError for a target of another kind.
+        """
+        unit = TileUnit.of(target) if fused else None
+        return cls(fused, VectorTarget.of(target), unit, tuple(sorted(parts.items())))
+
+    def for_function(self, name: str) -> CpuBackend:
+        parts = dict(self.parts).get(name)
+        if self.unit is None or parts is None:
+            return self
+        return replace(self, multiplication=Multiplication(parts, self.unit))
+
+    def _tiled(self, inputs: int, outputs: int) -> Multiplication | None:
+        """How to multiply on tiles, or None where that does not pay."""
+        found = self.multiplication
+        return found if found is not None and found.pays(inputs, outputs) else None
 
     def _kernel(
         self,
@@ -88,6 +129,12 @@ class CpuBackend(Backend):
         return producer.activation is not Activation.SNAKE or channels % self.target.lanes == 0
 
     def conv1d(self, conv: Conv1d, fusion: Fusion, dtype: str) -> Kernel:
+        tiled = self._tiled(conv.in_channels, conv.out_channels)
+        if tiled is not None and conv.stride == 1:
+            whole = TileConv1d(conv, tiled, fusion.producer, fusion.residual, fusion.epsilon)
+            pack_parts = partial(pack_tiles, tiled.parts)
+            kernel = self._kernel(tile_conv1d, whole, recipe=tiled.name, pack=pack_parts)
+            return replace(kernel, moments=fusion.epsilon is not None)
         algorithm = self._algorithm(conv) if self.fused else None
         if algorithm is None:
             static = conv, fusion.producer, fusion.residual
@@ -119,6 +166,12 @@ class CpuBackend(Backend):
         return _ALGORITHMS.get(conv.taps) if same and few_zeros else None
 
     def conv_transpose1d(self, conv: ConvTranspose1d, bias: bool) -> Kernel:
+        tiled = self._tiled(conv.in_channels, conv.stride * conv.out_channels)
+        if tiled is not None:
+            recipe = f"{tiled.name}_transpose_s{conv.stride}"
+            pack_parts = partial(pack_tile_conv_transpose1d, tiled.parts, conv.stride)
+            return self._kernel(tile_conv_transpose1d, conv, tiled, recipe=recipe, pack=pack_parts)
+
         def pack(array: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
             return pack_conv_transpose1d(self.target, array, conv.stride, bias)
 
@@ -130,6 +183,13 @@ class CpuBackend(Backend):
         return self._kernel(depthwise_upsample, channels, recipe=recipe, pack=pack)
 
     def linear(self, in_features: int, out_features: int, bias: bool) -> Kernel:
+        tiled = self._tiled(in_features, out_features)
+        if tiled is not None:
+            # Many of these make the scale and shift of a norm: one part would show everywhere.
+            tiled = replace(tiled, parts=Parts.TWO) if tiled.parts is Parts.ONE else tiled
+            sizes, recipe = (in_features, out_features), f"{tiled.name}_linear"
+            pack_parts = partial(pack_tile_linear, tiled.parts)
+            return self._kernel(tile_linear, *sizes, tiled, recipe=recipe, pack=pack_parts)
         pack = partial(pack_linear, self.target)
         return self._kernel(linear, in_features, out_features, recipe="linear", pack=pack)
 

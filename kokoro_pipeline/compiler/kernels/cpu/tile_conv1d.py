@@ -31,8 +31,11 @@ from .lanes import Lanes, over_channels
 from .producer import Prepared, check_vectors
 from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
 from .tile_products import PANEL, Task, TileProducts, pack_tiles
-from .tile_unit import TileUnit
+from .tile_unit import TERMS, TileUnit
 from .vector import VectorTarget
+
+MOST_PADDING = 1.5
+"""Channels are padded with zeros to whole tiles; by more, the float32 kernel is as fast."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,13 @@ class Multiplication:
     parts: Parts
     unit: TileUnit
 
+    def pays(self, inputs: int, outputs: int) -> bool:
+        """Whether few enough of the tiles' rows and columns are padding."""
+        return _few_missing(inputs, TERMS) and _few_missing(outputs, PANEL)
+
     @property
     def name(self) -> str:
-        """The first part of a kernel's name."""
+        """The first part of a kernel's name, and of the recipe of its weights."""
         return f"{self.unit.value}_{self.parts.value}"
 
 
@@ -272,6 +279,10 @@ def tile_conv_transpose1d(
         ],
         body,
     )
+
+
+def _few_missing(channels: int, multiple: int) -> bool:
+    return -(-channels // multiple) * multiple <= MOST_PADDING * channels
 
 
 def _prefetch(buffer: Buffer, at: Expr) -> None:

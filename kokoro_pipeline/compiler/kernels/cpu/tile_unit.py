@@ -16,9 +16,14 @@ does that in the vector registers, so its results are bit for bit those of the i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import Enum
 
+import tvm
 from tvm import tirx
+from tvm.target import codegen
 
 from ..common.builder import Buffer, Expr, T, bind, i64, registers
 
@@ -31,6 +36,9 @@ COLUMNS = 16
 WORDS = ROWS * TERMS
 """bfloat16 numbers in a tile."""
 SUMS, FIRST_ROWS, FIRST_COLUMNS = 4, 4, 6
+
+FEATURES = ("amx-bf16", "amx-tile")
+"""LLVM's names of the instructions."""
 
 
 class Tiles(ABC):
@@ -176,11 +184,31 @@ def _store(buffer: Buffer, at: Expr, value: Expr) -> None:
     T.buffer_store(buffer, value, [tirx.Ramp(at, i64(1), COLUMNS)])
 
 
+_emulating = ContextVar("emulating", default=False)
+
+
+@contextmanager
+def emulated_tiles() -> Iterator[None]:
+    """Lower programs as for AMX, with its instructions emulated: to check them on another CPU."""
+    token = _emulating.set(True)
+    try:
+        yield
+    finally:
+        _emulating.reset(token)
+
+
 class TileUnit(Enum):
     """Who multiplies tiles: the CPU's matrix unit, or its vectors in the same order."""
 
     AMX = "amx"
     EMULATED = "emulated"
+
+    @classmethod
+    def of(cls, target: tvm.target.Target) -> TileUnit | None:
+        """The matrix unit of an LLVM target; None where it has none."""
+        if _emulating.get():
+            return cls.EMULATED
+        return cls.AMX if codegen.target_has_features(list(FEATURES), target) else None
 
     def tiles(self) -> Tiles:
         """The tiles for the body of one kernel."""

@@ -137,6 +137,9 @@ def test_a_precision_reaches_the_manifest():
     [
         ("cuda", "int4", ("int4", *PRECISIONS)),
         ("llvm", "tf32", ("--target llvm", "--target cuda")),
+        ("llvm", "bfloat16", ("x86-64-v2", "AMX", "--mcpu sapphirerapids", "--target cuda")),
+        ('{"kind": "llvm", "mcpu": "sapphirerapids"}', "float16", ("--target llvm",)),
+        ('{"kind": "cuda", "arch": "sm_80"}', "bfloat16x3", ("bfloat16x3", *PRECISIONS)),
         ("metal", "float16", ("--target metal", "--target cuda")),
         ('{"kind": "cuda", "arch": ["sm_75", "sm_90"]}', "bfloat16", ("sm_75", "sm_80")),
     ],
@@ -195,6 +198,15 @@ def test_this_machines_amx_is_used_where_it_may_be(monkeypatch, features, permit
     assert targets.host_cpu() == ("emeraldrapids+amx" if expected else "emeraldrapids")
     # Who names the CPU builds for that one.
     assert resolve_target("llvm", "emeraldrapids").has_tiles
+
+
+def test_one_product_is_for_amx_and_the_fast_kernels():
+    chosen = resolve_target("llvm", "sapphirerapids", precision="bfloat16")
+    assert chosen.at_level(2).info.precision == "bfloat16"
+    assert str(chosen) == "llvm in bfloat16 on linux-x86_64, sapphirerapids"
+    for level in (0, 1):
+        with pytest.raises(InputError, match=f"--precision bfloat16 with --opt {level}"):
+            chosen.at_level(level)
 
 
 def test_a_machine_that_is_no_host_has_to_name_one(monkeypatch):
