@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::amx;
 use super::manifest::TargetInfo;
 use crate::errors::{reason, Error, Result};
 
@@ -38,6 +39,8 @@ const X86_FLAGS: &[Feature] = &[
     ("avx512bf16", &["avx512_bf16"]),
     ("avx512fp16", &["avx512_fp16"]),
     ("avxvnni", &["avx_vnni"]),
+    ("amx-tile", &["amx_tile"]),
+    ("amx-bf16", &["amx_bf16"]),
     ("popcnt", &["popcnt"]),
     ("lzcnt", &["abm"]),
     ("bmi", &["bmi1"]),
@@ -94,6 +97,9 @@ const X86_LEVELS: &[(&str, &[&str])] = &[
 ];
 
 /// Check that this CPU has all vector features that a library needs; the evidence as text.
+///
+/// For a library that uses AMX this requests the permission for tiles, before any thread that runs
+/// the library starts.
 pub fn check_target(target: &TargetInfo, artifact: &str) -> Result<String> {
     if target.features.is_empty() {
         return Ok(format!("compiled for {}, needs no vector feature", target.mcpu));
@@ -110,7 +116,12 @@ pub fn check_target(target: &TargetInfo, artifact: &str) -> Result<String> {
             portable_mcpu(&here)
         )));
     }
-    Ok(format!("compiled for {}, this CPU has {}", target.mcpu, target.features.join(", ")))
+    let mut evidence =
+        format!("compiled for {}, this CPU has {}", target.mcpu, target.features.join(", "));
+    if target.features.iter().any(|name| amx::FEATURES.contains(&name.as_str())) {
+        evidence += &format!(", and {}", amx::permit_tiles(artifact)?);
+    }
+    Ok(evidence)
 }
 
 /// The vector features (LLVM's names) of the CPU that this process runs on.
@@ -257,16 +268,33 @@ mod tests {
 
     #[test]
     fn missing_features_are_named() {
-        let target = TargetInfo {
+        let error = check_target(&target(&["avx1024"]), "kokoro").unwrap_err().to_string();
+        assert!(error.contains("this CPU lacks avx1024"), "{error}");
+        assert!(error.contains("--mcpu"), "{error}");
+    }
+
+    #[test]
+    fn amx_runs_where_it_is_and_is_refused_by_name_elsewhere() {
+        let here = host_features().unwrap();
+        match check_target(&target(&amx::FEATURES), "kokoro") {
+            Ok(evidence) => assert!(evidence.contains("permits AMX tiles"), "{evidence}"),
+            Err(error) if amx::FEATURES.iter().all(|name| here.contains(name)) => {
+                assert!(error.to_string().contains("does not permit"), "{error}");
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("this CPU lacks amx-bf16"), "{error}");
+            }
+        }
+    }
+
+    fn target(features: &[&str]) -> TargetInfo {
+        TargetInfo {
             kind: "llvm".into(),
             mcpu: "future".into(),
-            features: vec!["avx1024".into()],
+            features: features.iter().map(|name| (*name).to_string()).collect(),
             host: String::new(),
             archs: Vec::new(),
             precision: "float32".into(),
-        };
-        let error = check_target(&target, "kokoro").unwrap_err().to_string();
-        assert!(error.contains("this CPU lacks avx1024"), "{error}");
-        assert!(error.contains("--mcpu"), "{error}");
+        }
     }
 }

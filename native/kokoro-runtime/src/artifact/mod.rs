@@ -1,5 +1,6 @@
 //! The artifact: a folder, its manifest, and what is checked before anything of it is loaded.
 
+mod amx;
 pub mod binary;
 pub mod config;
 pub mod cpu;
