@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import platform
+import shutil
 import subprocess
 import sys
 
@@ -135,3 +136,31 @@ def test_a_container_that_forbids_the_call():
         pytest.skip("this system takes no seccomp filter")
     assert ended.returncode == 0, ended.stderr
     assert "ARCH_GET_XCOMP_SUPP) fails: EPERM" in ended.stdout
+
+
+UNDER_QEMU = """
+from kokoro_pipeline.artifact import cpu
+from kokoro_pipeline.artifact.manifest import TargetInfo
+from kokoro_pipeline.errors import ArtifactError
+
+features = ("amx-bf16", "amx-tile")
+# The emulator may show the flags of the machine that it runs on.
+cpu.host_features = lambda: frozenset(features)
+try:
+    cpu.check_target(TargetInfo("llvm", "sapphirerapids", features), "DIR")
+except ArtifactError as error:
+    print(error)
+"""
+
+
+@pytest.mark.qemu
+def test_an_emulator_without_amx():
+    emulator = shutil.which("qemu-x86_64-static") or shutil.which("qemu-x86_64")
+    if emulator is None or platform.machine() != "x86_64":
+        pytest.skip("no qemu-x86_64 for this machine's Python: apt install qemu-user-static")
+    ended = subprocess.run(
+        [emulator, sys.executable, "-c", UNDER_QEMU], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "DIR computes with AMX tiles, which this system does not permit" in ended.stdout
+    assert "outside of an emulator" in ended.stdout
