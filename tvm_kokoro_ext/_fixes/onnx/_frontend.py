@@ -13,8 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tvm_kokoro_ext import _replace
 from tvm_kokoro_ext._compat import tvm
-from tvm_kokoro_ext._fixes._shared import replace
 
 PACKAGE = "tvm.relax.frontend.onnx"
 _MODULE = f"{PACKAGE}.onnx_frontend"
@@ -42,14 +42,14 @@ def with_operators(classes: Callable[[Any], dict[str, Any]]) -> Callable[[], Non
 
             return get_convert_map
 
-        return replace.everywhere("tvm", frontend._get_convert_map, extended)
+        return _replace.everywhere("tvm", {frontend._get_convert_map: extended})
 
     return when_imported(apply)
 
 
 def around_import(wrap: Callable[[Any], Any]) -> Callable[[], None]:
     """Replace `from_onnx` by `wrap(from_onnx)`. Returns the undo."""
-    return when_imported(lambda: replace.everywhere("tvm", sys.modules[_MODULE].from_onnx, wrap))
+    return when_imported(lambda: _replace.everywhere("tvm", {sys.modules[_MODULE].from_onnx: wrap}))
 
 
 def when_imported(apply: Callable[[], Callable[[], None]]) -> Callable[[], None]:
