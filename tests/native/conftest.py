@@ -22,7 +22,7 @@ from kokoro_pipeline.runtime.engine.library import find_runtime_library
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / "native"
 CRATES = Path("/usr/share/cargo/registry")
-NEEDED = ("clap", "libc", "libloading", "memmap2", "serde_json", "sha2", "tempfile")
+NEEDED = ("clap", "libc", "libloading", "memmap2", "serde_json", "sha2", "signal_hook", "tempfile")
 
 
 def _runtime_fixtures() -> Any:
@@ -52,7 +52,9 @@ def _missing() -> str | None:
     """What is missing for building, with a remedy."""
     if shutil.which("cargo") is None:
         return "cargo is not installed (https://rustup.rs, or apt-get install cargo)"
-    absent = [name for name in NEEDED if not list(CRATES.glob(f"{name}-[0-9]*"))]
+    absent = [
+        name for name in NEEDED if not list(CRATES.glob(f"{name.replace('_', '[-_]')}-[0-9]*"))
+    ]
     if absent:
         packages = " ".join(f"librust-{name.replace('_', '-')}-dev" for name in absent)
         return f"Debian's crates are not installed (apt-get install {packages})"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
+import time
 import wave
 from collections.abc import Callable
 from dataclasses import replace
@@ -106,6 +108,69 @@ def test_a_line_is_spoken_before_the_next_one_comes(built, native_environment, t
         assert len(rest) > 0 and program.returncode == 0
     finally:
         program.kill()
+
+
+@pytest.mark.parametrize(
+    ("says", "sent", "code", "words"),
+    [
+        (True, signal.SIGINT, 130, "said until then"),
+        (True, signal.SIGTERM, 143, "said until then"),
+        (False, signal.SIGINT, 130, "before anything was said"),
+    ],
+)
+def test_an_interrupt_leaves_a_valid_file_of_what_was_said(
+    built, native_environment, toy_artifact, tmp_path, says, sent, code, words
+):
+    output = tmp_path / "out.wav"
+    output.write_bytes(b"before")
+    # The suite may run as a shell's background job, whose SIGINT starts out ignored.
+    program = subprocess.Popen(
+        [built / "kokoro-say", "--stdin", "--artifact", toy_artifact, "-o", output],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=native_environment,
+        preexec_fn=lambda: signal.signal(sent, signal.SIG_DFL),
+    )
+    assert program.stdin is not None
+    if says:
+        # Enough for the buffer of the file to be written out, which shows that it speaks.
+        program.stdin.write(f"{HELLO}\n".encode() * 20)
+        program.stdin.flush()
+    deadline = time.monotonic() + 60
+    while not any(says <= p.stat().st_size for p in tmp_path.glob(".out.wav.*")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    program.send_signal(sent)
+    assert program.stderr is not None
+    error = program.stderr.read()  # standard input stays open: the program waits for more
+    program.wait(60)
+    program.stdin.close()
+    assert (program.returncode, words in error.decode()) == (code, True), error
+    assert [p.name for p in tmp_path.iterdir()] == ["out.wav"]
+    if says:
+        with wave.open(str(output)) as read:
+            assert read.getnframes() > 0
+            assert len(read.readframes(read.getnframes())) == 2 * read.getnframes()
+    else:
+        assert output.read_bytes() == b"before"
+
+
+def test_an_ignored_interrupt_stays_ignored(built, native_environment, toy_artifact, tmp_path):
+    program = subprocess.Popen(
+        [built / "kokoro-say", "--stdin", "--artifact", toy_artifact, "-o", tmp_path / "out.wav"],
+        stdin=subprocess.PIPE,
+        env=native_environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    assert program.stdin is not None
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob(".out.wav.*")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    program.send_signal(signal.SIGINT)
+    program.communicate(f"{HELLO}\n".encode(), timeout=60)
+    assert program.returncode == 0
+    assert (tmp_path / "out.wav").stat().st_size > 1000
 
 
 def test_an_existing_file_keeps_its_mode_and_a_link_stays_one(kokoro_say, toy_artifact, tmp_path):

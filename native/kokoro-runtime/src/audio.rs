@@ -189,6 +189,11 @@ impl WavWriter {
         WavWriter { target, format, expected: None, started: false, written: 0, clipped: 0 }
     }
 
+    /// The number of samples written so far.
+    pub fn samples(&self) -> u64 {
+        self.written
+    }
+
     /// Say how many samples will be written in all, before the first.
     pub fn expect(&mut self, samples: u64) -> Result<()> {
         header(self.format, Some(samples))?;

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod info;
+mod output;
 mod say;
 
 use std::ffi::OsString;
@@ -23,7 +24,7 @@ mod exit {
 
 const EXIT_CODES: &str = "\
 exit codes: 0 done; 1 a check failed; 2 wrong usage; 3 bad input, file or library; 4 a defect of \
-this program; 141 the reader of the output has gone";
+this program; 130 interrupted; 141 the reader of the output has gone";
 
 /// Speak phonemes with an artifact of tvm-kokoro, without Python.
 #[derive(Parser)]

@@ -8,6 +8,7 @@ use kokoro_runtime::audio::{Format, WavWriter};
 use kokoro_runtime::speech::synthesizer::describe_unknown;
 use kokoro_runtime::{reason, text, Error, Options, Plan, Request, Result, Synthesizer};
 
+use crate::output::Output;
 use crate::{artifact_folder, exit, Failure, Outcome, SayArgs};
 
 const NOT_SPEECH: &str = "the artifact holds SYNTHETIC weights: what was written is NOT SPEECH. \
@@ -28,7 +29,7 @@ pub fn run(args: &SayArgs) -> Outcome {
         Some(phonemes) => Some(read_phonemes(phonemes)?),
     };
     let folder = artifact_folder(&args.artifact)?;
-    let writer = open_output(output, args.floating)?;
+    let writer = Output::new(open_output(output, args.floating)?, output);
     let request = |phonemes: String| Request {
         phonemes,
         voice: args.voice.clone(),
@@ -81,7 +82,7 @@ fn open_output(output: &Path, floating: bool) -> Result<WavWriter> {
 fn speak_once(
     synthesizer: &Synthesizer,
     request: &Request,
-    mut writer: WavWriter,
+    mut writer: Output,
 ) -> std::result::Result<u64, Failure> {
     let plan = plan(synthesizer, request)?;
     writer.expect(plan.samples() as u64)?;
@@ -92,7 +93,7 @@ fn speak_once(
 fn speak_lines(
     synthesizer: &Synthesizer,
     request: impl Fn(String) -> Request,
-    mut writer: WavWriter,
+    mut writer: Output,
 ) -> std::result::Result<u64, Failure> {
     let mut spoken = false;
     let mut input = std::io::stdin().lock();
@@ -134,7 +135,7 @@ fn plan(synthesizer: &Synthesizer, request: &Request) -> Result<Plan> {
 fn render(
     synthesizer: &Synthesizer,
     plan: &Plan,
-    writer: &mut WavWriter,
+    writer: &mut Output,
 ) -> std::result::Result<(), Failure> {
     for index in 0..plan.chunks() {
         writer.write(synthesizer.render(plan, index)?.values()?)?;
