@@ -100,7 +100,11 @@ def _differ_in_sign(rest: Any, b: Any, zero: Any) -> Any:
 
 
 def power(importer: Any, node: Any, previous: Any) -> Any:
+    """Powers of integers; and ±0.5, which PyTorch computes as a root: other at -0 and -∞."""
     base, exponent = importer.retrieve_args(node)[:2]
+    if _compat.is_tensor(base) and isinstance(exponent, float) and abs(exponent) == 0.5:
+        wide = _emit.astype(importer, base, _emit.result_dtype(importer, node) or "float32")
+        return _emit.emit(importer, (relax.op.sqrt if exponent > 0 else relax.op.rsqrt)(wide))
     if not any(_compat.is_tensor(value) for value in (base, exponent)):
         return previous(node)
     dtype = promotion.common_dtype(importer, "pow.Tensor_Tensor", base, exponent)

@@ -24,7 +24,8 @@ def log1p(x: Any) -> Any:
     """log(1 + x) of a float32 or float64 expression.
 
     Near zero it is 2 · atanh(s) with s = x / (2 + x), by the series of atanh (Abramowitz and
-    Stegun, 4.1.27): ten terms are exact to float64 up to |x| = 1/4. TVM simplifies Kahan's
+    Stegun, 4.1.27): eleven terms are exact to float64 up to |x| = 0.3, from where on the rounding
+    of 1 + x is below two units in the last place of the logarithm. TVM simplifies Kahan's
     (1 + x) - 1 to x, which is why it is not used here.
     """
     s = x / (x + _number(2, x))
@@ -32,7 +33,7 @@ def log1p(x: Any) -> Any:
     series = _number(1 / 21, x)
     for power in range(19, 0, -2):
         series = series * square + _number(1 / power, x)
-    near = tirx.abs(x) < _number(0.25, x)
+    near = tirx.abs(x) < _number(0.3, x)
     return tirx.Select(near, _number(2, x) * s * series, tirx.log(_number(1, x) + x))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.nan import comparison, elementwise, full, pooling, reductions
+from tvm_kokoro_ext._fixes.nan import bfloat16, comparison, elementwise, full, pooling, reductions
 
 FIXES: tuple[Fix, ...] = (
     elementwise.FIX,
@@ -11,4 +11,5 @@ FIXES: tuple[Fix, ...] = (
     pooling.FIX,
     comparison.FIX,
     full.FIX,
+    bfloat16.FIX,
 )

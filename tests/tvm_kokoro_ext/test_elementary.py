@@ -1,0 +1,75 @@
+"""Every elementary and special function against float64, from 1e-30 to overflow.
+
+Held: four units in the last place or PyTorch's own error, if that is larger; NaN and infinities
+where PyTorch has them. Half precision and the optimizing compiler are in the slow tier.
+"""
+
+import pytest
+import torch
+import tvm
+from elementary import DTYPES, FUNCTIONS, accuracy, imported, points
+from tvm import relax
+
+import tvm_kokoro_ext
+from tvm_kokoro_ext import _compat
+
+GROUPS = [list(FUNCTIONS)[start::6] for start in range(6)]
+
+
+def computed(names, x, *, decomposed, optimize):
+    target = {"kind": "llvm"} if optimize else {"kind": "llvm", "opt-level": 0}
+    module = imported(names, x, decomposed=decomposed)
+    machine = relax.VirtualMachine(tvm.compile(module, tvm.target.Target(target)), tvm.cpu())
+    results = machine["main"](tvm.runtime.from_dlpack(x))
+    return [torch.from_dlpack(result) for result in results]
+
+
+def check(names, dtype, **options):
+    x = points(dtype)
+    found = zip(names, computed(names, x, **options), strict=True)
+    judged = {name: accuracy(name, x, result) for name, result in found}
+    assert {name: a for name, a in judged.items() if not a.right()} == {}
+
+
+@pytest.mark.parametrize("names", GROUPS, ids=lambda names: names[0])
+def test_float32_keeps_its_digits(names):
+    check(names, torch.float32, decomposed=True, optimize=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("decomposed", "optimize"), [(True, True), (False, False)], ids=["ep-optimized", "raw-plain"]
+)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("names", GROUPS, ids=lambda names: names[0])
+def test_every_dtype_keeps_its_digits(names, dtype, decomposed, optimize):
+    check(names, dtype, decomposed=decomposed, optimize=optimize)
+
+
+@pytest.mark.parametrize("name", ["elu", "selu", "x ** 0.5", "x ** -0.5", "tanh", "expm1"])
+def test_stock_loses_them(name):
+    x = points(torch.float32)
+    with tvm_kokoro_ext.disabled("all"):
+        try:
+            (result,) = computed([name], x, decomposed=True, optimize=False)
+        except Exception:  # noqa: BLE001 - 0.25 and 0.26 lack some of the operators
+            return
+    assert not accuracy(name, x, result).right()
+
+
+@pytest.mark.parametrize("optimize", [False, True], ids=["plain", "optimized"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16], ids=str)
+def test_every_nan_stays_one_in_bfloat16(dtype, optimize):
+    words = [0x7FFFFFFF, 0x7FC00000, 0x7F800001, 0x7FFF8000, -1, 0x7F800000, 0x3F808000, 0]
+    x = torch.tensor(words * 3, dtype=torch.int32).view(torch.float32).to(dtype)
+    if dtype == torch.float16:
+        x = torch.tensor([0x7FFF, 0x7C01, -1, 0x7C00, 0x3C00], dtype=torch.int16).view(dtype)
+    builder = relax.BlockBuilder()
+    given = relax.Var("x", _compat.tensor_type(list(x.shape), str(dtype).removeprefix("torch.")))
+    with builder.function("main", [given]):
+        builder.emit_func_output(builder.emit(relax.op.astype(given, "bfloat16")))
+    target = {"kind": "llvm"} if optimize else {"kind": "llvm", "opt-level": 0}
+    executable = tvm.compile(builder.get(), tvm.target.Target(target))
+    machine = relax.VirtualMachine(executable, tvm.cpu())
+    result = torch.from_dlpack(machine["main"](tvm.runtime.from_dlpack(x)))
+    torch.testing.assert_close(result, x.to(torch.bfloat16), rtol=0, atol=0, equal_nan=True)
