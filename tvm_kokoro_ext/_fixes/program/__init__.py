@@ -18,6 +18,9 @@ from tvm_kokoro_ext._fixes.program import (
     views,
 )
 
+# Innermost: what looks at a program has to see it before it is decomposed.
+FIRST: tuple[Fix, ...] = (views.FIX,)
+
 FIXES: tuple[Fix, ...] = (
     assertion.FIX,
     item.FIX,
@@ -25,7 +28,6 @@ FIXES: tuple[Fix, ...] = (
     inplace.FIX,
     mutation.FIX,
     decompose.FIX,
-    views.FIX,
     kept_whole.FIX,
     number_outputs.FIX,
     cond.FIX,
