@@ -98,7 +98,7 @@ def lstm(
     """
     batch = x.shape[0]
     if lengths is None:
-        lengths = x.new_full((batch,), x.shape[1], dtype=torch.int64)
+        lengths = x.new_ones((batch,), dtype=torch.int64) * x.shape[1]
     if state is None:
         rows = num_layers * (2 if bidirectional else 1)
         zeros = x.new_zeros(rows, batch, weights[1].shape[1])

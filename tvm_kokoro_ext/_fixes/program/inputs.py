@@ -1,6 +1,7 @@
 """Inputs and values that TVM has no counterpart of: numbers and texts, and dtypes.
 
-Stock raises an error without a name (`'int' object has no attribute 'shape'`). A number, text or
+Stock raises an error without a name (`'int' object has no attribute 'shape'`), or makes an argument
+of a number that nothing reads (0.25). A number, text or
 None that torch has fixed at its example's value is no input of the compiled function. What cannot
 be expressed is refused.
 """
@@ -123,9 +124,8 @@ def _require_known(node: Any, given: Collection[str], torch: Any) -> None:
             )
 
 
-@_probe.wrong
 def _still_wrong() -> bool:
-    """Whether stock stops at a number among the inputs that nothing reads."""
+    """Whether stock stops at a number that nothing reads, or makes it an argument."""
     import torch
 
     def write(graph: Any, x: Any) -> list[Any]:
@@ -133,8 +133,12 @@ def _still_wrong() -> bool:
         number.meta["val"] = 3
         return [graph.call_function(torch.ops.aten.relu.default, (x,))]
 
-    _program_probe.imported(_program_probe.graph_module(write, [_probe.Input((4,))]))
-    return False
+    module = _program_probe.graph_module(write, [_probe.Input((4,))])
+    try:
+        made = _program_probe.imported(module)
+    except _probe.ProbeError:
+        return True
+    return len(made["main"].params) != 1
 
 
 FIX = Fix(
