@@ -103,6 +103,24 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_workers(
+    parser: argparse.ArgumentParser, *, workers: str = "1", threads: str = "the CPUs divided"
+) -> None:
+    """`--workers` and `--threads`: processes that speak, with what their defaults are called."""
+    parser.add_argument(
+        "--workers",
+        type=positive_int,
+        metavar="N",
+        help=f"processes that speak at the same time (default: {workers})",
+    )
+    parser.add_argument(
+        "--threads",
+        type=positive_int,
+        metavar="N",
+        help=f"threads of each worker (default: {threads})",
+    )
+
+
 def add_speech(parser: argparse.ArgumentParser, *, one_text: bool = True) -> None:
     """The options that say how a text is spoken.
 

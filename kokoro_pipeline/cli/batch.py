@@ -49,17 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_speech(parser, one_text=False)
     arguments.add_artifact_or_weights(parser)
-    parser.add_argument(
-        "--workers",
-        type=arguments.positive_int,
-        metavar="N",
-        help="processes that speak at the same time (default: 1, or all CPUs of the Ray cluster)",
-    )
-    parser.add_argument(
-        "--threads",
-        type=arguments.positive_int,
-        metavar="N",
-        help="threads of each worker (default: the CPUs divided among them; with Ray 1)",
+    arguments.add_workers(
+        parser, workers="1, or all CPUs of the Ray cluster", threads="the CPUs divided; with Ray 1"
     )
     parser.add_argument(
         "--engine",

@@ -28,16 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=int, default=8880, help="port to listen on; 0 takes a free one (8880)"
     )
-    parser.add_argument(
-        "--workers",
-        type=arguments.positive_int,
-        default=1,
-        metavar="N",
-        help="processes that speak at the same time, with the CPUs divided between them (1)",
-    )
-    parser.add_argument(
-        "--threads", type=arguments.positive_int, metavar="N", help="threads of each worker"
-    )
+    arguments.add_workers(parser)
     parser.add_argument(
         "--api-key",
         metavar="KEY",
@@ -97,7 +88,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         artifact=args.artifact or Path(),
         host=args.host,
         port=args.port,
-        workers=args.workers,
+        workers=args.workers or 1,
         threads=args.threads,
         api_key=args.api_key,
         insecure=args.insecure,
@@ -219,11 +210,12 @@ def _holder(port: int) -> str:
 
 
 def _engines(settings: ServerSettings) -> list[Engine]:
+    from ..runtime.engine.threads import share_of_threads
     from ..runtime.server.engines import LocalEngine, ProcessEngine
 
     if settings.workers == 1:
         return [LocalEngine(settings.artifact, settings.threads)]
-    threads = settings.threads or max(1, len(os.sched_getaffinity(0)) // settings.workers)
+    threads = settings.threads or share_of_threads(settings.workers)
     return [ProcessEngine(settings.artifact, threads) for _ in range(settings.workers)]
 
 

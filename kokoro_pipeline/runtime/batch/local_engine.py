@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from kokoro_pipeline.errors import EnvironmentFault
 
-from ..engine.threads import resolve_threads
+from ..engine.threads import share_of_threads
 from .inputs import Entry
 from .results import Result
 from .speaking import BatchOptions, EntrySpeaker
@@ -34,7 +34,7 @@ def speak_locally(
         finally:
             speaker.close()
         return
-    threads = options.threads or max(1, resolve_threads(None) // workers)
+    threads = options.threads or share_of_threads(workers)
     pool = ProcessPoolExecutor(
         min(workers, len(pending)),
         mp_context=multiprocessing.get_context("spawn"),

@@ -41,6 +41,11 @@ def resolve_threads(threads: int | None = None) -> int:
     return min(available_cpus(), MAX_THREADS)
 
 
+def share_of_threads(processes: int) -> int:
+    """The threads of each of several processes, among which the usual number is divided."""
+    return max(1, resolve_threads() // processes)
+
+
 def available_cpus() -> int:
     """The number of CPUs in the affinity mask of this process, or in the machine without masks."""
     if hasattr(os, "sched_getaffinity"):
