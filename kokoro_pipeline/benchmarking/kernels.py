@@ -59,14 +59,20 @@ class KernelRole:
         import tvm
         from tvm.target import codegen
 
-        from ..compiler.kernel_cases import kernel_cases, peak_case
+        from ..compiler.codegen.target import tiles_here
+        from ..compiler.kernel_cases import kernel_cases, peak_case, tile_cases
+        from ..compiler.kernels.cpu.tile_unit import TileUnit
         from ..compiler.kernels.cpu.vector import VectorTarget
 
         self._threads = threads
         self._mcpu = mcpu or codegen.llvm_get_system_cpu()
         target = VectorTarget.of(self._mcpu)
         self._lanes = target.lanes
-        wanted = [case for case in kernel_cases(target, int(frames)) if only in case.name]
+        built = tvm.target.Target({"kind": "llvm", "mcpu": self._mcpu})
+        cases = list(kernel_cases(target, int(frames)))
+        if TileUnit.of(built) is not None and tiles_here():
+            cases += tile_cases(target, int(frames))
+        wanted = [case for case in cases if only in case.name]
         if not wanted:
             raise InputError(f"no kernel's name contains {only!r}")
         self._cases = {case.name: case for case in wanted}
@@ -79,7 +85,6 @@ class KernelRole:
             self._symbols[case.name] = symbol
             functions[symbol] = function  # cases that only differ in length share a kernel
         module = tvm.IRModule(functions)
-        built = tvm.target.Target({"kind": "llvm", "mcpu": self._mcpu})
         self._library = tvm.compile(module, target=built)
         self._tensor = tvm.runtime.tensor
 

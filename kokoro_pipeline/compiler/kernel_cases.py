@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from tvm import tirx
 
-from .kernels.common.builder import Parameter, T, build_kernel, i64
+from .kernels.common.bfloat16_parts import Parts
+from .kernels.common.builder import Parameter, T, build_kernel, f32, i64
 from .kernels.common.convolutions import Conv1d, ConvTranspose1d
 from .kernels.common.producer import NOTHING, Producer
 from .kernels.cpu.adain import Activation, adain
 from .kernels.cpu.fft_conv1d import fft_of
+from .kernels.cpu.tile_conv1d import Multiplication
+from .kernels.cpu.tile_unit import (
+    COLUMNS,
+    FIRST_COLUMNS,
+    FIRST_ROWS,
+    ROWS,
+    SUMS,
+    TERMS,
+    TileUnit,
+)
 from .kernels.cpu.transform_conv1d import Transform
 from .kernels.cpu.vector import VectorTarget
 from .kernels.cpu.winograd_conv1d import winograd_of
@@ -21,6 +32,7 @@ from .lowering.backend import Fusion, Kernel
 from .lowering.cpu_backend import CpuBackend
 
 PEAK_STEPS = 100_000
+TILE_STEPS = 100_000
 TOKENS = 60
 
 Shape = tuple[int, ...]
@@ -125,6 +137,53 @@ def kernel_cases(target: VectorTarget, frames: int) -> Iterator[KernelCase]:
     yield _case(name, direct.layer_norm(768, 1e-12), shapes, bytes=8.0 * TOKENS * 768)
 
 
+def tile_cases(target: VectorTarget, frames: int) -> Iterator[KernelCase]:
+    """The kernels on the tiles of AMX with three products, and the peak of single products."""
+    three = Multiplication(Parts.TWO, TileUnit.AMX)
+    backend = CpuBackend(True, target, three.unit, multiplication=three)
+    low, high, pre = 20 * frames, 120 * frames + 1, 2 * frames
+    flop = 2.0 * TILE_STEPS * SUMS * ROWS * COLUMNS * TERMS
+    yield KernelCase("AMX peak of one product, one thread", _tile_peak, lambda: ((16,),), flop)
+
+    def cases() -> Iterator[KernelCase]:
+        for channels, length in ((256, low), (128, high)):
+            for taps, dilation in ((3, 1), (7, 3), (11, 5)):
+                for producer in (NOTHING, Producer(adain=True, activation=Activation.SNAKE)):
+                    conv = _same(channels, channels, taps, dilation)
+                    yield _fused(backend, conv, length, producer, "conv1d")
+        for ci, co, length in (
+            (514, 1024, frames),
+            (1024, 1024, frames),
+            (1090, 1024, frames),
+            (1090, 512, pre),
+            (512, 512, pre),
+        ):
+            yield _direct(backend, _same(ci, co, 3), length)
+        yield _direct(backend, _same(128, 22, 7), high)
+        yield _transposed(backend, ConvTranspose1d(512, 256, 20, 10, 5, 5), pre)
+        yield _transposed(backend, ConvTranspose1d(256, 128, 12, 6, 3, 3), low)
+        yield _linear(backend, 512, 2048, TOKENS)
+        yield _linear(backend, 128, 512, 1)
+
+    for case in cases():
+        yield replace(case, name=f"AMX, three products, {case.name}")
+
+
+def _tile_peak() -> Any:
+    """Products of tiles that lie in registers, on the calling thread."""
+
+    def body(y: Any) -> None:
+        tiles = TileUnit.AMX.tiles()
+        tiles.configure()
+        with T.serial(i64(0), i64(TILE_STEPS)):
+            for tile in range(SUMS):
+                tiles.product(tile, FIRST_ROWS + tile // 2, FIRST_COLUMNS + tile % 2)
+        tiles.release()
+        T.buffer_store(y, f32(0), [i64(0)])
+
+    return build_kernel("tile_peak", [Parameter("y", (16,))], body)
+
+
 def _case(
     name: str,
     kernel: Kernel,
@@ -146,19 +205,33 @@ def _case(
 def _transformed(backend: CpuBackend, conv: Conv1d, length: int, producer: Producer) -> KernelCase:
     c, taps = conv.in_channels, conv.taps
     transform: Transform = (winograd_of if taps == 3 else fft_of)(c, c, taps)
-    name = f"winograd F({transform.outputs}, {taps})" if taps == 3 else f"FFT {transform.window}"
+    name = f"winograd F({transform.outputs}, {taps})," if taps == 3 else f"FFT {transform.window},"
+    own_flop = 2.0 * c * c * transform.multiplications * length / transform.outputs
+    return _fused(backend, conv, length, producer, name, own_flop)
+
+
+def _fused(
+    backend: CpuBackend,
+    conv: Conv1d,
+    length: int,
+    producer: Producer,
+    name: str,
+    own_flop: float = 0.0,
+) -> KernelCase:
+    """A convolution with as many outputs as inputs; with a producer it also adds a residual."""
+    c, taps = conv.in_channels, conv.taps
     kernel = backend.conv1d(conv, Fusion(producer, residual=producer.adain), "float32")
     coefficients: Arguments = ((1, c), (1, c), (c,), (c,), (1, 2 * c), (c,))
     rows = (1, length, c)
     return _case(
-        f"{name}, {c}->{c} k{taps} d{conv.dilation}, {length} rows"
+        f"{name} {c}->{c} k{taps} d{conv.dilation}, {length} rows"
         + (", AdaIN + Snake + residual" if producer.adain else ""),
         kernel,
         (rows, *(coefficients if producer.adain else ())),
         (*((rows,) if producer.adain else ()), *kernel.numbers, rows),
         lambda: _draw(c, c, taps),
         flop=2.0 * c * c * taps * length,
-        own_flop=2.0 * c * c * transform.multiplications * length / transform.outputs,
+        own_flop=own_flop,
     )
 
 

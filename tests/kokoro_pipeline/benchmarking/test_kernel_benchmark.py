@@ -48,3 +48,19 @@ def test_names_are_unique_and_transforms_save_work():
     # Between F(2, 3)'s 6 products in 4 and what one product in ten would be.
     assert saved
     assert all(1.4 < factor < 10 for factor in saved.values()), saved
+
+
+def test_kernels_on_tiles_are_measured_where_amx_is(monkeypatch):
+    from kokoro_pipeline.compiler.codegen import target as targets
+    from kokoro_pipeline.compiler.kernel_cases import tile_cases
+    from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
+
+    cases = list(tile_cases(VectorTarget.of("sapphirerapids"), 4))
+    assert len({case.name for case in cases}) == len(cases)
+    for case in cases:
+        name = str(case.function().attrs["global_symbol"])
+        assert name == "tile_peak" or name.startswith("amx_bfloat16x3"), case.name
+    # A machine that denies the tiles must not run them, whatever the name of its CPU.
+    monkeypatch.setattr(targets, "tiles_here", lambda: False)
+    with pytest.raises(InputError, match="no kernel's name contains 'AMX peak'"):
+        KernelRole("kernels", 1, mcpu="sapphirerapids", only="AMX peak")
