@@ -35,6 +35,7 @@ _PHRASES = (
     (re.compile(r"\b[Pp]h\.\s?[Dd]\.?['’]?s\b"), "PHDs"),
     (re.compile(r"\b[Pp]h\.\s?[Dd]\b\.?"), "P.h.D."),
     (re.compile(r"\bN\.B\."), "note well,"),
+    (re.compile(r"(?<=[a-z] )v\.(?=\s[A-Z])"), "versus"),
     (re.compile(r"\bWWII\b|\bWW\s?2\b"), "World War two"),
     (re.compile(r"\bWWI\b|\bWW\s?1\b"), "World War one"),
     (re.compile(r"\bLL\.\s?([BDM])\b\.?"), r"L.L.\1"),

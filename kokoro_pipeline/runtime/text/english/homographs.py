@@ -88,7 +88,16 @@ def _bass(place: _Place) -> Sounds | None:
 
 def _does(place: _Place) -> Sounds | None:
     before, after = place.at(-1), place.at(1)
-    if before not in _NEAR["before_deer"] or after in ("not", "n't", "it", "he", "she", "that"):
+    tag = place.tags[place.i - 1] if place.i else ""
+    seen = tag.startswith("VB") and before != "does" and place.distance("deer") < 12
+    if not (before in _NEAR["before_deer"] or seen) or after in (
+        "not",
+        "n't",
+        "it",
+        "he",
+        "she",
+        "that",
+    ):
         return None
     sure = before in ("the", "wild", "young", "pregnant", "female", "adult", "grazing", "two")
     return ("dˈOz", "dˈQz") if sure or place.distance("deer") < 12 else None

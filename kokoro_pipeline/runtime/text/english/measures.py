@@ -119,7 +119,13 @@ def _per_amount(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(" per ", *match.span(1))]
 
 
-def _inches(match: re.Match[str], british: bool) -> list[Piece]:
+_QUOTE = re.compile(r"(?<!\d)\"")
+
+
+def _inches(match: re.Match[str], british: bool) -> Replacement:
+    before = match.string[: match.start()]
+    if len(_QUOTE.findall(before)) % 2 or before.count("“") > before.count("”"):
+        return match[0]  # it closes a quotation
     return [Piece(" inch", *match.span(2))]
 
 
@@ -232,7 +238,7 @@ MONEY: tuple[Rule, ...] = (
 )
 
 INCHES: Rule = (
-    re.compile(r"\b(?:[Aa]n?|[Tt]he)\s(\d[\d./]{0,9}(?:\s\d/\d{1,2})?)([\"”″])(?=\s[a-z])"),
+    re.compile(r"(?<![\w.,/'])(?<![x×] )(\d+(?:\.\d+)?)([\"”″])(?=\s(?!x\b)[a-z])"),
     _inches,
 )
 """An inch sign that is no quotation mark."""

@@ -20,7 +20,7 @@ from .measures import (
     unit_name,
     without_point,
 )
-from .number_forms import NUMBER, START, Rule, looks_like_year, plain
+from .number_forms import NUMBER, START, Rule, is_attributive, looks_like_year, plain
 from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
 from .tables import word_sets
 from .traced import Piece, Traced
@@ -105,6 +105,10 @@ def _time_signature(match: re.Match[str], british: bool) -> str:
     return f"{cardinal(int(match[1]))} {cardinal(int(match[2]))}"
 
 
+def _article(noun: str) -> str:
+    return "an" if noun[0] in "aeio" or noun.startswith("hour") else "a"
+
+
 def _part_of_unit(match: re.Match[str], british: bool) -> list[Piece] | str:
     """A fraction of a unit: "1/2 tsp", "2 1/2 oz."."""
     whole, above, below = match[1], int(match[2]), int(match[3])
@@ -112,14 +116,17 @@ def _part_of_unit(match: re.Match[str], british: bool) -> list[Piece] | str:
         return match[0]
     unit, point = without_point(match, match[4])
     name = _DENOMINATORS.get(below) or ordinal(below)
+    spoken = unit_name(unit, many=bool(whole) and not is_attributive(match))
     if whole:
         count = "a" if above == 1 and below == 2 else cardinal(above)
         part = f"{plain(whole.strip(), british)} and {count} {plural(name) if above > 1 else name}"
     else:
-        part = f"one {name}" if above == 1 else f"{cardinal(above)} {plural(name)} of a"
+        part = f"{cardinal(above)} {plural(name) if above > 1 else name}"
+        if above > 1 and not is_attributive(match):
+            part += f" of {_article(spoken)}"
     return [
         Piece(f"{part} ", match.start(), match.start(4)),
-        Piece(unit_name(unit, many=bool(whole)) + point, match.start(4), match.end()),
+        Piece(spoken + point, match.start(4), match.end()),
     ]
 
 
