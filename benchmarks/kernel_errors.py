@@ -19,7 +19,9 @@ import tvm
 from torch.nn import functional
 from tvm.target import codegen
 
+from kokoro_pipeline.artifact.cpu import host_architecture
 from kokoro_pipeline.benchmarking.tables import markdown_table
+from kokoro_pipeline.compiler.kernels.common.bfloat16_parts import Parts
 from kokoro_pipeline.compiler.kernels.common.convolutions import Conv1d, ConvTranspose1d
 from kokoro_pipeline.compiler.kernels.common.producer import Activation, Producer
 from kokoro_pipeline.compiler.kernels.cpu.adain import adain
@@ -34,6 +36,13 @@ from kokoro_pipeline.compiler.kernels.cpu.layer_norm import layer_norm
 from kokoro_pipeline.compiler.kernels.cpu.linear import linear, pack_linear
 from kokoro_pipeline.compiler.kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
 from kokoro_pipeline.compiler.kernels.cpu.statistics import channel_statistics
+from kokoro_pipeline.compiler.kernels.cpu.tile_conv1d import (
+    Multiplication,
+    TileConv1d,
+    tile_conv1d,
+)
+from kokoro_pipeline.compiler.kernels.cpu.tile_products import pack_tiles
+from kokoro_pipeline.compiler.kernels.cpu.tile_unit import TileUnit
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import (
@@ -69,6 +78,10 @@ def cases(target: VectorTarget, rows: int) -> Iterator[Case]:
         yield direct(target, conv, rows)
     for up in (ConvTranspose1d(512, 256, 20, 10, 5, 5), ConvTranspose1d(22, 1, 20, 5, 10, 10)):
         yield transposed(target, up, rows)
+    if host_architecture() == "x86_64":
+        for parts in Parts:
+            for conv in (Conv1d(256, 256, 3, 1, 1, 1, 1), Conv1d(256, 256, 11, 1, 1, 5, 5)):
+                yield direct(target, conv, rows, parts)
     yield product(target, 768, 2048, 60)
     yield recurrence(target, 256, 60)
     yield attending(target, 60)
@@ -98,7 +111,8 @@ def transformed(target: VectorTarget, conv: SameConv1d, rows: int) -> Case:
     return Case(f"{name}, {c}->{c} k{taps}{what}", kernel, [x, *norm, packed, *added, 1], truth)
 
 
-def direct(target: VectorTarget, conv: Conv1d, rows: int) -> Case:
+def direct(target: VectorTarget, conv: Conv1d, rows: int, parts: Parts | None = None) -> Case:
+    """The direct kernel, or with `parts` that on the tiles of AMX, which are emulated."""
     ci, co, taps = conv.in_channels, conv.out_channels, conv.taps
     x, w, b = draw(1, rows, ci), draw(co, ci, taps, scale=(ci * taps) ** -0.5), draw(co)
 
@@ -106,8 +120,12 @@ def direct(target: VectorTarget, conv: Conv1d, rows: int) -> Case:
         z = functional.pad(tensor(x).mT, (conv.pad_left, conv.pad_right))
         return functional.conv1d(z, tensor(w), tensor(b), conv.stride, dilation=conv.dilation).mT
 
-    arguments = [x, pack_conv1d(target, w, b)]
-    return Case(f"conv1d {ci}->{co} k{taps}", conv1d(target, conv), arguments, truth)
+    name = f"conv1d {ci}->{co} k{taps}"
+    if parts is None:
+        return Case(name, conv1d(target, conv), [x, pack_conv1d(target, w, b)], truth)
+    multiplication = Multiplication(parts, TileUnit.EMULATED)
+    kernel = tile_conv1d(target, TileConv1d(conv, multiplication))
+    return Case(f"AMX {parts.value}, {name}", kernel, [x, pack_tiles(parts, w, b)], truth)
 
 
 def transposed(target: VectorTarget, up: ConvTranspose1d, rows: int) -> Case:

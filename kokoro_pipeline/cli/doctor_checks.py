@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from packaging.specifiers import SpecifierSet
 
-from ..errors import KokoroError
+from ..errors import ArtifactError, KokoroError
 from ..extras import EXTRA_OF, install_command
 from . import arguments
 from .console import size
@@ -46,6 +46,7 @@ def python() -> list[Finding]:
 
 def cpu() -> list[Finding]:
     """The vector features of the CPU, which determine the artifacts that it can run."""
+    from ..artifact import amx
     from ..artifact.cpu import host_features
 
     try:
@@ -54,13 +55,20 @@ def cpu() -> list[Finding]:
         return [
             Finding("cpu", "broken", str(error), "run on Linux (x86-64, aarch64) or macOS (arm64)")
         ]
-    return [
-        Finding(
-            "cpu",
-            "ok",
-            f"{os.cpu_count()} cores; {' '.join(sorted(features)) or 'no vector features'}",
-        )
-    ]
+    detail = f"{os.cpu_count()} cores; {' '.join(sorted(features)) or 'no vector features'}"
+    if features.issuperset(amx.FEATURES):
+        try:
+            detail += f"; {amx.permit_tiles('a build for this machine')}"
+        except ArtifactError as error:
+            return [
+                Finding(
+                    "cpu",
+                    "warning",
+                    f"{detail}; builds for this machine leave AMX out: {error}",
+                    "allow arch_prctl in the seccomp rules of this container",
+                )
+            ]
+    return [Finding("cpu", "ok", detail)]
 
 
 def tvm_pair() -> list[Finding]:

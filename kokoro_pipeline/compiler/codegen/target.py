@@ -172,7 +172,8 @@ class BuildTarget:
     def __str__(self) -> str:
         archs = f" {' '.join(self.archs)}" if self.archs else ""
         reduced = "" if self.precision == "float32" else f" in {self.precision}"
-        return f"{self.kind}{archs}{reduced} on {self.host.name}, {self.mcpu}"
+        tiles = " with AMX tiles" if self.has_tiles else ""
+        return f"{self.kind}{archs}{reduced} on {self.host.name}, {self.mcpu}{tiles}"
 
 
 def resolve_target(

@@ -11,11 +11,11 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 import kokoro_pipeline
-from kokoro_pipeline.artifact import cpu
+from kokoro_pipeline.artifact import amx, cpu
 from kokoro_pipeline.cli import doctor, doctor_checks
 from kokoro_pipeline.cli.finding import Finding
 from kokoro_pipeline.cli.isolated import NoAnswerError, ask
-from kokoro_pipeline.errors import EnvironmentFault
+from kokoro_pipeline.errors import ArtifactError, EnvironmentFault
 from kokoro_pipeline.runtime.engine import ffi_compatibility
 
 FINE = Finding("tvm", "ok", "0.27")
@@ -218,6 +218,21 @@ def test_cached_artifacts_are_counted_and_damaged_ones_named(make_artifact, monk
     (finding,) = doctor_checks.cached_artifacts()
     assert finding.state == "warning"
     assert "two" in finding.detail
+
+
+@pytest.mark.parametrize("permitted", (True, False))
+def test_a_cpu_with_amx_says_whether_it_may_be_used(monkeypatch, permitted):
+    def permit_tiles(where: str) -> str:
+        if not permitted:
+            raise ArtifactError(f"{where}: arch_prctl fails: EPERM")
+        return "the kernel permits AMX tiles"
+
+    monkeypatch.setattr(cpu, "host_features", lambda: frozenset(amx.FEATURES))
+    monkeypatch.setattr(amx, "permit_tiles", permit_tiles)
+    (finding,) = doctor_checks.cpu()
+    assert finding.state == ("ok" if permitted else "warning")
+    assert ("permits AMX tiles" in finding.detail) == permitted
+    assert ("leave AMX out" in finding.detail and "EPERM" in finding.detail) != permitted
 
 
 def test_a_cpu_that_cannot_be_read_is_broken(monkeypatch):

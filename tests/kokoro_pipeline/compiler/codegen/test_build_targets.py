@@ -203,7 +203,7 @@ def test_this_machines_amx_is_used_where_it_may_be(monkeypatch, features, permit
 def test_one_product_is_for_amx_and_the_fast_kernels():
     chosen = resolve_target("llvm", "sapphirerapids", precision="bfloat16")
     assert chosen.at_level(2).info.precision == "bfloat16"
-    assert str(chosen) == "llvm in bfloat16 on linux-x86_64, sapphirerapids"
+    assert str(chosen) == "llvm in bfloat16 on linux-x86_64, sapphirerapids with AMX tiles"
     for level in (0, 1):
         with pytest.raises(InputError, match=f"--precision bfloat16 with --opt {level}"):
             chosen.at_level(level)
