@@ -12,7 +12,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..audio import MEDIA_TYPES
 from ..speech.request import SpeechRequest
-from ..speech.result import join_speech
 from ..text.phonemize import phonemize
 from ..voices import load_voice
 from ..voices.tensor_file import encode_tensor
@@ -29,6 +28,7 @@ from .schemas import (
     DevPhonemizeBody,
     WordTimestamp,
 )
+from .speaking import whole_speech
 
 router = APIRouter(tags=["Kokoro-FastAPI"])
 
@@ -45,7 +45,7 @@ async def captioned_speech(request: Request) -> Response:
     name = body.response_format
     if body.stream:
         return stream_captions(pieces, name, {}, timestamps=body.return_timestamps)
-    speech = join_speech([piece async for piece in pieces])
+    speech = await whole_speech(pieces)
     audio = await asyncio.to_thread(whole_audio, speech, name)
     words = [
         WordTimestamp(word=w.text, start_time=round(w.start, 4), end_time=round(w.end, 4))

@@ -9,7 +9,6 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from ..speech.result import join_speech
 from ..text.phonemize import phonemize
 from .audio_answers import stream_audio, stream_events, whole_audio
 from .bodies import read_body
@@ -23,6 +22,7 @@ from .schemas import (
     Timestamps,
     Word,
 )
+from .speaking import whole_speech
 
 router = APIRouter(tags=["speech"])
 
@@ -83,7 +83,7 @@ async def create_timestamps(request: Request) -> Timestamps:
     context = context_of(request)
     body = await read_body(request, SpeechBody, context.settings)
     pieces = await context.speaker.begin(context.request_of(body), client_of(request))
-    speech = join_speech([piece async for piece in pieces])
+    speech = await whole_speech(pieces)
     audio = await asyncio.to_thread(whole_audio, speech, body.response_format)
     return Timestamps(
         audio=base64.b64encode(audio).decode("ascii"),

@@ -15,7 +15,7 @@ from kokoro_pipeline.errors import InputError
 
 from ..speech.pieces import Piece
 from ..speech.request import SpeechRequest, excerpt
-from ..speech.result import Speech
+from ..speech.result import Speech, join_speech
 from .engines import Engine, Job
 from .metrics import Metrics
 from .problems import Problem
@@ -24,6 +24,11 @@ from .turns import Turns
 from .voice_names import resolve_voice
 
 Pieces = AsyncGenerator[Speech, None]
+
+LONGEST_SILENCE = 600.0
+"""Seconds of a single silence: it is made at once, whatever few characters asked for it."""
+LONGEST_WHOLE = 3600.0
+"""Seconds of audio in an answer that is not streamed, and is held in memory several times."""
 
 
 class Speaker:
@@ -89,6 +94,11 @@ class Speaker:
             try:
                 while (piece := await following) is not None:
                     following = _read(texts)
+                    if piece.silence > LONGEST_SILENCE:
+                        raise InputError(
+                            f"pauses that follow one another last {piece.silence:g} s, more than "
+                            f"{LONGEST_SILENCE:g} s"
+                        )
                     # A document names voices, too, and no path of a request is ever opened.
                     voice = piece.voice and resolve_voice(piece.voice, self._voices)
                     whole = replace(piece, unspoken=lost + piece.unspoken, voice=voice)
@@ -151,6 +161,26 @@ def _ignore(work: asyncio.Task[Speech | None]) -> None:
     """Nobody waits for it: its error is none that was forgotten."""
     if not work.cancelled():
         work.exception()
+
+
+async def whole_speech(pieces: Pieces) -> Speech:
+    """All pieces joined. Raises Problem 413 if they are too long for an answer in one part."""
+    found: list[Speech] = []
+    seconds = 0.0
+    try:
+        async for piece in pieces:
+            seconds += piece.seconds
+            if seconds > LONGEST_WHOLE:
+                raise Problem(
+                    413,
+                    f"the audio is longer than {LONGEST_WHOLE:g} s, which only streams may be",
+                    param="input",
+                    code="too_large",
+                )
+            found.append(piece)
+    finally:
+        await pieces.aclose()
+    return await asyncio.to_thread(join_speech, found)
 
 
 async def _resumed(first: Speech, rest: Pieces) -> Pieces:

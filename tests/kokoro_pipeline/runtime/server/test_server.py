@@ -201,6 +201,26 @@ def test_bad_requests_are_told_why(server, body, status, said):
     assert "--" not in error["message"]  # no options of the command line
 
 
+@pytest.mark.parametrize("text", ["Hello. [pause 500ms]", "[pause 500ms] Hello.", "Hi. ☃"])
+def test_pauses_at_the_ends(client, expected, text):
+    answer = client.audio.speech.create(
+        model="kokoro", input=text, voice="af_heart", response_format="pcm"
+    )
+    assert answer.content == expected(text)
+
+
+def test_few_characters_do_not_ask_for_much_memory(server):
+    many = "a [pause 60000ms] " * 61
+    for path, body, status, said in (
+        ("/v1/audio/speech", {"input": "[pause 60000ms]" * 11 + "a"}, 400, "pauses that follow"),
+        ("/v1/audio/timestamps", {"input": many}, 413, "which only streams may be"),
+        ("/dev/captioned_speech", {"input": many, "stream": False}, 413, "which only streams"),
+    ):
+        answer = server.post(path, json={**body, "response_format": "pcm"})
+        assert answer.status_code == status
+        assert said in answer.json()["error"]["message"]
+
+
 def test_other_errors_have_the_same_form(server):
     for answer, status in (
         (server.get("/nowhere"), 404),
