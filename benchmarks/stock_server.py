@@ -3,7 +3,7 @@
     python -m benchmarks.stock_server DIR --weights FOLDER [--threads N]
 
 Requests, turns, text and encoders are those of `kokoro-pipeline serve`; the phonemes of each piece
-are spoken by `kokoro.KPipeline` with its `KModel` on the CPU.
+are spoken by `kokoro.KPipeline.infer` with `KModel` on the CPU.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
+import functools
 from pathlib import Path
 
 import numpy as np
 
 from kokoro_pipeline.runtime.server.engines import Job
 from kokoro_pipeline.runtime.speech.result import Speech
+from kokoro_pipeline.runtime.speech.spans import ChunkSpans, Span
 
 
 class StockEngine:
@@ -29,7 +31,8 @@ class StockEngine:
         from kokoro_pipeline.compiler.weights import load_model, open_folder
 
         torch.set_num_threads(threads)
-        self._pipeline = KPipeline("a", model=load_model(open_folder(weights)))
+        # Without a pipeline's own reader of text, which wants a model from the hub.
+        self._infer = functools.partial(KPipeline.infer, load_model(open_folder(weights)))
         self._voices = voices
 
     async def run(self, job: Job) -> Speech | None:
@@ -42,10 +45,12 @@ class StockEngine:
         from kokoro_pipeline.runtime.voices import load_voice
 
         pack = torch.from_numpy(np.array(load_voice(job.voice, self._voices)))
-        made = self._pipeline.generate_from_tokens(job.piece.phonemes, pack, job.speed)
-        parts = [result.audio.numpy() for result in made]
+        phonemes = job.piece.phonemes
+        made = self._infer(phonemes, pack, job.speed)
+        audio, durations = made.audio.numpy(), made.pred_dur.numpy()
+        whole = ChunkSpans(Span(0, len(phonemes)), Span(0, len(durations)), Span(0, len(audio)))
         return dataclasses.replace(
-            _EMPTY, audio=np.concatenate(parts), phonemes=job.piece.phonemes, chunks=(None,)
+            _EMPTY, audio=audio, durations=durations, phonemes=phonemes, chunks=(whole,)
         )
 
     def close(self) -> None:
