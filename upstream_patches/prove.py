@@ -41,7 +41,14 @@ from typing import Any
 from patch_proof.checkout import CheckoutProof, prove_checkout
 from patch_proof.cpp_proof import Workshop, judge_measurement
 from patch_proof.patch_file import Patch, PatchError, read_series, requirements
-from patch_proof.retired import contradictions, read_claims, states
+from patch_proof.retired import (
+    Balance,
+    balance,
+    committed_balance,
+    contradictions,
+    read_claims,
+    states,
+)
 from patch_proof.test_run import Outcomes, TestRunner, environment
 from patch_proof.wheel_tree import TreeError, WheelTree, installed_version
 
@@ -74,6 +81,7 @@ class SeriesProof:
     programs: int
     retired: tuple[str, ...]
     problems: tuple[str, ...]
+    balance: Balance | None = None
 
 
 def prove_patch(
@@ -170,9 +178,13 @@ def prove_series(tree: WheelTree, series: tuple[Patch, ...]) -> SeriesProof:
     except TreeError as error:
         return SeriesProof(False, 0, (), (str(error),))
     changed = [f"changed: {name}" for name in stock if stock[name] != patched.get(name)]
-    claims = read_claims((HERE / "README.md").read_text(encoding="utf-8"), cpp=False)
-    problems = (*changed, *contradictions(claims, needed, still_needed))
-    return SeriesProof(True, len(stock), tuple(sorted(claims.whole)), problems)
+    readme = (HERE / "README.md").read_text(encoding="utf-8")
+    claims = read_claims(readme, cpp=False)
+    problems = [*changed, *contradictions(claims, needed, still_needed)]
+    found, held = balance(readme, needed), committed_balance()
+    if found != held:
+        problems.append(f"balance.json says that {held}; but {found}")
+    return SeriesProof(True, len(stock), tuple(sorted(claims.whole)), tuple(problems), found)
 
 
 def prove(
@@ -256,6 +268,7 @@ def table(
         same = series.programs - sum(p.startswith("changed: ") for p in series.problems)
         lines.append(f"all together: {same} of {series.programs} programs imported as before")
         lines.append(f"retired fixes: {', '.join(series.retired)}")
+        lines.append(f"with the C++ patches, {series.balance}")
     if checkout is not None:
         lines.append(
             f"checkout: {checkout.applied} of {checkout.patches} patches apply; its own tests: "

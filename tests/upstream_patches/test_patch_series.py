@@ -216,3 +216,41 @@ def test_judgement(before: Outcomes, after: Outcomes, message: str | None) -> No
     problems = "\n".join(judge(before, after))
     assert (message is None) == (not problems)
     assert message is None or message in problems
+
+
+def test_the_readme_says_what_becomes_of_each_patch_on_main() -> None:
+    """Written by `on_main.py`: how many apply, and each of the others in a row."""
+    readme = (PATCHES / "README.md").read_text(encoding="utf-8")
+    section = readme.partition("<!-- on_main.py -->")[2].partition("<!-- end of on_main.py -->")[0]
+    stated = re.search(r"at `[0-9a-f]{12}` of [\d-]+, (\d+) of (\d+) patches apply", section)
+    assert stated is not None
+    others = re.findall(r"^\| (\d{4}) \| (.*) \|$", section, re.M)
+    assert int(stated[2]) == len(SERIES)
+    assert int(stated[1]) + len(others) == len(SERIES)
+    copies = {path.name for path in (PATCHES / "main").glob("*.patch")}
+    assert copies == set(re.findall(r"\(main/(\S+)\)", section))
+    for name in copies:
+        copy, patch = read_patch(PATCHES / "main" / name), read_patch(PATCHES / name)
+        assert copy.fields["Applies-To"][0].startswith("apache/tvm main ")
+        assert copy.fields["Proved-By"] == patch.fields["Proved-By"]
+        assert copy.subject == patch.subject
+
+
+def test_on_main_tells_what_applies_what_was_copied_and_what_is_fixed(
+    tree: WheelTree, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import on_main
+
+    first = SERIES[0]
+    monkeypatch.setattr(on_main, "REBASED", tmp_path)
+    tree.reset()
+    assert on_main.standing(tree, first) == (on_main.APPLIES, None)
+    assert on_main.standing(tree, first) == (on_main.FIXED, None)
+    shutil.copy(first.path, tmp_path)
+    tree.reset()
+    assert on_main.standing(tree, first)[1] == f"{first.name}: the copy is not needed"
+    state, problem = on_main.standing(tree, first)
+    assert "rebased copy" in state and problem is not None and "does not apply" in problem
+    tree.reset()
+    dependent = next(patch for patch in SERIES if patch.fields.get("Depends-On"))
+    assert on_main.standing(tree, dependent)[0] == on_main.MISSING

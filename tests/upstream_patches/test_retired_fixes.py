@@ -9,7 +9,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from patch_proof.retired import Claims, contradictions, read_claims, states
+from patch_proof.retired import (
+    Balance,
+    Claims,
+    balance,
+    committed_balance,
+    contradictions,
+    read_claims,
+    states,
+)
 from patch_proof.wheel_tree import TreeError
 
 TABLES = """
@@ -70,3 +78,30 @@ def test_tree_that_cannot_be_imported_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tvm" / "__init__.py").write_text("raise OSError('no library')")
     with pytest.raises(TreeError, match="no library"):
         states(tmp_path)
+
+
+def test_the_balance_counts_each_fix_that_is_on_once() -> None:
+    stock = dict.fromkeys(["alpha", "clamp", "cat", "group_norm", "lstm"], "applied")
+    assert balance(TABLES, stock | {"expand": "not_needed"}) == Balance(5, 2, 2, 1)
+
+
+def test_the_balance_is_the_one_that_is_held_and_that_the_pages_state() -> None:
+    """The numbers of retired fixes do not fall without somebody saying so in `balance.json`."""
+    import tvm_kokoro_ext
+    from tvm_kokoro_ext import _compat
+
+    if _compat.tvm_version().release[:2] != (0, 27):
+        pytest.skip("the balance is that of 0.27")
+    root = Path(__file__).resolve().parents[2]
+    readme = (root / "upstream_patches" / "README.md").read_text(encoding="utf-8")
+    found = balance(readme, {row.id: row.state.value for row in tvm_kokoro_ext.status()})
+    assert found == committed_balance()
+    assert found.on == found.retired + found.partly + found.open
+    for page in (root / "docs" / "patches.md", root / "upstream_patches" / "README.md"):
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        stated = (
+            f"{found.on} of the {len(tvm_kokoro_ext.fixes)} fixes are on in 0.27: "
+            f"the patches retire {found.retired} of them, and a part of {found.partly}; "
+            f"{found.open} are open"
+        )
+        assert stated in text, page.name

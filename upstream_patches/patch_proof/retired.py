@@ -22,6 +22,7 @@ from patch_proof.wheel_tree import TreeError
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _ROW = re.compile(r"^\| \[(?P<folder>cpp/)?\d{4}\]\(\S+\) \|[^|]*\| (?P<fixes>[^|]*) \|", re.M)
 _FIX = re.compile(r"(?P<part>part of )?`(?P<id>\w+)`")
+_BALANCE = Path(__file__).resolve().parents[1] / "balance.json"
 _TIMEOUT = 300.0  # seconds; takes six on an idle machine
 
 
@@ -41,6 +42,36 @@ def read_claims(readme: str, *, cpp: bool) -> Claims:
             for fix in _FIX.finditer(row["fixes"]):
                 found[bool(fix["part"])].add(fix["id"])
     return Claims(frozenset(found[False]), frozenset(found[True]))
+
+
+@dataclass(frozen=True)
+class Balance:
+    """How many fixes are on, and how many of them the patches retire in whole, in part, or not."""
+
+    on: int
+    retired: int
+    partly: int
+    open: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.on} fixes are on: {self.retired} retired, {self.partly} partly, "
+            f"{self.open} open"
+        )
+
+
+def balance(readme: str, stock: Mapping[str, str]) -> Balance:
+    """The balance of both tables of the README, for the states of the fixes on stock TVM."""
+    both = [read_claims(readme, cpp=cpp) for cpp in (False, True)]
+    on = {fix for fix, state in stock.items() if state == "applied"}
+    whole = on & frozenset[str]().union(*(claims.whole for claims in both))
+    part = (on & frozenset[str]().union(*(claims.part for claims in both))) - whole
+    return Balance(len(on), len(whole), len(part), len(on - whole - part))
+
+
+def committed_balance() -> Balance:
+    """The balance that is held: whoever changes it has to change this file as well."""
+    return Balance(**json.loads(_BALANCE.read_text(encoding="utf-8")))
 
 
 def states(python: Path, libraries: Sequence[Path] = ()) -> dict[str, str]:
