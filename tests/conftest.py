@@ -31,7 +31,7 @@ FAST = (
 """Files and folders of the tier `fast`, in which a test is fast unless it is marked otherwise: no
 weights, no model, and neither torch nor the TVM compiler at collection."""
 
-OTHER_TIERS = {"slow", "qemu", "cuda_build", "sweep", "native"}
+OTHER_TIERS = {"slow", "qemu", "cuda_build", "sweep", "native", "models"}
 
 # `benchmarks` is found in the checkout only; behind the rest, so that what is installed is tested.
 sys.path.append(str(HERE.parent))
