@@ -101,7 +101,7 @@ NORMALIZED: list[tuple[str, str | None]] = [
     ("J. R. R. Tolkien", "J R R Tolkien"),
     ("than I. He", "than I. He"),
     ("Fig. 3, vol. 2, pp. 3-5", "figure three, volume two, pages three to five"),
-    ("Smith v. Jones vs. him", "Smith v. Jones versus him"),
+    ("Smith v. Jones vs. him", "Smith versus Jones versus him"),
     ("Chapter IV, Henry VIII, World War I", "Chapter four, Henry the eighth, World War one"),
     ("Chapter IL, page LIL, Act VX", "Chapter IL, page LIL, Act VX"),
     ("Elizabeth I was, Elizabeth and I", "Elizabeth the first was, Elizabeth and I"),
