@@ -48,6 +48,13 @@ impl Output {
     }
 }
 
+impl Drop for Output {
+    fn drop(&mut self) {
+        // The thread that waits for signals holds the writer as well.
+        drop(lock(&self.writer).take());
+    }
+}
+
 fn lock(writer: &Shared) -> MutexGuard<'_, Option<WavWriter>> {
     writer.lock().unwrap_or_else(PoisonError::into_inner)
 }
