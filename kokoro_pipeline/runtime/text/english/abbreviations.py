@@ -55,7 +55,12 @@ _PHRASES = (
     (re.compile(r"(?<=[a-z\d] )Pkwy(?![\w.])"), "Parkway"),
     (re.compile(r"\bc\.(?=\s?\d{3,4}\b)"), "circa"),
     (re.compile(r"(?<!\w)w/o(?!\w)"), "without"),
-    (re.compile(r"(?<!\w)w/(?=\s?[A-Za-z])"), "with "),
+    (re.compile(r"(?<!\w)w/(?=\s?[A-Za-z\d])"), "with "),
+    (re.compile(r"\bIPv(?=[46]\b)"), "I.P.V "),
+    (re.compile(r"\bAB\+(?!\w)"), "A.B positive"),
+    (re.compile(r"\bAB-(?![\w-])"), "A.B negative"),
+    (re.compile(r"\bO\+(?!\w)"), "O positive"),
+    (re.compile(r"\bO-(?=\s(?:donor|blood|type)|[,.;])"), "O negative"),
 )
 
 

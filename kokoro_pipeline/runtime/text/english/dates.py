@@ -312,6 +312,10 @@ YEARS: tuple[Rule, ...] = (
     (re.compile(r"(?:\bAD|\bA\.D)\s(\d{1,4})(?![\w-]|[.,]\d)"), _era),
     (re.compile(r"(?<=\bFY)(\s?)((?:19|20)\d\d)\b"), _fiscal),
     (
+        re.compile(r"(?:\b[Pp]re-|\b[Pp]ost-|\b[Mm]id-)(1\d{3}|20\d\d)(?![\w-]|[.,]\d)"),
+        _era,
+    ),
+    (
         re.compile(
             r"\b(?:[Ff]rom|[Bb]etween) (1[0-9]\d\d|20\d\d) (?:to|and|until|till) "
             r"(1[0-9]\d\d|20\d\d)(?![\w-]|[.,]\d)"

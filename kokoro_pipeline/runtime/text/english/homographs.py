@@ -234,6 +234,7 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "crooked": _crooked,
     "nice": _town("nˈis", "nˈiːs"),
     "reading": _town("ɹˈɛdɪŋ", "ɹˈɛdɪŋ"),
+    "live": lambda place: ("lˈIv", "lˈIv") if place.at(-1) in _NEAR["live_after"] else None,
     "putting": lambda place: (("pˈʌTɪŋ", "pˈʌtɪŋ") if place.at(1) in _NEAR["golf_after"] else None),
 }
 

@@ -154,6 +154,7 @@ def _variable(match: re.Match[str], british: bool) -> str:
 
 
 EQUATIONS: tuple[Rule, ...] = (
+    (re.compile(r"(?<=\d)\s?x\s?(?=\d[\d.,]*\s?=)"), _times),
     (re.compile(rf"(?<![\w.])({_NAMES})(\d{{0,2}})\(([^()]{{1,40}})(\))"), _named_function),
     (
         re.compile(r"(?<![\w.])(sin|cos|tan|ln)(\d{0,0})\s([xyztθφαβω])()(?![\w'’])"),
