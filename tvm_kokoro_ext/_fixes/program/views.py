@@ -58,7 +58,7 @@ class _Undecomposable:
     def named_parameters(self) -> list[Any]:
         return []
 
-    def run_decompositions(self) -> Any:
+    def run_decompositions(self, *tables: Any) -> Any:
         raise ValueError("Cannot view a tensor")
 
 
