@@ -174,11 +174,21 @@ def audio_packages() -> list[Finding]:
 
 def _loudspeaker() -> Finding:
     """Asked in a separate process, since PortAudio prints what it thinks of the machine."""
-    code = "from kokoro_pipeline.runtime.audio.playing import check_player\nanswer(check_player())"
+    code = """\
+from kokoro_pipeline.errors import KokoroError
+from kokoro_pipeline.runtime.audio.playing import check_player
+try:
+    check_player()
+    answer("")
+except KokoroError as error:
+    answer(str(error))
+"""
     try:
-        ask(code, timeout=IMPORT_SECONDS)
+        reason = ask(code, timeout=IMPORT_SECONDS)
     except NoAnswerError as error:
-        return Finding("loudspeaker", "absent", f"`say --play` does not work: {error}")
+        reason = str(error)
+    if reason:
+        return Finding("loudspeaker", "absent", f"`say --play` does not work: {reason}")
     return Finding("loudspeaker", "ok", "PortAudio has a device to play on")
 
 

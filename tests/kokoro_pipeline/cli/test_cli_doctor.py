@@ -167,14 +167,18 @@ def test_an_extra_that_lacks_a_package_is_absent_and_the_others_are_not(monkeypa
     assert {found[f"extra {name}"].state for name in ("batch", "ray", "ja", "zh")} == {"ok"}
 
 
-def test_no_loudspeaker_is_absent_with_the_reason(monkeypatch):
+@pytest.mark.parametrize("dies", [False, True])
+def test_no_loudspeaker_is_absent_with_the_reason(monkeypatch, dies):
     def silent(_code: str, *, timeout: float):
-        raise NoAnswerError("EnvironmentFault: there is no loudspeaker")
+        if dies:
+            raise NoAnswerError("killed by signal 11")
+        return "there is no loudspeaker"
 
     monkeypatch.setattr(doctor_checks, "ask", silent)
     found = {finding.part: finding for finding in doctor_checks.audio_packages()}
     assert found["loudspeaker"].state == "absent"
-    assert "there is no loudspeaker" in found["loudspeaker"].detail
+    reason = "killed by signal 11" if dies else "there is no loudspeaker"
+    assert found["loudspeaker"].detail == f"`say --play` does not work: {reason}"
 
 
 def test_text_names_what_is_missing(monkeypatch):
