@@ -10,7 +10,6 @@ emulation says nothing about the speed of AMX.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from benchmarks.precision_cost import judge
 from kokoro_pipeline.compiler.codegen.target import resolve_target
 from kokoro_pipeline.compiler.exporting import export_component
 from kokoro_pipeline.compiler.importing import import_program
@@ -28,7 +28,6 @@ from kokoro_pipeline.compiler.model.components import COMPONENT_NAMES, make_comp
 from kokoro_pipeline.compiler.passes.merge_components import merge_components
 from kokoro_pipeline.compiler.passes.pipeline import generate_code, phases, run_phases
 from kokoro_pipeline.compiler.weights import WeightsFolder, load_model, resolve
-from kokoro_pipeline.validation import select_cases, validate_functions
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -73,17 +72,8 @@ def main() -> int:
     folder, passed = resolve(args.weights), True
     for name in args.precision.split(","):
         functions, size = compile_emulated(folder, COMPONENT_NAMES, Precision(name))
-        report = validate_functions(
-            functions,
-            folder,
-            select_cases(2, "short"),
-            artifact=f"emulated AMX, {name}, {size / 1e6:.0f} MB of parameters",
-            opt_level=2,
-            precision=name,
-            progress=lambda text: print(text, file=sys.stderr),
-        )
-        print(f"{report.artifact}\n{report}\n")
-        passed = passed and report.passed
+        shown = f"emulated AMX, {name}, {size / 1e6:.0f} MB of parameters"
+        passed = judge(functions, folder, shown, name) and passed
     return 0 if passed else 1
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +20,7 @@ from torch import Tensor, nn
 
 from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision, to_words
 from kokoro_pipeline.compiler.model.components import make_components
-from kokoro_pipeline.compiler.weights import load_model, resolve
+from kokoro_pipeline.compiler.weights import WeightsFolder, load_model, resolve
 from kokoro_pipeline.validation import select_cases, validate_functions
 
 Convolution = nn.Conv1d | nn.ConvTranspose1d
@@ -51,6 +53,29 @@ def reduce(decoder: nn.Module, precision: Precision) -> int:
     return reduced
 
 
+def judge(
+    functions: Mapping[str, Callable[..., Any]],
+    folder: WeightsFolder,
+    artifact: str,
+    precision: str,
+) -> bool:
+    """Print the report of the cases that end a build; whether the limits of `precision` hold.
+
+    `functions` are those of an artifact, by name; `artifact` is what the report calls them.
+    """
+    report = validate_functions(
+        functions,
+        folder,
+        select_cases(2, "short"),
+        artifact=artifact,
+        opt_level=2,
+        precision=precision,
+        progress=lambda text: print(text, file=sys.stderr),
+    )
+    print(f"{report.artifact}\n{report}\n")
+    return report.passed
+
+
 def main() -> int:
     """Print the figures; returns 1 if a precision misses its limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -68,17 +93,8 @@ def main() -> int:
             with torch.no_grad():
                 return decoder(*map(torch.from_numpy, arrays)).numpy()
 
-        report = validate_functions(
-            {"decoder_forward": decode},
-            folder,
-            select_cases(2, "short"),
-            artifact=f"PyTorch, {count} convolutions in {name}",
-            opt_level=2,
-            precision=name,
-            progress=lambda text: print(text, file=sys.stderr),
-        )
-        print(f"{report.artifact}\n{report}\n")
-        passed = passed and report.passed
+        shown = f"PyTorch, {count} convolutions in {name}"
+        passed = judge({"decoder_forward": decode}, folder, shown, name) and passed
     return 0 if passed else 1
 
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -201,8 +202,8 @@ def sentences(count: int) -> list[str]:
     return [f"Fox {number} jumps over a dog." for number in range(count)]
 
 
-def speak_all(texts: Sequence[str], url: str, clients: int) -> tuple[float, float]:
-    """Seconds of audio that the clients get together, and the time that it took."""
+def rate(texts: Sequence[str], url: str, clients: int = 8) -> float:
+    """Seconds of audio a second that the clients get together."""
     waiting = iter(texts)
     lock = threading.Lock()
 
@@ -220,7 +221,7 @@ def speak_all(texts: Sequence[str], url: str, clients: int) -> tuple[float, floa
     started = time.perf_counter()
     with ThreadPoolExecutor(clients) as pool:
         received = sum(pool.map(work, range(clients)))
-    return received / BYTES_PER_SECOND, time.perf_counter() - started
+    return received / BYTES_PER_SECOND / (time.perf_counter() - started)
 
 
 def throughput(args: argparse.Namespace) -> Row:
@@ -239,11 +240,7 @@ def throughput(args: argparse.Namespace) -> Row:
                 )
                 return sum(halves) / (time.perf_counter() - started)
 
-        def served() -> float:
-            audio, took = speak_all(texts, running.url, 8)
-            return audio / took
-
-        found = in_turns(args.repetitions, directly, served)
+        found = in_turns(args.repetitions, directly, lambda: rate(texts, running.url))
     shares = [b / a for a, b in zip(*found, strict=True)]
     return Row(
         "throughput of 8 clients against 2 synthesizers called directly",
@@ -320,12 +317,8 @@ def against_stock(args: argparse.Namespace) -> Row:
         ours(args.artifact, "--workers", "2") as running,
         server(*words, module=("benchmarks.stock_server",)) as stock,
     ):
-
-        def rate(url: str) -> float:
-            audio, took = speak_all(texts, url, 8)
-            return audio / took
-
-        found = in_turns(args.repetitions, lambda: rate(stock.url), lambda: rate(running.url))
+        urls = (stock.url, running.url)
+        found = in_turns(args.repetitions, *(partial(rate, texts, url) for url in urls))
     ratios = [b / a for a, b in zip(*found, strict=True)]
     return Row(
         "throughput against KPipeline (PyTorch, CPU) in the same application",

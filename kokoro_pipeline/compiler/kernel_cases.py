@@ -89,15 +89,7 @@ def kernel_cases(target: VectorTarget, frames: int) -> Iterator[KernelCase]:
     yield _direct(direct, Conv1d(22, 256, 12, 6, 1, 3, 3), high)
     yield _direct(direct, Conv1d(22, 128, 1), high)
     yield _direct(direct, _same(128, 22, 7), high)
-    for ci, co, length in (
-        (514, 1024, frames),
-        (1024, 1024, frames),
-        (1090, 1024, frames),
-        (1090, 512, pre),
-        (512, 512, pre),
-        (512, 256, pre),
-        (1, 1, pre),
-    ):
+    for ci, co, length in (*_wide(frames), (512, 256, pre), (1, 1, pre)):
         yield _direct(direct, _same(ci, co, 3), length)
     yield _direct(direct, _same(512, 512, 5), TOKENS)
     yield _direct(direct, Conv1d(512, 64, 1), frames)
@@ -151,13 +143,7 @@ def tile_cases(target: VectorTarget, frames: int) -> Iterator[KernelCase]:
                 for producer in (NOTHING, Producer(adain=True, activation=Activation.SNAKE)):
                     conv = _same(channels, channels, taps, dilation)
                     yield _fused(backend, conv, length, producer, "conv1d")
-        for ci, co, length in (
-            (514, 1024, frames),
-            (1024, 1024, frames),
-            (1090, 1024, frames),
-            (1090, 512, pre),
-            (512, 512, pre),
-        ):
+        for ci, co, length in _wide(frames):
             yield _direct(backend, _same(ci, co, 3), length)
         yield _direct(backend, _same(128, 22, 7), high)
         yield _transposed(backend, ConvTranspose1d(512, 256, 20, 10, 5, 5), pre)
@@ -182,6 +168,18 @@ def _tile_peak() -> Any:
         T.buffer_store(y, f32(0), [i64(0)])
 
     return build_kernel("tile_peak", [Parameter("y", (16,))], body)
+
+
+def _wide(frames: int) -> tuple[tuple[int, int, int], ...]:
+    """Input channels, output channels and rows of the convolutions of many channels, of 3 taps."""
+    upsampled = 2 * frames
+    return (
+        (514, 1024, frames),
+        (1024, 1024, frames),
+        (1090, 1024, frames),
+        (1090, 512, upsampled),
+        (512, 512, upsampled),
+    )
 
 
 def _case(
