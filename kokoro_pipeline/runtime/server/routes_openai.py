@@ -66,7 +66,9 @@ async def create_speech(request: Request) -> Response:
     body = await read_body(request, SpeechBody, context.settings)
     spoken = context.request_of(body)
     ignored = ["instructions"] * bool(body.instructions) + list(spoken.ignored)
-    headers = {"X-Kokoro-Ignored": ", ".join(ignored[:20])} if ignored else {}
+    headers = {"X-Kokoro-Voice": str(spoken.voice)}
+    if ignored:
+        headers["X-Kokoro-Ignored"] = ", ".join(ignored[:20])
     pieces = await context.speaker.begin(spoken, client_of(request))
     if body.stream_format == "sse":
         return stream_events(pieces, body.response_format, headers, len(body.input))

@@ -23,7 +23,7 @@ OPENAI_VOICES = {
     "shimmer": "af_sky",
     "verse": "bm_daniel",
 }
-"""The voices that answer to OpenAI's names, if the artifact has them."""
+"""The voices that answer to OpenAI's names; where an artifact lacks one, the nearest it has."""
 
 _PART = re.compile(r"\s*([A-Za-z0-9_]+)\s*(?:\(\s*([0-9.]+)\s*\)|:\s*([0-9.]+))?\s*")
 
@@ -53,8 +53,8 @@ def resolve_voice(text: str, known: Sequence[str]) -> str:
 def _known(name: str, known: Sequence[str]) -> str:
     if name in known:
         return name
-    alias = OPENAI_VOICES.get(name, "")
-    if alias in known:
-        return alias
+    if known and (alias := OPENAI_VOICES.get(name)):
+        # A name is a letter of the language, one of the gender, and the rest: "af_alloy".
+        return min(known, key=lambda v: (v != alias, v[1:2] != alias[1], v[0] != alias[0], v))
     near = difflib.get_close_matches(name, known, 3, 0.5) or sorted(known)[:5]
     raise InputError(f"there is no voice {name!r}; near: {', '.join(near)}")

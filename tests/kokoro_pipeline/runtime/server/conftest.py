@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,22 @@ RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": "local"}
 
 @dataclass
 class Server:
-    """A running server."""
+    """A running server; `said` are the lines that it has written to stderr since it started.
+
+    They are read as they come: a server whose pipe is full waits for its reader.
+    """
 
     process: subprocess.Popen[str]
     url: str
+    said: list[str] = field(default_factory=list)
+    _reader: threading.Thread = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        assert self.process.stderr is not None
+        self._reader = threading.Thread(
+            target=self.said.extend, args=(self.process.stderr,), daemon=True
+        )
+        self._reader.start()
 
     def post(self, path: str, **options: Any) -> Any:
         return httpx.post(self.url + path, timeout=60, **options)
@@ -89,8 +101,6 @@ def ray_server(toy_artifact: Path) -> Iterator[Server]:
             break
     else:
         pytest.fail("".join(said))
-    drain = threading.Thread(target=process.stderr.read, daemon=True)
-    drain.start()
     yield Server(process, f"http://127.0.0.1:{port}")
     process.send_signal(signal.SIGINT)
     try:

@@ -169,6 +169,8 @@ def test_who_goes_away_frees_the_turn() -> None:
         ("af_bella:0.6,af_heart:0.4", "af_bella:0.6,af_heart:0.4"),
         ("shimmer", "af_sky"),
         ("echo", "am_echo"),
+        ("nova", "af_bella"),
+        ("verse", "am_echo"),
     ],
 )
 def test_voices_have_the_names_of_other_servers(text: str, voice: str) -> None:
@@ -185,7 +187,7 @@ def test_voices_have_the_names_of_other_servers(text: str, voice: str) -> None:
         "+",
         "af_heart+",
         "af_heart(2",
-        "nova",
+        "Nova",
         "af\0x",
     ],
 )
