@@ -51,9 +51,15 @@ def predict_timing(
     d_en = functions["bert_forward"](input_ids, lengths)
     duration, d = functions["duration_forward"](d_en, style[:, STYLE_DIM:], lengths)
     timing = Timing(input_ids, frames_per_token(np.asarray(duration), speed), d)
+    return check_frames(timing, speed)
+
+
+def check_frames(timing: Timing, speed: float) -> Timing:
+    """Return `timing` unless the chunk is too long, which raises InputError."""
     if timing.total_frames > MAX_FRAMES:
         raise InputError(
-            f"{len(ids)} phonemes at speed {speed:g} last {timing.total_frames} frames "
+            f"{timing.input_ids.shape[1] - 2} phonemes at speed {speed:g} last "
+            f"{timing.total_frames} frames "
             f"({timing.total_frames * SAMPLES_PER_FRAME / 24_000:.0f} s), over the limit of "
             f"{MAX_FRAMES} for one chunk; use a higher speed or synthesize fewer phonemes at once"
         )
@@ -71,13 +77,19 @@ def render_audio(functions: Functions, timing: Timing, style: Array, noise: Arra
     en, asr = _align(functions, timing.d, t_en, tokens)
     f0, energy = functions["f0n_forward"](en, style[:, STYLE_DIM:])
     har = functions["source_forward"](f0, noise)
-    audio = np.asarray(functions["decoder_forward"](asr, f0, energy, style[:, :STYLE_DIM], har))
-    if not np.isfinite(audio).all():
+    audio = functions["decoder_forward"](asr, f0, energy, style[:, :STYLE_DIM], har)
+    return finite(audio, "decoder_forward")[0]
+
+
+def finite(audio: Any, function: str) -> Array:
+    """The audio that a function returned as an array. Raises ArtifactError if it is not finite."""
+    samples = np.asarray(audio)
+    if not np.isfinite(samples).all():
         raise ArtifactError(
-            "decoder_forward returned samples that are not finite; check the artifact with: "
+            f"{function} returned samples that are not finite; check the artifact with: "
             "kokoro-pipeline verify DIR, and its weights with: kokoro-pipeline validate DIR"
         )
-    return audio[0]
+    return samples
 
 
 def _align(functions: Functions, d: Any, t_en: Any, tokens: NDArray[np.int64]) -> tuple[Any, Any]:

@@ -103,10 +103,7 @@ def join_speech(pieces: Sequence[Speech], *, samples: bool = True) -> Speech:
     marks: list[MarkTime] = []
     phonemes = tokens = length = 0
     for piece in pieces:
-        chunks += (
-            ChunkSpans(c.phonemes.moved(phonemes), c.tokens.moved(tokens), c.samples.moved(length))
-            for c in piece.chunks
-        )
+        chunks += (chunk.moved(phonemes, tokens, length) for chunk in piece.chunks)
         unknown += (replace(u, position=u.position + phonemes) for u in piece.unknown)
         read += (word.moved(0, phonemes) for word in piece.read)
         passed = length / piece.sample_rate

@@ -27,3 +27,14 @@ class ChunkSpans:
     """Elements of `Speech.durations`: the tokens of the chunk and its two boundary tokens."""
     samples: Span
     """Elements of `Speech.audio`."""
+    symbols: tuple[int, ...]
+    """The character of `Speech.phonemes` for each token between the two boundary tokens."""
+
+    def moved(self, phonemes: int, tokens: int, samples: int) -> ChunkSpans:
+        """The position after so many characters, tokens and samples of other pieces."""
+        return ChunkSpans(
+            self.phonemes.moved(phonemes),
+            self.tokens.moved(tokens),
+            self.samples.moved(samples),
+            tuple(symbol + phonemes for symbol in self.symbols),
+        )

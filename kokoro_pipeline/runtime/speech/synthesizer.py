@@ -31,7 +31,8 @@ from ..text.chunking import PhonemeSpan, split_phonemes
 from ..text.lexicon import Lexicon
 from ..text.vocabulary import UnknownSymbol, Vocabulary
 from ..voices import load_voice, style_row
-from .chunk import ALIGN, predict_timing, render_audio
+from .binding import binding_of
+from .chunk import ALIGN
 from .noise import check_noise, seeded_noise
 from .pieces import First, Piece, Split
 from .request import SpeechRequest, Voice, check_phonemes, excerpt, splitting_of
@@ -45,16 +46,6 @@ from .result import (
 from .spans import ChunkSpans, Span
 from .streaming import PulledText, SpeechStream, Stopped, pieces_of
 from .timings import mark_times
-
-FUNCTIONS = (
-    "bert_forward",
-    "duration_forward",
-    "text_encoder_forward",
-    "f0n_forward",
-    "source_forward",
-    "decoder_forward",
-)
-"""The compiled functions that synthesis needs, in the order of their calls."""
 
 
 def load(
@@ -94,6 +85,8 @@ def load(
 class _Chunk:
     span: PhonemeSpan
     ids: tuple[int, ...]
+    symbols: tuple[int, ...]
+    """Where the symbol of each id is in the piece's phonemes."""
     style: NDArray[np.float32]
     """float32 [1, 256]."""
 
@@ -134,6 +127,7 @@ class Synthesizer:
         self._device = chosen
         self._graphs = graphs
         self._vocabulary = Vocabulary(config.vocab)
+        self._binding = binding_of(artifact.manifest)
 
         def start() -> Executable | DeviceExecutable:
             configure_pool(count, tvm_ffi)
@@ -358,7 +352,7 @@ class Synthesizer:
         self, request: SpeechRequest, pieces: Iterator[Piece] | None = None
     ) -> SpeechStream:
         """The stream of a request; see `stream`. `pieces` are its pieces, if they were begun."""
-        self._require(FUNCTIONS)
+        self._require(self._binding.functions)
         begun = request.pieces() if pieces is None else pieces
         return SpeechStream(functools.partial(self._render_pieces, request, begun))
 
@@ -415,10 +409,10 @@ class Synthesizer:
         """
         check_phonemes(phonemes)
         request = SpeechRequest(phonemes=phonemes, voice=voice, speed=speed)
-        plan = self._plan(Piece(phonemes), self._pack(request, FUNCTIONS[:2]))
+        plan = self._plan(Piece(phonemes), self._pack(request, self._binding.timing))
         self._warn_of_unknown(plan.unknown)
         timings = [
-            predict_timing(self._inner, chunk.ids, chunk.style, request.speed)
+            self._binding.predict_timing(self._inner, chunk.ids, chunk.style, request.speed)
             for chunk in plan.chunks
         ]
         return np.concatenate([timing.frames for timing in timings])
@@ -460,9 +454,9 @@ class Synthesizer:
         where = "" if self.device.kind == CPU else f" device={self.device}"
         return f"<Synthesizer {str(self.path)!r} threads={self.threads}{where}{state}>"
 
-    def _pack(self, request: SpeechRequest, functions: tuple[str, ...] = FUNCTIONS) -> Array:
-        """The voice of a request, for an artifact that has the functions."""
-        self._require(functions)
+    def _pack(self, request: SpeechRequest, functions: tuple[str, ...] | None = None) -> Array:
+        """The voice of a request, for an artifact that has the functions, by default all."""
+        self._require(functions or self._binding.functions)
         return load_voice(request.voice, self._artifact.voices)
 
     def _plan(self, piece: Piece, pack: Array) -> _Plan:
@@ -475,7 +469,8 @@ class Synthesizer:
             # The voice has a row for each length of a chunk. Unknown symbols count, as in kokoro,
             # but the length is limited to the last row.
             style = style_row(pack, min(len(text), MAX_PHONEMES))
-            chunks.append(_Chunk(span, encoded.ids, style))
+            symbols = tuple(span.start + position for position in encoded.positions)
+            chunks.append(_Chunk(span, encoded.ids, symbols, style))
         if not self._speakable(piece.phonemes):
             raise InputError(f"there is nothing to say: {_unknown_text(unknown)}")
         return _Plan(piece, tuple(chunks), tuple(unknown))
@@ -502,19 +497,22 @@ class Synthesizer:
         spans: list[ChunkSpans] = []
         tokens, samples = 0, len(silence)
         for index, chunk in enumerate(plan.chunks, first_chunk):
-            timing = predict_timing(self._inner, chunk.ids, chunk.style, request.speed)
+            timing = self._binding.predict_timing(
+                self._inner, chunk.ids, chunk.style, request.speed
+            )
             frames = timing.total_frames
             if noise is None:
                 values = seeded_noise(request.seed, index, frames)
             else:
                 values = check_noise(noise, frames)
-            audio.append(render_audio(self._inner, timing, chunk.style, values))
+            audio.append(self._binding.render_audio(self._inner, timing, chunk.style, values))
             durations.append(timing.frames)
             spans.append(
                 ChunkSpans(
                     Span(*chunk.span),
                     Span(tokens, tokens + len(durations[-1])),
                     Span(samples, samples + len(audio[-1])),
+                    chunk.symbols,
                 )
             )
             tokens, samples = spans[-1].tokens.end, spans[-1].samples.end

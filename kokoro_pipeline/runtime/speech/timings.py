@@ -6,7 +6,7 @@ boundary token, and the space between two words is divided between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -17,7 +17,6 @@ from kokoro_pipeline.config import SAMPLES_PER_FRAME
 
 from ..text.reading import Word
 from ..text.runs import PlacedMark
-from ..text.vocabulary import UnknownSymbol
 from .spans import ChunkSpans
 
 _LEAD = 3
@@ -33,8 +32,6 @@ class Spoken(Protocol):
     def durations(self) -> NDArray[np.int64]: ...
     @property
     def chunks(self) -> Sequence[ChunkSpans]: ...
-    @property
-    def unknown(self) -> Sequence[UnknownSymbol]: ...
     @property
     def sample_rate(self) -> int: ...
 
@@ -69,12 +66,15 @@ class MarkTime(NamedTuple):
 
 
 def mark_times(speech: Spoken, marks: Sequence[PlacedMark], end: float) -> tuple[MarkTime, ...]:
-    """The times of marks: the start of the phoneme at or behind it, or else `end`."""
-    times = sorted(_times(speech).items())
-    return tuple(
-        MarkTime(m.name, next((start for at, (start, _) in times if at >= m.offset), end))
-        for m in marks
-    )
+    """The times of marks: the start of the word or phoneme at or behind it, or else `end`."""
+    times = _times(speech)
+    places = sorted(times)
+    result = []
+    for mark in marks:
+        place = next((at for at in places if at >= mark.offset), None)
+        time = end if place is None else _start(speech, times, place)
+        result.append(MarkTime(mark.name, time))
+    return tuple(result)
 
 
 def phoneme_times(speech: Spoken) -> tuple[PhonemeTime, ...]:
@@ -94,14 +94,20 @@ def word_times(speech: Spoken, words: Sequence[Word]) -> tuple[WordTime, ...]:
         spoken = [position for position in positions if position in times]
         if not any(speech.phonemes[position].isalpha() for position in spoken):
             continue
-        start, end = times[spoken[0]][0], times[spoken[-1]][1]
-        before, after = spoken[0] - 1, spoken[-1] + 1
-        if before in times and speech.phonemes[before].isspace():
-            start = _middle(times[before], start)
+        start, end = _start(speech, times, spoken[0]), times[spoken[-1]][1]
+        after = spoken[-1] + 1
         if after in times and speech.phonemes[after].isspace():
             end = _middle(times[after], end)
         result.append(WordTime(word.text, word.phonemes, start, end, (word.start, word.end)))
     return tuple(result)
+
+
+def _start(speech: Spoken, times: Mapping[int, tuple[float, float]], position: int) -> float:
+    """Where a word begins, given its first phoneme: in the middle of the space before it."""
+    start, before = times[position][0], position - 1
+    if before in times and speech.phonemes[before].isspace():
+        return _middle(times[before], start)
+    return start
 
 
 def _middle(space: tuple[float, float], edge: float) -> float:
@@ -111,15 +117,13 @@ def _middle(space: tuple[float, float], edge: float) -> float:
 
 def _times(speech: Spoken) -> dict[int, tuple[float, float]]:
     """Start and end in seconds of each phoneme that was spoken, by its position."""
-    unknown = {symbol.position for symbol in speech.unknown}
     frame = SAMPLES_PER_FRAME / speech.sample_rate
     times: dict[int, tuple[float, float]] = {}
     for chunk in speech.chunks:
         frames = speech.durations[chunk.tokens.start : chunk.tokens.end].tolist()
         origin = chunk.samples.start / speech.sample_rate
         passed = max(0, frames[0] - _LEAD)
-        spoken = (p for p in range(*chunk.phonemes) if p not in unknown)
-        for position, length in zip(spoken, frames[1:-1], strict=True):
+        for position, length in zip(chunk.symbols, frames[1:-1], strict=True):
             times[position] = origin + passed * frame, origin + (passed + length) * frame
             passed += length
     return times

@@ -12,7 +12,7 @@ from .chinese.sentence_ends import CHINESE
 from .english.sentence_ends import ENGLISH
 from .espeak_voices.sentence_ends import FRENCH, HINDI, ITALIAN, PORTUGUESE, SPANISH
 from .japanese.sentence_ends import JAPANESE
-from .reading import Reader, TaggerChoice
+from .reading import Reader
 from .segments import SentenceEnds
 
 
@@ -30,13 +30,13 @@ class Language:
     ends: SentenceEnds = field(repr=False)
     aliases: tuple[str, ...] = ()
 
-    def reader(self, tagger: TaggerChoice = "auto") -> Reader:
-        """Load the reader, once a process. `tagger` matters in English only.
+    def reader(self) -> Reader:
+        """Load the reader, once a process.
 
         Raises EnvironmentFault if the packages that it needs are not installed.
         """
         module = importlib.import_module(f".{self.folder}.reader", __package__)
-        reader: Reader = module.load_reader(self.code, tagger)
+        reader: Reader = module.load_reader(self.code)
         return reader
 
 

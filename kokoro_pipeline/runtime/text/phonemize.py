@@ -11,7 +11,7 @@ from kokoro_pipeline.errors import InputError
 from .languages import Language, find_language
 from .lexicon import Lexicon, with_pronunciations
 from .pauses import PAUSE, seconds
-from .reading import Reader, Sentence, TaggerChoice, Word
+from .reading import Reader, Sentence, Word
 from .restored import restored
 from .runs import Mark, Pause, PlacedMark, Run, Said, TextRun
 from .segments import split_segments
@@ -41,7 +41,6 @@ def phonemize(
     text: str,
     lang: str = "en-us",
     *,
-    tagger: TaggerChoice = "auto",
     lexicon: Lexicon | None = None,
 ) -> Phonemized:
     """Convert `text` in language `lang` to phonemes, without network access.
@@ -49,8 +48,8 @@ def phonemize(
     In English, numbers, money, dates, times, units, abbreviations and addresses are spelled out. A
     word written as `[text](/phonemes/)` is pronounced as given, and the words of `lexicon` as it
     says. `[pause 500ms]` is left out. All symbols of the result are in Kokoro's vocabulary or in
-    `SILENT_MARKS`, except for those in given phonemes. With `tagger` "rules", an installed spaCy
-    model is not used. The running time is linear in the length of the text, and the function is
+    `SILENT_MARKS`, except for those in given phonemes.
+    The running time is linear in the length of the text, and the function is
     thread-safe.
 
     Raises InputError for an unknown language, for text with nothing to speak and for a pause that
@@ -60,7 +59,7 @@ def phonemize(
     words: list[Word] = []
     unspoken: list[str] = []
     length = 0
-    for sentence in read_sentences(text, lang, tagger=tagger, lexicon=lexicon):
+    for sentence in read_sentences(text, lang, lexicon=lexicon):
         words.extend(word.moved(0, length) for word in sentence.words)
         unspoken.extend(sentence.unspoken)
         if sentence.phonemes:
@@ -73,7 +72,6 @@ def read_sentences(
     text: str | Iterable[str],
     lang: str = "en-us",
     *,
-    tagger: TaggerChoice = "auto",
     lexicon: Lexicon | None = None,
 ) -> Iterator[Sentence]:
     """The sentences of a text in order, each read when it is asked for; see `phonemize`.
@@ -85,7 +83,7 @@ def read_sentences(
     The language is checked at the call. Raises InputError after the last sentence if none had
     anything to speak.
     """
-    items = read_text(text, lang, tagger=tagger, lexicon=lexicon)
+    items = read_text(text, lang, lexicon=lexicon)
     return (item for item in items if isinstance(item, Sentence))
 
 
@@ -93,19 +91,17 @@ def read_text(
     text: str | Iterable[str],
     lang: str = "en-us",
     *,
-    tagger: TaggerChoice = "auto",
     lexicon: Lexicon | None = None,
 ) -> Iterator[Sentence | Pause]:
     """What `read_sentences` gives, and between the sentences the pauses that the text asks for."""
     language = find_language(lang)
-    return _items(text, _Voice(language, tagger, lexicon))
+    return _items(text, _Voice(language, lexicon))
 
 
 def read_runs(
     runs: Iterable[Run],
     source: str,
     *,
-    tagger: TaggerChoice = "auto",
     lexicon: Lexicon | None = None,
 ) -> Iterator[Said | Pause | Mark]:
     """The sentences, pauses and marks of a marked-up text, each read when it is asked for.
@@ -118,7 +114,7 @@ def read_runs(
         if not isinstance(run, TextRun):
             yield run
             continue
-        voice = _Voice(find_language(run.manner.lang), tagger, lexicon)
+        voice = _Voice(find_language(run.manner.lang), lexicon)
         for item in _read_run(run, source, voice):
             spoken = spoken or (isinstance(item, Said) and has_sound(item.sentence.phonemes))
             yield item
@@ -131,7 +127,6 @@ class _Voice:
     """What reads a text."""
 
     language: Language
-    tagger: TaggerChoice
     lexicon: Lexicon | None
 
     def read(self, text: Tracked, source: str) -> list[Sentence]:
@@ -150,14 +145,14 @@ class _Voice:
 
     def _reader(self) -> Reader:
         if self.lexicon is None:
-            return self.language.reader(self.tagger)
-        return _reader_with(self.language, self.tagger, self.lexicon)
+            return self.language.reader()
+        return _reader_with(self.language, self.lexicon)
 
 
 @functools.lru_cache(8)
-def _reader_with(language: Language, tagger: TaggerChoice, lexicon: Lexicon) -> Reader:
+def _reader_with(language: Language, lexicon: Lexicon) -> Reader:
     """The reader of a language; in English it knows the words that differ by part of speech."""
-    reader = language.reader(tagger)
+    reader = language.reader()
     with_words = getattr(reader, "with_words", None)
     if not lexicon.parts or with_words is None:
         return reader

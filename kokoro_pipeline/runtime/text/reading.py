@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
-
-TaggerChoice = Literal["auto", "rules"]
-"""How parts of speech are found: by a trained model if one is installed, or by rules only."""
+from typing import NamedTuple, Protocol
 
 
 class Word(NamedTuple):

@@ -149,8 +149,7 @@ class _Builder:
             if self._text.text.strip():
                 self.close("nothing")
             self._manner = manner
-        joined = self._text
-        self._text = Tracked(joined.text + text.text, joined.spans + text.spans)
+        self._text += text
 
     def _break(self, element: Element) -> None:
         given = element.attributes.get("time")
@@ -182,7 +181,7 @@ class _Builder:
     def _written(self, element: Element, manner: Manner) -> Tracked:
         """The text of an element that holds nothing else, as it is to be read."""
         parts = [child for child in element.children if isinstance(child, Tracked)]
-        text = Tracked("".join(p.text for p in parts), tuple(s for p in parts for s in p.spans))
+        text = sum(parts, Tracked("", ()))
         written = " ".join(text.text.split())
         if not written:
             raise XmlError(f"<{element.name}> is empty", element.line)
@@ -221,9 +220,7 @@ def _marked(element: Element, written: str, phonemes: str) -> str:
 
 
 def _collapsed(text: Tracked) -> Tracked:
-    text = text.sub(_SPACES, lambda match: " ")
-    start = len(text.text) - len(text.text.lstrip())
-    return text[start : len(text.text.rstrip())]
+    return text.sub(_SPACES, " ").strip()
 
 
 def _check(element: Element, around: tuple[str, ...]) -> None:

@@ -49,6 +49,8 @@ class Encoded:
     for `SILENT_MARKS`."""
 
     ids: tuple[int, ...]
+    positions: tuple[int, ...]
+    """Where the symbol of each id is: an index into the phoneme string, in code points."""
     unknown: tuple[UnknownSymbol, ...]
 
 
@@ -75,14 +77,16 @@ class Vocabulary:
         """Look up every code point; each is added to `ids` or `unknown`, in order, unless it is
         silent."""
         ids: list[int] = []
+        positions: list[int] = []
         unknown: list[UnknownSymbol] = []
         for position, symbol in enumerate(phonemes):
             token = self._ids.get(symbol)
             if token is not None:
                 ids.append(token)
+                positions.append(position)
             elif symbol not in SILENT_MARKS:
                 unknown.append(UnknownSymbol(symbol, position))
-        return Encoded(tuple(ids), tuple(unknown))
+        return Encoded(tuple(ids), tuple(positions), tuple(unknown))
 
 
 def has_sound(phonemes: str) -> bool:

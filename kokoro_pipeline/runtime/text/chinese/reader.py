@@ -22,7 +22,7 @@ from kokoro_pipeline.extras import install_command
 
 from ..english_words import ENGLISH_RUN, english_pieces, set_off
 from ..pieces import Piece, PieceReader, joined
-from ..reading import Reader, TaggerChoice
+from ..reading import Reader
 from ..tracked import Tracked
 from ..vocabulary import SILENT_MARKS
 
@@ -71,8 +71,8 @@ _CHINESE = re.compile("[\u4e00-\u9fff]+")
 _NON_SYLLABIC = chr(815)
 
 
-def load_reader(code: str, tagger: TaggerChoice = "auto") -> Reader:
-    """The reader of "zh", loaded once. `tagger` changes nothing.
+def load_reader(code: str) -> Reader:
+    """The reader of "zh", loaded once.
 
     Raises EnvironmentFault if the extra `zh` is not installed.
     """

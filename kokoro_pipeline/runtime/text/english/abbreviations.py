@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from ..tracked import Piece, Replacement, Tracked
 from . import numbers
 from .mathematics import LETTER_A
 from .tables import pairs, table, word_sets
-from .traced import Piece, Replacement, Traced
 
 # Words that start a sentence far more often than they follow an abbreviation inside one.
 _STARTERS = (
@@ -43,7 +43,7 @@ _PHRASES = (
     (re.compile(r"(?<=[\w.!?] )<3(?=[\s.!]*$)"), "heart"),
     (
         re.compile(
-            r"\b(once|twice|[a-z]+s)/(?=(?:second|minute|hour|day|night|week|month|year|person|head"
+            r"\b(once|twice|[a-z]+s|\d+)/(?=(?:second|minute|hour|day|night|week|month|year|person|head"
             r"|game|page|user|visit|room)\b)"
         ),
         r"\1 per ",
@@ -54,6 +54,17 @@ _PHRASES = (
     (re.compile(r"(?<=[a-z\d] )Hwy(?![\w.])"), "Highway"),
     (re.compile(r"(?<=[a-z\d] )Pkwy(?![\w.])"), "Parkway"),
     (re.compile(r"\bc\.(?=\s?\d{3,4}\b)"), "circa"),
+    (re.compile(r"\bYoY\b"), "year over year"),
+    (re.compile(r"\bQoQ\b"), "quarter over quarter"),
+    (re.compile(r"(?<=\d(?:st|nd|rd|th) )Lt\.(?=\s[a-z])"), "Lieutenant"),
+    (
+        re.compile(
+            r"\b([B-HJ-Z]|A(?!\. ?m\.))\.(?=\s(?:coli|pylori|aureus|elegans|sapiens|difficile|rex"
+            r"|melanogaster|subtilis|cerevisiae|thaliana|botulinum|falciparum|erectus)\b)"
+        ),
+        r"\1",
+    ),
+    (re.compile(r"(?<=\()[Rr]et\.(?=\))"), "retired"),
     (re.compile(r"(?<!\w)w/o(?!\w)"), "without"),
     (re.compile(r"(?<!\w)w/(?=\s?[A-Za-z\d])"), "with "),
     (re.compile(r"\bIPv(?=[46]\b)"), "I.P.V "),
@@ -87,7 +98,7 @@ _LATE_ROAD = re.compile(r"(?<=[a-z] )(Dr|St)\.")
 _SAINT = re.compile(r"\bSt\.(?=\s?[A-Z])")
 _BEFORE_NUMBER = re.compile(
     rf"\b({'|'.join(sorted({*_NUMBERED, *(w.lower() for w in _NUMBERED)}, key=len, reverse=True))})"
-    r"\.(?=\s*\(?[\dIVXLC])"
+    r"\.(?=\s*\(?(?:[\dIVXLC]|[ivx]+\b))"
 )
 _BARE_MONTH = re.compile(rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?=\s+\d)")
 _WORD = re.compile(rf"\b({_alternatives(_WORDS)})\.(?!\w)")
@@ -97,7 +108,7 @@ _INITIALISMS = re.compile(r"(?<![\w.])((?:[A-Z]\.){2,6})['’]?s(?!\w)")
 _GRADE = re.compile(r"(?<=\b[Aa]\s[A-D])-(?![\w-])|(?<=\ban\s[A-D])-(?![\w-])")
 _INITIALISM = re.compile(r"(?<![\w.])((?:[A-Za-z]\.){2,10})(?![A-Za-z])")
 _INITIAL = re.compile(rf"\b([A-HJ-Z])\.(?=\s+(?!{_STARTERS}\b(?!\.))(?:[A-Z]\.|[A-Z][a-z]|Mc|O'))")
-_NAMES_OF_TIMES = {**_MONTHS, **_DAYS}
+_NAMES_OF_TIMES = {**_MONTHS, "May": "May", **_DAYS}
 _TIME_NAMES = "|".join(sorted({*_NAMES_OF_TIMES, *_NAMES_OF_TIMES.values()}, key=len, reverse=True))
 _FROM_TO = re.compile(rf"\b({_TIME_NAMES})(\.?\s?[-–—]\s?)({_TIME_NAMES})\b(?!-)")
 
@@ -117,7 +128,7 @@ def _word(match: re.Match[str]) -> str:
     return _lookup(_WORDS, key) + _keep_point(match, ends)
 
 
-def expand_abbreviations(text: Traced) -> Traced:
+def expand_abbreviations(text: Tracked) -> Tracked:
     """Expand abbreviations: "Dr. Smith vs. the U.S." becomes "Doctor Smith versus the U.S".
 
     Points that end a sentence are kept. An initialism keeps the points between its letters but not
@@ -201,7 +212,7 @@ def _is_numeral(text: str) -> bool:
     return bool(re.fullmatch(_ROMAN, text.upper()))
 
 
-def expand_roman_numerals(text: Traced) -> Traced:
+def expand_roman_numerals(text: Tracked) -> Tracked:
     """Expand "Chapter IV" to "Chapter four" and "Henry VIII" to "Henry the eighth"."""
     text = (
         text.sub(_COUNTED, _counted).sub(_TITLED, _reign).sub(_REGNAL, _reign).sub(_FIRST, _reign)
@@ -259,7 +270,7 @@ def _read_url(match: re.Match[str]) -> str:
     return _read_address(stripped) + address[len(stripped) :].lstrip("/")
 
 
-def expand_addresses(text: Traced) -> Traced:
+def expand_addresses(text: Tracked) -> Tracked:
     """Expand web and mail addresses and file names: "a.com/b" becomes "a dot com slash b"."""
     text = text.sub(_EMAIL, lambda m: _read_address(m[0])).sub(_URL, _read_url)
     return text.sub(

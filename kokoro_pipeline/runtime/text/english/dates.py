@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from ..tracked import Piece, Replacement
 from .number_forms import DASH, END, START, Rule, plain
 from .numbers import cardinal, ordinal, plural, year
-from .traced import Piece, Replacement
 
 MONTHS = (
     "January",
@@ -144,7 +144,8 @@ def _years(match: re.Match[str], british: bool) -> Replacement:
 
 def _year(match: re.Match[str], british: bool) -> str:
     """Read four digits as a year unless something is counted, as in "1234 votes"."""
-    if match[1][2:] != "00" and _COUNTED_AFTER.match(match.string, match.end()):
+    counted = _COUNTED_AFTER.match(match.string, match.end())
+    if match[1][2:] != "00" and counted and not match.string[: match.start()].endswith("year "):
         return cardinal(int(match[1]), british)
     return year(int(match[1]), british)
 
@@ -178,14 +179,24 @@ def _clock(match: re.Match[str], british: bool) -> str:
     if named and not (match[4] or match[5]):
         return match[0]
     hour, minute = int(match[1]), int(match[2])
-    words = cardinal(hour)
-    if minute:
-        words += f" oh {cardinal(minute)}" if minute < 10 else f" {cardinal(minute)}"
-    elif not match[4] and not match[5]:
+    words = cardinal(hour) + _minutes(minute)
+    if not (minute or match[4] or match[5]):
         words += " o'clock" if 1 <= hour <= 12 else " hundred"
     if match[3]:
         words += f" and {cardinal(int(match[3]))} seconds"
     return words + _half_day(match[4]) + (f" {'.'.join(match[5])}" if match[5] else "")
+
+
+def _minutes(minute: int) -> str:
+    """Minutes behind an hour: " oh five", " thirty", and nothing for none."""
+    if not minute:
+        return ""
+    return f" oh {cardinal(minute)}" if minute < 10 else f" {cardinal(minute)}"
+
+
+def _pointed_clock(match: re.Match[str], british: bool) -> str:
+    """A time with a point, as in Britain: "5.30pm"."""
+    return cardinal(int(match[1])) + _minutes(int(match[2])) + _half_day(match[3])
 
 
 def _time_range(match: re.Match[str], british: bool) -> list[Piece]:
@@ -206,6 +217,11 @@ def _duration(match: re.Match[str], british: bool) -> str:
     hours, minutes = int(match[1]), int(match[2])
     words = f"{cardinal(hours)} hour{'s' if hours != 1 else ''}"
     return f"{words} {cardinal(minutes)} minute{'s' if minutes != 1 else ''}"
+
+
+def _minutes_and_seconds(match: re.Match[str], british: bool) -> str:
+    """What a race took: "in 42:15"."""
+    return cardinal(int(match[1])) + (_minutes(int(match[2])) or " minutes")
 
 
 def _ratio(match: re.Match[str], british: bool) -> str:
@@ -277,6 +293,7 @@ TIMES: tuple[Rule, ...] = (
         ),
         _clock,
     ),
+    (re.compile(rf"{START}(1[0-2]|0?[1-9])\.([0-5]\d)\s?{_HALF_DAY}"), _pointed_clock),
     (re.compile(rf"{START}(1[0-2]|0?[1-9])\s?{_HALF_DAY}"), _hour),
     (re.compile(rf"{START}(\d{{1,3}})\s?h\s?([0-5]?\d)\s?m(?:in)?(?![\w/])"), _duration),
     (
@@ -286,6 +303,7 @@ TIMES: tuple[Rule, ...] = (
         ),
         _standard,
     ),
+    (re.compile(rf"(?<=\b[Ii]n )(2[5-9]|[3-5]\d):([0-5]\d){END}"), _minutes_and_seconds),
     (re.compile(rf"{START}(\d+(?:\.\d+)?):(\d+(?:\.\d+)?){END}"), _ratio),
 )
 """Times of day, and what else has a colon between numbers."""
@@ -295,7 +313,8 @@ YEARS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?<![\w.])(?:(?:'|\b(?=\d{4}))(\d{3}0)|'(\d0)|(?:(?<=the )|(?<=early )|(?<=late )"
-            r"|(?<=mid-)|(?<=his )|(?<=her )|(?<=their )|(?<=my )|(?<=0s to ))(\d0)"
+            r"|(?<=mid-)|(?<=his )|(?<=her )|(?<=their )|(?<=my )|(?<=0s to )|(?<=0s and )"
+            r"|(?<=0s or ))(\d0)"
             r"|(?<![\w.,$£€-])(\d0)(?='?s (?:kids?|music|era|fashion|rock|pop|bab(?:y|ies)|hits?"
             r"|movies?|films?|style|nostalgia|shows?|vibes?|child|children|songs?|party|sitcoms?)\b))"
             r"'?s\b"
@@ -326,6 +345,13 @@ YEARS: tuple[Rule, ...] = (
         re.compile(
             r"\b(?:[Ii]n|[Ss]ince|[Bb]y|[Uu]ntil|[Tt]ill?|[Cc]irca|[Aa]round|[Aa]fter|[Bb]efore"
             r"|[Ee]arly|[Ll]ate|[Yy]ear|[Oo]f) (10\d\d|2[1-9]\d\d)(?![\w%-]|[.,]\d)"
+        ),
+        _years,
+    ),
+    (
+        re.compile(
+            r"(?:\bIn|\b(?:was|were|died|born|fell|began|\w+ed) in) ([1-9]\d\d)"
+            r"(?=,? (?:the|an?|that|when|he|she|it|they|his|her|its|there|[A-Z][a-z]+)\b)"
         ),
         _years,
     ),

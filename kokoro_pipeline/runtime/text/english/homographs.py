@@ -90,6 +90,8 @@ def _does(place: _Place) -> Sounds | None:
     before, after = place.at(-1), place.at(1)
     tag = place.tags[place.i - 1] if place.i else ""
     seen = tag.startswith("VB") and before != "does" and place.distance("deer") < 12
+    if after in ("are", "were"):
+        return "dˈOz", "dˈQz"
     if not (before in _NEAR["before_deer"] or seen) or after in (
         "not",
         "n't",
@@ -108,7 +110,8 @@ def _bow(place: _Place) -> Sounds | None:
         return None
     ribbon = place.distance("ribbon")
     bending = _NEAR["bending"].intersection(place.before(3))
-    if bending and ribbon > 3:
+    arrow = _NEAR["arrow"].intersection(place.words[place.i :])
+    if bending and (ribbon > 3 or (place.at(-1) in ("a", "his", "her") and not arrow)):
         return "bˈW", "bˈW"
     if place.at(1) == "to" or place.distance("ship") < ribbon:
         return "bˈW", "bˈW"
@@ -123,13 +126,18 @@ def _tear(place: _Place) -> Sounds | None:
     rip = after in ("in", "through", "along", "near") and before in (
         *("a", "the", "small", "large", "big", "long", "tiny", "this", "that", "huge"),
     )
-    if rip or (before == "and" and place.at(-2) == "wear") or before == "muscle":
+    crying = place.distance("crying")
+    if (
+        (rip and crying > 8)
+        or place.distance("torn") < min(crying, 8)
+        or (before == "and" and place.at(-2) == "wear")
+    ):
         return f"tˈɛɹ{end}", f"tˈɛː{end}"
     return None
 
 
 def _row(place: _Place) -> Sounds | None:
-    quarrel = place.at(1) in ("with", "over", "about", "between", "broke")
+    quarrel = place.at(1) in ("with", "over", "about", "between", "among", "broke")
     loud = place.at(-1) in _NEAR["quarrel"] - {"huge"}
     return ("ɹˈW", "ɹˈW") if place.noun and (quarrel or loud) and place.at(-1) != "the" else None
 
@@ -163,6 +171,12 @@ def _minute(place: _Place) -> Sounds | None:
     )
     small = small or before in ("very", "extremely", "so", "incredibly", "quite", "rather", "too")
     return ("mInˈut", "mInjˈuːt") if small else ("mˈɪnət", "mˈɪnɪt")
+
+
+def _polish(place: _Place) -> Sounds | None:
+    """The verb that begins a sentence is written as the nation is: "Polish the table."."""
+    command = place.i == 0 and place.capital and place.at(1) in _NEAR["before_object"]
+    return ("pˈɑlɪʃ", "pˈɒlɪʃ") if command else None
 
 
 def _sow(place: _Place) -> Sounds | None:
@@ -234,6 +248,7 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "crooked": _crooked,
     "nice": _town("nˈis", "nˈiːs"),
     "reading": _town("ɹˈɛdɪŋ", "ɹˈɛdɪŋ"),
+    "polish": _polish,
     "live": lambda place: ("lˈIv", "lˈIv") if place.at(-1) in _NEAR["live_after"] else None,
     "putting": lambda place: (("pˈʌTɪŋ", "pˈʌtɪŋ") if place.at(1) in _NEAR["golf_after"] else None),
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from ..tracked import Piece, Replacement
 from .number_forms import Rule
 from .numbers import ordinal
-from .traced import Piece, Replacement
 
 LETTER_A = "\ue001"
 """Stands in the normalised text for the name of the letter A, which "a" would not be read as."""
@@ -72,7 +72,9 @@ def _symbol(symbol: re.Match[str], equation: re.Match[str]) -> str | None:
         after = " " if text[end : end + 1].isdecimal() else ""
         return before + " ".join(map(_letter, symbol["letters"])) + after
     if symbol["relation"]:
-        return f" {_RELATIONS[symbol['relation']]} "
+        words = _RELATIONS[symbol["relation"]]
+        asked = equation.string[: equation.start()].lower().endswith("is ")
+        return f" {words.removeprefix('is ') if asked else words} "
     if symbol["sign"]:
         return " minus "
     spaced = equation.string[symbol.start() - 1].isspace()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ..tracked import Piece, Replacement
 from .number_forms import DASH, NUMBER, START, Rule, is_attributive, is_one, plain
 from .numbers import cardinal, plural
 from .tables import pairs, table, word_sets
-from .traced import Piece, Replacement
 
 _MAGNITUDES = {
     **dict.fromkeys(("k", "K", "thousand"), "thousand"),
@@ -173,7 +173,9 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
         name = _plural(name)
     if per:
         name += f" per {_per(per, per_power)}"
-    if point and (unit not in _POINTED or _SENTENCE_FOLLOWS.match(match.string, match.end())):
+    if point and (
+        unit.split()[-1] not in _POINTED or _SENTENCE_FOLLOWS.match(match.string, match.end())
+    ):
         name += "."
     end = match.end(3) if high else match.end(2)
     words = plain(low, british) + (f" to {plain(high, british)}" if high else "")
@@ -205,6 +207,32 @@ def _unit_alone(match: re.Match[str], british: bool) -> Replacement:
     return [Piece(words, match.start("many"), match.end())]
 
 
+def _unit_of_many(match: re.Match[str], british: bool) -> list[Piece]:
+    """The unit of "93 million mi."."""
+    name = _plural(_UNITS[match[1]])
+    if match[2]:
+        name = f"{_POWERS[match[2]]} {name}"
+    return [Piece(name, match.start(1), match.end())]
+
+
+_ELECTRIC = re.compile(
+    r"\b(?:V|volts?|voltage|currents?|fuses?|circuits?|draws?|rated)\b|\d[mk]?V\b"
+)
+_ELECTRIC_AFTER = re.compile(
+    r"[\s-](?:fuses?|breakers?|circuits?|currents?|chargers?|suppl(?:y|ies)|sockets?|plugs?|loads?|motors?"
+    r"|outlets?|wiring|of current)\b"
+)
+
+
+def _amps(match: re.Match[str], british: bool) -> Replacement:
+    """Amperes, where the sentence speaks of electricity: "12V at 3A", but not "exit 3A"."""
+    after = _ELECTRIC_AFTER.match(match.string, match.end())
+    if not (after or _ELECTRIC.search(match.string, max(0, match.start() - 40), match.start())):
+        return match[0]
+    singular = is_one(match[1]) or bool(after and not after[0].endswith("of current"))
+    return f"{plain(match[1], british)} {'amp' if singular else 'amps'}"
+
+
 def _with_magnitude(match: re.Match[str], british: bool) -> str:
     return f"{plain(match[1], british)} {_MAGNITUDES[match[2]]}"
 
@@ -222,7 +250,7 @@ MONEY: tuple[Rule, ...] = (
             rf"(?:(?<![\w)])([-−]))?(?:\b(US|CA|AU|NZ|HK|A|C|S))?([{_SIGNS}])\s?({NUMBER})"
             rf"(?:\s?(thousand|million|billion|bn|[kKMmB])(?={DASH}))?"
             rf"(?:{DASH}[{_SIGNS}]?({NUMBER}))?{_MAGNITUDE}"
-            rf"(?:\s?/\s?({_PER_UNIT})(?!\w))?"
+            rf"(?:\s?/\s?({_PER_UNIT})(?!\w)(?:\.(?=\s[a-z]))?)?"
         ),
         _money,
     ),
@@ -254,11 +282,14 @@ SIZES: tuple[Rule, ...] = (
         re.compile(r"(?<=\d)\s?(?:L|l|kcal|kJ|g|mg|kWh)(/)(?=\d+\s?(?:km|g|ml|mL|mi)\b)"),
         _per_amount,
     ),
-    (re.compile(rf"{START}(\d)\s?ft\.?\s(\d{{1,2}})\s?in\b"), _feet_and_inches),
+    (
+        re.compile(rf"{START}(\d)\s?ft\.?\s(\d{{1,2}})\s?in\b(?:\.(?=\s[a-z]))?"),
+        _feet_and_inches,
+    ),
     (
         re.compile(
             r"(?<=\d)[x×](?=\d)|(?<=\d)\sx\s(?=\d)|(?<=\d[a-z\s][a-z])\s[x×]\s(?=\d)"
-            r"|(?<=[a-z]{2})\s[x×]\s(?=\d+\s?(?:[cmk]?m|in|ft|px)\b)"
+            r"|(?:(?<=[a-z]{2})|(?<=\dm))\s[x×]\s(?=\d[\d.]*\s?(?:[cmk]?m|in|ft|px)\b)"
             r"|(?<=\d)\s×\s(?=\d[\d.,]*\s?(?:×|[cmk]?m\b|in\b|ft\b|px\b))"
         ),
         _by,
@@ -274,11 +305,22 @@ def without_point(match: re.Match[str], unit: str) -> tuple[str, str]:
     """A unit without the point of its abbreviation, and the point if it ends the sentence."""
     if not unit.endswith("."):
         return unit, ""
-    ends = unit[:-1] not in _POINTED or _SENTENCE_FOLLOWS.match(match.string, match.end())
+    ends = unit.split()[-1][:-1] not in _POINTED or _SENTENCE_FOLLOWS.match(
+        match.string, match.end()
+    )
     return unit[:-1], "." if ends else ""
 
 
 UNITS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?<=\d)\s?(?:thousand|million|billion|trillion|bn|M|k)\s"
+            r"(km|mi|kg|lbs?|ft|kWh|MWh|GWh|TWh|MW|GW|L|gal|ha|cu\.? m|sq\.? (?:km|mi|ft|m))([²³])?"
+            r"(?![\w/])(?:\.(?=\s[a-z]))?"
+        ),
+        _unit_of_many,
+    ),
+    (re.compile(rf"{START}({NUMBER})[\s-]?A(?![\w'’])"), _amps),
     (
         re.compile(
             rf"(?<![\w.,])(?<![A-Za-z]-)([-−])?({NUMBER})(?:{DASH}({NUMBER}))?(\s?|-)"

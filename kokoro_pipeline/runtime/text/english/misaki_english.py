@@ -1,6 +1,6 @@
 """misaki's English lexicon and morphology, with our own tokens, tags and fallback.
 
-This module imports misaki, and thereby spaCy: import it through `english.load_english`.
+This module imports misaki, which imports spaCy: import it through `english.load_english`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from .normalize import PRONOUNCED, Markup
 from .tables import table
 from .tagger import ACRONYMS, RuleTagger
 
-Model = Callable[[str], Any]
-"""A spaCy pipeline with a tagger."""
-
 _TOKEN = re.compile(
     rf"[{PRONOUNCED}{LETTER_A}]|(?:[A-Za-z]\.)+[A-Za-z](?![A-Za-z])"
     r"|'?[^\W\d_]+(?:['-][^\W\d_]+)*'?|[^\w\s]"
@@ -30,7 +27,6 @@ _TOKEN = re.compile(
 # Words whose adjective is pronounced differently, although the lexicon only marks the noun.
 _UNMARKED_ADJECTIVES = {"close", "content", "invalid", "upset"}
 _ACCENTS = re.compile("[\u0300-\u036f]")
-_PIECE = re.compile(f"[{PRONOUNCED}{LETTER_A}]|[^{PRONOUNCED}{LETTER_A}]+")
 
 
 class Token(NamedTuple):
@@ -84,10 +80,9 @@ class EnglishG2P(en.G2P):
         self,
         british: bool,
         reader: WordReader,
-        model: Model | None,
         entries: Mapping[str, Entry],
     ) -> None:
-        """Load the lexicon, without network access. `model` tags words; if it is None, rules do.
+        """Load the lexicon, without network access.
 
         `entries` are added to this reader's lexicon, where they replace what it has. Possessives
         and plurals of them are read as those of any word.
@@ -97,10 +92,10 @@ class EnglishG2P(en.G2P):
         self.version = None
         self.british = british
         self.lexicon = en.Lexicon(british)
-        self.lexicon.golds.update(entries)
+        capitals = {word.capitalize(): entry for word, entry in entries.items() if word.islower()}
+        self.lexicon.golds.update({**capitals, **entries})
         self.fallback = self._read_unknown
         self.unk = ""
-        self.nlp = model
         self._reader = reader
         self._markup: Callable[[int, int], Markup | None] = _no_markup
         self._own: frozenset[str] = frozenset()
@@ -214,18 +209,9 @@ class EnglishG2P(en.G2P):
         return result
 
     def _tagged(self, sentence: str) -> tuple[list[Token], list[str]]:
-        if self.nlp is None:
-            shouted = sentence.isupper() and len(sentence.split()) > 1
-            tokens = [self._spelled(token, shouted) for token in tokenize(sentence)]
-            return tokens, self._tagger([token.text for token in tokens])
-        tokens, tags = [], []
-        for token in self.nlp(sentence):
-            for piece in _PIECE.finditer(token.text):
-                start, end = token.idx + piece.start(), token.idx + piece.end()
-                space = token.whitespace_ if piece.end() == len(token.text) else ""
-                tokens.append(self._spelled(Token(piece[0], start, end, space), False))
-                tags.append(token.tag_)
-        return tokens, tags
+        shouted = sentence.isupper() and len(sentence.split()) > 1
+        tokens = [self._spelled(token, shouted) for token in tokenize(sentence)]
+        return tokens, self._tagger([token.text for token in tokens])
 
     def _spelled(self, token: Token, shouted: bool) -> Token:
         """The spelling used in the lexicon: without accents, and without capitals for emphasis."""

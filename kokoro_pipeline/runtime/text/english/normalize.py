@@ -13,11 +13,11 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
+from ..tracked import Piece, Replacement, Tracked
 from .abbreviations import expand_abbreviations, expand_addresses, expand_roman_numerals
 from .mathematics import LETTER_A
 from .numerals import expand_numerals
 from .tables import pairs
-from .traced import Piece, Replacement, Traced
 
 MAX_WORD = 48
 """The maximum number of letters of a word; longer words are cut.
@@ -53,7 +53,7 @@ class Normalized:
     of the source that have no reading.
     """
 
-    paragraphs: tuple[Traced, ...]
+    paragraphs: tuple[Tracked, ...]
     markup: tuple[Markup, ...]
     unspoken: tuple[tuple[int, int], ...]
 
@@ -158,7 +158,7 @@ def _fraction(match: re.Match[str]) -> Replacement:
     return f"{match[1]} {halves}" if match[1] else halves
 
 
-def _clean_characters(text: Traced) -> Traced:
+def _clean_characters(text: Tracked) -> Tracked:
     """Unify quotes, dashes, spaces and digits, and remove invisible characters."""
     text = text.sub(_LINE_END, "\n").composed().sub(_VULGAR_FRACTION, _fraction)
     text = text.sub(_LOW_QUOTES, _quoted).sub(_BACKTICK_APOSTROPHE, "'")
@@ -192,7 +192,7 @@ def _clean_character(character: str) -> str:
     return " " if category == "Cc" else character
 
 
-def _read_signs(text: Traced) -> Traced:
+def _read_signs(text: Tracked) -> Tracked:
     text = text.sub(_COMPARISON, lambda m: " is less than " if m[1] == "<" else " is greater than ")
     text = text.sub(_INITIALS_AND, lambda m: f"{'.'.join(m[1])} and {'.'.join(m[2])}")
     text = text.sub(_HASHTAG, "hashtag ").sub(_SHARP, " sharp").sub(_LEADING_POINT, "dot ")
@@ -210,12 +210,12 @@ def _slashed(match: re.Match[str]) -> str:
     return words.capitalize() if match[1][0].isupper() and not match[1].isupper() else words
 
 
-def _quotes(text: Traced) -> Traced:
+def _quotes(text: Tracked) -> Tracked:
     text = text.sub(_SINGLE_QUOTED, _quoted).sub(_SINGLE_QUOTES, "")
     return text.sub(_STRAIGHT_OPEN, "“").sub(_STRAIGHT, "”")
 
 
-def _punctuation(text: Traced) -> Traced:
+def _punctuation(text: Tracked) -> Tracked:
     text = text.sub(_ELLIPSIS, "…").sub(_STRAY_HYPHENS, " ")
     text = text.sub(_MANY, r"\1").sub(_REPEATED, r"\1").sub(_MISSING_SPACE, " ")
     text = text.sub(_SPACES, " ").sub(_BEFORE_MARK, r"\1").sub(_AFTER_OPEN, r"\1")
@@ -229,7 +229,7 @@ def _reading(placed: tuple[int, str]) -> Literal["letter", "markup", "none"]:
     return "markup" if character in "_*~|#<>`´" or character.isspace() else "none"
 
 
-def _leave_out(text: Traced, unspoken: list[tuple[int, int]]) -> Traced:
+def _leave_out(text: Tracked, unspoken: list[tuple[int, int]]) -> Tracked:
     """Replace runs of characters without an English reading by a space, and record each run."""
 
     def replace(match: re.Match[str]) -> list[Piece]:
@@ -246,7 +246,7 @@ def _leave_out(text: Traced, unspoken: list[tuple[int, int]]) -> Traced:
     return text.sub(_UNUSUAL_SIGNS, replace)
 
 
-def _paragraph(text: Traced, british: bool, unspoken: list[tuple[int, int]]) -> Traced:
+def _paragraph(text: Tracked, british: bool, unspoken: list[tuple[int, int]]) -> Tracked:
     text = text.sub(_MARKUP, "").sub(_SPACES, " ")
     text = expand_abbreviations(expand_addresses(text))
     text = expand_numerals(expand_roman_numerals(text), british)
@@ -274,13 +274,13 @@ def normalize(text: str, british: bool = False) -> Normalized:
         ]
 
     def stressed(match: re.Match[str]) -> list[Piece]:
-        start, end = traced.span(*match.span(1))
+        start, end = tracked.span(*match.span(1))
         markup.append(Markup(start, end, stress=float(match[2])))
         return _inner(match)
 
-    traced = Traced.source(text).sub(_PLACEHOLDER, " ").sub(_GIVEN, given)
-    traced = traced.sub(_STRESSED, stressed).sub(_LINK, _inner)
-    cleaned = _clean_characters(traced).sub(_HEADING, "")
+    tracked = Tracked.of(text).sub(_PLACEHOLDER, " ").sub(_GIVEN, given)
+    tracked = tracked.sub(_STRESSED, stressed).sub(_LINK, _inner)
+    cleaned = _clean_characters(tracked).sub(_HEADING, "")
     paragraphs = [
         paragraph
         for part in cleaned.sub(_START, "\n")
@@ -289,7 +289,7 @@ def normalize(text: str, british: bool = False) -> Normalized:
         .split(_PARAGRAPH)
         if (paragraph := _paragraph(part, british, unspoken)).text
     ]
-    finished = [p if _FINISHED.search(p.text) else p + "." for p in paragraphs[:-1]]
+    finished = [p if _FINISHED.search(p.text) else p.followed_by(".") for p in paragraphs[:-1]]
     ordered = sorted(markup, key=lambda mark: mark.start)
     return Normalized((*finished, *paragraphs[-1:]), tuple(ordered), tuple(unspoken))
 

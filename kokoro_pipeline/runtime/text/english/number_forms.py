@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ..tracked import Replacement
 from .numbers import decimal, digits
-from .traced import Replacement
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str], bool], Replacement]]
 """A pattern and what replaces its matches; the second argument chooses British English."""

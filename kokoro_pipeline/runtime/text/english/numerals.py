@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from ..tracked import Piece, Tracked
 from .dates import BARE_YEAR, DATES, TIMES, YEARS
 from .mathematics import EQUATIONS, LETTER_A, POWERS
 from .measures import (
@@ -23,7 +24,6 @@ from .measures import (
 from .number_forms import NUMBER, START, Rule, is_attributive, looks_like_year, plain
 from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
 from .tables import word_sets
-from .traced import Piece, Traced
 
 _NOT_FRACTIONS = {(24, 7), (9, 11), (7, 11), (50, 50), (60, 40), (80, 20), (20, 20)}
 _DENOMINATORS = {2: "half", 3: "third", 4: "quarter"}
@@ -73,7 +73,8 @@ def _model(match: re.Match[str], british: bool) -> list[Piece]:
 
 def _formula(match: re.Match[str], british: bool) -> str:
     """A chemical formula: "CO2", "H2SO4"."""
-    return " ".join(re.findall(r"[A-Z][a-z]?|\d+", match[0]))
+    parts = re.findall(r"[A-Z][a-z]?|\d+", match[0])
+    return " ".join(".".join(part.upper()) if part.isalpha() else part for part in parts)
 
 
 def _video_lines(match: re.Match[str], british: bool) -> str:
@@ -194,10 +195,14 @@ def _postal_code(match: re.Match[str], british: bool) -> list[Piece]:
     return pieces
 
 
+def _negative(match: re.Match[str], british: bool) -> str:
+    return "minus "
+
+
 def _fraction(match: re.Match[str], british: bool) -> str:
     whole, above, below = match[1], match[2], match[3]
     if re.fullmatch(r"[\d.,]+", f"{above}{below}") and not (above + below).isdigit():
-        joint = "out of" if below in ("5", "10", "100") else "over"
+        joint = "out of" if below in ("5", "10", "100") or "." in below else "over"
         return f"{plain(above, british)} {joint} {plain(below, british)}"
     high, low = int(above), int(below)
     if (high, low) in _NOT_FRACTIONS:
@@ -301,7 +306,7 @@ _RULES: tuple[Rule, ...] = (
             r"(?<![\w.])\+\d{1,3}(?:[-. ]?\(?\d{1,8}\)?){2,5}(?![\d-]|\.\d)"
             r"|(?<![\w.])(?:\+?\d{1,3}[-. ])?(?:\(\d{3}\)[-. ]?|\d{3}[-. ])\d{3}[-. ]\d{4}"
             r"(?![\d-]|\.\d)"
-            r"|(?<![\w.-])(?:\(0\d{2,4}\)|0\d{2,4})(?:[ -]\d{3,4}){1,2}(?![\d-]|\.\d)"
+            r"|(?<![\w.-])(?:\(0\d{2,4}\)|\(0\)\d{2,4}|0\d{2,4})(?:[ -]\d{3,4}){1,2}(?![\d-]|\.\d)"
             r"|(?<![\w.-])\d{3}-\d{4}(?![\d-])|(?<=hone )\d{3}\.\d{4}\b|(?<=all )\d{3}\.\d{4}\b"
         ),
         _phone,
@@ -326,6 +331,7 @@ _RULES: tuple[Rule, ...] = (
         ),
         _time_signature,
     ),
+    (re.compile(r"(?<![^\s(=])[-−](?=(?:\d{1,3}\s)?\d{1,3}/\d{1,4}(?![\w/]|[.,]\d))"), _negative),
     (
         re.compile(
             rf"(?<![\w.,/])(\d{{1,3}}\s)?(\d{{1,2}})/(\d{{1,2}})[\s-]?({UNIT_AFTER_FRACTION})"
@@ -333,7 +339,9 @@ _RULES: tuple[Rule, ...] = (
         _part_of_unit,
     ),
     (
-        re.compile(r"(?<![\w.,])(\d{1,3}\s)?(\d{1,3}|\d{1,3}\.\d{1,3})/(\d{1,4})(?![\w/]|[.,]\d)"),
+        re.compile(
+            r"(?<![\w.,])(\d{1,3}\s)?(\d{1,3}|\d{1,3}\.\d{1,3})/(\d{1,4}|(?:4|5|10)\.0)(?![\w/]|[.,]\d)"
+        ),
         _fraction,
     ),
     *SIZES,
@@ -369,7 +377,12 @@ _RULES: tuple[Rule, ...] = (
         re.compile(r"(?<![\w.,$£€-])911(?![\w%-]|[.,]\d)|(?<=\b[dD]ial )\d{3}\b"),
         _emergency,
     ),
-    (re.compile(r"\b(?:CO2|NO2|SO2|CH4|NH3|O2|N2|H2SO4|H2O2|N2O|CaCO3|NaHCO3)(?!\w)"), _formula),
+    (
+        re.compile(
+            r"\b(?:CO2|NO2|SO2|CH4|NH3|O2|N2|H2SO4|H2O2|N2O|CaCO3|NaHCO3|NaCl|NaOH|HCl|KCl|KOH|CaCl2|MgCl2|HNO3)(?!\w)"
+        ),
+        _formula,
+    ),
     (re.compile(r"(?<![\w.])([Aa])-?(?=\d)"), _lettered),
     (re.compile(r"(?<=\d)([Aa])(?![\w'’.&])"), _after_number),
     (re.compile(r"\b[vV](\d{1,3}(?:\.\d{1,3}){1,3})\b"), _version),
@@ -383,7 +396,7 @@ _RULES: tuple[Rule, ...] = (
 )
 
 
-def expand_numerals(text: Traced, british: bool = False) -> Traced:
+def expand_numerals(text: Tracked, british: bool = False) -> Tracked:
     """Replace every run of ASCII digits, with the signs and units that belong to it, by words.
 
     `british` chooses "one hundred and one", day before month, and the spelling of nothing else.

@@ -92,6 +92,7 @@ _PARTICIPLES = _LISTS["participles"]
 _SAME_PAST = _LISTS["same_past"]
 _PAST_SIGNS = _LISTS["past_signs"]
 _HABIT_SIGNS = _LISTS["habit_signs"]
+_CLAUSE_MARKS = frozenset(",;:—")
 
 _PLURALS = _LISTS["plurals"]
 _COMPOUND_HEADS = _LISTS["compound_heads"]
@@ -218,6 +219,8 @@ class _Sentence:
 
     def is_acronym(self, i: int) -> bool:
         word = self.words[i]
+        if word.endswith(("'s", "’s")) and word[:-2] in _ACRONYM_IF:
+            word = word[:-2]
         if len(word) < 2 or not word.isupper():
             return False
         if word in _ACRONYM_IF:
@@ -328,6 +331,9 @@ class _Sentence:
             )
         if before not in (Kind.SUBJECT, Kind.PLURAL) or self.asks_with_modal(p):
             return False
+        clause = self.clause(i)
+        if "last" in clause or _PAST_SIGNS.intersection(clause):
+            return not _HABIT_SIGNS.intersection(clause)
         if _HABIT_SIGNS.intersection(self.lower) or self.next_word(i) in ("too", "more"):
             return False
         if _PAST_SIGNS.intersection(self.lower) or Kind.PAST in self.kinds:
@@ -339,6 +345,12 @@ class _Sentence:
             Kind.THAT,
             Kind.PREPOSITION,
         )
+
+    def clause(self, i: int) -> list[str]:
+        """The words between the marks around word `i`."""
+        start = next((j + 1 for j in range(i, -1, -1) if self.lower[j] in _CLAUSE_MARKS), 0)
+        marks = (j for j in range(i, len(self.lower)) if self.lower[j] in _CLAUSE_MARKS)
+        return self.lower[start : next(marks, len(self.lower))]
 
     def asks_with_modal(self, subject: int) -> bool:
         """Whether a modal precedes the subject: "did you", "can the children"."""
@@ -421,6 +433,8 @@ class _Sentence:
         following = self.next_kind(i)
         if following in _OBJECT_STARTS:
             return True
+        if self.lower[i] == "use" and following in (Kind.OPEN, Kind.NAME, Kind.PLURAL, Kind.ING):
+            return self.next_word(i) not in ("case", "cases")
         if following is Kind.PREPOSITION:
             return self.lower[i] in _VERBS and self.next_word(i) not in ("of", "for", "as", "like")
         return (

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from ..espeak import ClauseReader, clause_reader
 from ..pieces import Piece, PieceReader
-from ..reading import Reader, TaggerChoice
+from ..reading import Reader
 from .word_shares import share
 
 _VOICES = {"es": "es", "fr": "fr-fr", "hi": "hi", "it": "it", "pt-br": "pt-br"}
@@ -32,8 +32,8 @@ _NEAREST = str.maketrans("ɭ", "l")
 
 
 @functools.cache
-def load_reader(code: str, tagger: TaggerChoice = "auto") -> Reader:
-    """The reader of one of these languages. `tagger` changes nothing.
+def load_reader(code: str) -> Reader:
+    """The reader of one of these languages.
 
     Raises EnvironmentFault if the `text` extra is not installed, or eSpeak does not start.
     """

@@ -27,7 +27,7 @@ from kokoro_pipeline.extras import install_command
 
 from ..english_words import ENGLISH_RUN, english_pieces
 from ..pieces import Piece, PieceReader, joined
-from ..reading import Reader, TaggerChoice
+from ..reading import Reader
 from ..tracked import Tracked
 from ..vocabulary import SILENT_MARKS
 
@@ -69,8 +69,8 @@ _AROUND_STOP = re.compile(r'(?<![!",.:;?»—…”]) (?=ʔ)|(?<=ʔ) (?!["«“]
 _PARENTHESES = str.maketrans("()", "«»")
 
 
-def load_reader(code: str, tagger: TaggerChoice = "auto") -> Reader:
-    """The reader of "ja", loaded once. `tagger` changes nothing.
+def load_reader(code: str) -> Reader:
+    """The reader of "ja", loaded once.
 
     Raises EnvironmentFault if the extra `ja` is not installed.
     """

@@ -20,6 +20,7 @@ from kokoro_pipeline.runtime.speech.request import SpeechRequest
 from kokoro_pipeline.runtime.speech.result import join_speech
 from kokoro_pipeline.runtime.text import Sentence, Word
 from kokoro_pipeline.runtime.text.lexicon import lexicon_of
+from kokoro_pipeline.runtime.text.vocabulary import SILENT_MARKS
 
 PHONEMIZE = importlib.import_module("kokoro_pipeline.runtime.text.phonemize")
 TEXT = (
@@ -55,7 +56,7 @@ def letters_are_phonemes(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
             return read(text)
 
     language = type(PHONEMIZE.find_language("en-us"))
-    monkeypatch.setattr(language, "reader", lambda self, tagger="auto": Reader())
+    monkeypatch.setattr(language, "reader", lambda self: Reader())
 
 
 def same(one: Speech, other: Speech) -> bool:
@@ -137,6 +138,23 @@ def test_unknown_symbols_have_no_time(tts):
     with pytest.warns(UserWarning):
         odd = tts.synthesize("a7 b c")
     assert [t.phoneme for t in odd.phoneme_times] == [t.phoneme for t in plain.phoneme_times]
+
+
+@pytest.mark.parametrize("mark", sorted(SILENT_MARKS))
+def test_marks_without_a_symbol_have_no_time(tts, mark):
+    """Spanish questions begin with one, and Chinese quotations hold them."""
+    plain, marked = tts.synthesize("a b. c"), tts.synthesize(f"{mark}a b.{mark} c{mark}")
+    assert [t.phoneme for t in marked.phoneme_times] == [t.phoneme for t in plain.phoneme_times]
+
+
+@pytest.mark.parametrize(
+    ("text", "lang"), [("¿Qué tal? «Bien».", "es"), ("« Oui », dit-il. L’été.", "fr")]
+)
+def test_words_beside_marks_without_a_symbol_have_times(tts, text, lang):
+    speech = tts.speak(text, lang=lang)
+    assert [word.text for word in speech.words]
+    assert all(0 <= w.start < w.end <= speech.seconds for w in speech.words)
+    assert len(speech.phoneme_times) == len(speech.durations) - 2 * len(speech.chunks)
 
 
 def test_text_is_taken_as_it_is_spoken(tts):
@@ -313,6 +331,11 @@ def test_pauses_of_the_text_are_silence(tts):
     assert whole.words[-1].text == "here."
     with pytest.raises(InputError, match="longer than 60 s"):
         tts.speak("One. [pause 31536000s] Two.")
+
+
+def test_a_mark_has_the_time_of_the_word_behind_it(tts):
+    spoken = tts.speak('<speak>One two <mark name="m"/>three.</speak>', ssml=True)
+    assert spoken.marks[0].time == spoken.words[2].start
 
 
 def test_a_document_of_ssml_is_spoken_as_it_says(tts):

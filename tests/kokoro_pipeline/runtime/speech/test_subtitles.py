@@ -39,7 +39,12 @@ def spoken(text: str, frames: int = 3, lang: str = "en-us") -> Speech:
         durations=durations,
         phonemes=read.phonemes,
         chunks=(
-            ChunkSpans(Span(0, len(read.phonemes)), Span(0, len(durations)), Span(0, samples)),
+            ChunkSpans(
+                Span(0, len(read.phonemes)),
+                Span(0, len(durations)),
+                Span(0, samples),
+                tuple(range(len(read.phonemes))),
+            ),
         ),
         unknown=(),
         voice="af_heart",

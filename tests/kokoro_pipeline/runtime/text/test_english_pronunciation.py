@@ -1,7 +1,4 @@
-"""Whole sentences and their phonemes, checked by reading: homographs, weak forms, numbers, names.
-
-The tests select the rule tagger, so that an installed spaCy model cannot change the results.
-"""
+"""Whole sentences and their phonemes, checked by reading: homographs, weak forms, numbers."""
 
 from __future__ import annotations
 
@@ -263,7 +260,7 @@ BRITISH: list[tuple[str, str]] = [
 
 
 def read(text: str, lang: str = "en-us") -> Phonemized:
-    return phonemize(text, lang, tagger="rules")
+    return phonemize(text, lang)
 
 
 @pytest.mark.parametrize(("text", "phonemes"), AMERICAN, ids=range(len(AMERICAN)))
@@ -325,7 +322,7 @@ def test_a_language_without_region_and_kokoros_letters_are_known(lang: str, same
 
 @pytest.mark.parametrize("lang", ["en-US", " en_us ", "EN-us"])
 def test_language_codes_are_forgiving_in_form(lang: str) -> None:
-    assert phonemize("hello", lang, tagger="rules").phonemes == "həlˈO"
+    assert phonemize("hello", lang).phonemes == "həlˈO"
 
 
 @pytest.mark.parametrize(

@@ -22,18 +22,18 @@ def rows(name: str) -> list[list[str]]:
 READINGS = rows("english_readings.tsv")
 HETERONYMS = [row[0] for row in rows("english_heteronyms.tsv")]
 PRONUNCIATIONS = {(word, kind): sound for word, kind, sound in rows("heteronym_pronunciations.tsv")}
-READER = load_reader("en-us", "rules")
+READER = load_reader("en-us")
 
 
 def _sounds(text: str) -> str:
     """The phonemes without stress, marks and spaces."""
-    phonemes = phonemize(text, tagger="rules").phonemes
+    phonemes = phonemize(text).phonemes
     return "".join(c for c in phonemes if c.isalpha() and c not in "ˈˌ")
 
 
 def _spelled(words: str) -> str:
     """The words with the letters in capitals as markup that gives their phonemes."""
-    letters = load_english(False, "rules").lexicon.golds
+    letters = load_english(False).lexicon.golds
 
     def spell(match: re.Match[str]) -> str:
         return " ".join(f"[{c}](/{letters[c]}/)" if c != "I" else c for c in match[0])

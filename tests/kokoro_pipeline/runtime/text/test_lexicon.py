@@ -165,7 +165,7 @@ ZYX = lexicon(("zyx", "zˈɪks"), ("SQL", "sˈikwəl"), ("Nguyen", "wˈɪn"), ("
     ],
 )
 def test_english_words_in_all_their_forms(text: str, entry: str, phonemes: str) -> None:
-    read = phonemize(text, "en-us", tagger="rules", lexicon=ZYX)
+    read = phonemize(text, "en-us", lexicon=ZYX)
     (word,) = [word for word in read.words if word.phonemes == phonemes]
     assert word.text == entry
     assert text[word.start : word.end] == entry
@@ -175,38 +175,38 @@ def test_english_words_in_all_their_forms(text: str, entry: str, phonemes: str) 
 
 @pytest.mark.parametrize("text", ["zyxology", "azyx", "Sql", "zyx'll"])
 def test_other_words_are_left_alone(text: str) -> None:
-    alone = phonemize(text, "en-us", tagger="rules")
-    assert phonemize(text, "en-us", tagger="rules", lexicon=ZYX) == alone
+    alone = phonemize(text, "en-us")
+    assert phonemize(text, "en-us", lexicon=ZYX) == alone
 
 
 def test_what_misaki_and_the_rules_know_is_overridden() -> None:
     words = lexicon(("the", "zˈA"), ("Dr", "dˈi"), ("5", "vˈi"), ("New York", "nˈu"), ("kg", "kˈA"))
-    read = phonemize("The Dr saw 5 kg in New York.", tagger="rules", lexicon=words)
+    read = phonemize("The Dr saw 5 kg in New York.", lexicon=words)
     assert read.phonemes == "zˈA dˈi sˈɔ vˈi kˈA ɪn nˈu."
 
 
 def test_a_word_can_differ_by_part_of_speech() -> None:
     words = lexicon(("record", "nˈu", "NOUN"), ("record", "vˈi", "VERB"), ("zyx", "ɡˈO", "VERB"))
     text = "They record a record. Many records. They want to zyx."
-    read = phonemize(text, tagger="rules", lexicon=words)
+    read = phonemize(text, lexicon=words)
     assert [w.phonemes for w in read.words if w.text.startswith(("rec", "zyx"))] == [
         "vˈi", "nˈu", "nˈuz", "ɡˈO",
     ]  # fmt: skip
-    alone = phonemize(text.replace("zyx", "go"), tagger="rules")
+    alone = phonemize(text.replace("zyx", "go"))
     assert "ɹˈɛkəɹd" in alone.phonemes  # the reader without the lexicon is as it was
 
 
 def test_a_users_part_of_speech_wins_over_the_rules_for_senses() -> None:
     words = lexicon(("bass", "nˈu", "NOUN"))
-    assert "nˈu" in phonemize("He caught a bass.", tagger="rules", lexicon=words).phonemes
-    assert "nˈu" in phonemize("She plays the bass.", tagger="rules", lexicon=words).phonemes
+    assert "nˈu" in phonemize("He caught a bass.", lexicon=words).phonemes
+    assert "nˈu" in phonemize("She plays the bass.", lexicon=words).phonemes
 
 
 @pytest.mark.parametrize("british", [False, True])
 def test_plurals_are_misakis(british: bool) -> None:
     from kokoro_pipeline.runtime.text.english.reader import load_english
 
-    misaki = load_english(british, "rules").lexicon
+    misaki = load_english(british).lexicon
     for end in "ptkfθszʃʒʧʤbdɡmnŋlɹvðəiA":
         assert with_s(f"a{end}", british) == misaki._s(f"a{end}")
 

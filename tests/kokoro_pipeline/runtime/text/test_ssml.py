@@ -248,7 +248,7 @@ SOURCE = """\ufeff<?xml version="1.0" encoding="UTF-16"?>
 def test_words_and_marks_are_at_their_places_in_the_source() -> None:
     found = parse_ssml(SOURCE)
     assert found.source == SOURCE[1:]
-    first, second, end = read_runs(found.runs, found.source, tagger="rules")
+    first, second, end = read_runs(found.runs, found.source)
     assert isinstance(first, Said) and isinstance(second, Said)
     for said in (first, second):
         for word in said.sentence.words:
@@ -265,7 +265,7 @@ def test_words_and_marks_are_at_their_places_in_the_source() -> None:
     ]
     by_text = {word.text: word for word in first.sentence.words}
     assert by_text["Ann"].phonemes == "ˈæn"
-    assert by_text["Dr."].phonemes == phonemize("Doctor No", tagger="rules").phonemes
+    assert by_text["Dr."].phonemes == phonemize("Doctor No").phonemes
     assert first.marks == (PlacedMark("here", by_text["met"].offset),)
     assert (second.manner.lang, second.manner.voice) == ("fr", "ff_siwis")
     assert end == Mark("end", found.source.index('<mark name="end"'))

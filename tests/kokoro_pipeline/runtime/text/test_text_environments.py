@@ -63,9 +63,9 @@ def test_importing_the_package_needs_the_standard_library_only() -> None:
 
 @pytest.mark.parametrize("lang", ["en-us", "en-gb"])
 def test_text_is_read_without_torch_and_network(lang: str) -> None:
-    """The `text` extra alone is enough: no torch, no transformers, no download, no kokoro."""
+    """The `text` extra alone is enough: no torch, no spaCy, no download, no kokoro."""
     out = run(f"""
-        forbid("torch", "transformers", "kokoro", "tvm", "spacy_curated_transformers")
+        forbid("torch", "transformers", "kokoro", "tvm", "spacy", "thinc")
         from kokoro_pipeline.runtime.text import phonemize
         print(phonemize("Hello blorptangs $5.", {lang!r}).phonemes)
     """)
@@ -77,10 +77,10 @@ def test_text_is_read_without_torch_and_network(lang: str) -> None:
 
 
 def test_torch_is_not_imported_where_it_is_installed() -> None:
-    """spaCy imports torch unless kept from it: seconds and hundreds of megabytes for nothing."""
+    """Importing it would cost seconds and hundreds of megabytes for nothing."""
     out = run("""
         from kokoro_pipeline.runtime.text import phonemize
-        phonemize("Hello world", tagger="rules")
+        phonemize("Hello world")
         print("torch" in sys.modules, "transformers" in sys.modules)
     """)
     assert out == "False False"
@@ -90,21 +90,21 @@ def test_torch_can_be_imported_afterwards() -> None:
     pytest.importorskip("torch")
     out = run("""
         from kokoro_pipeline.runtime.text import phonemize
-        phonemize("Hello world", tagger="rules")
+        phonemize("Hello world")
         import torch
         print(torch.ones(2).sum().item())
     """)
     assert out == "2.0"
 
 
-@pytest.mark.parametrize("missing", ["misaki", "spacy", "num2words"])
+@pytest.mark.parametrize("missing", ["misaki", "num2words"])
 def test_a_missing_extra_is_named(missing: str) -> None:
     out = run(f"""
         forbid({missing!r})
         from kokoro_pipeline.errors import EnvironmentFault
         from kokoro_pipeline.runtime.text import phonemize
         try:
-            phonemize("Hello world", tagger="rules")
+            phonemize("Hello world")
         except EnvironmentFault as fault:
             print(fault)
     """)
@@ -157,9 +157,9 @@ def test_espeak_is_needed_for_unknown_words_only(missing: str) -> None:
         forbid({missing!r})
         from kokoro_pipeline.errors import EnvironmentFault
         from kokoro_pipeline.runtime.text import phonemize
-        print(phonemize("Hello world", tagger="rules").phonemes)
+        print(phonemize("Hello world").phonemes)
         try:
-            phonemize("Hello blorptangs", tagger="rules")
+            phonemize("Hello blorptangs")
         except EnvironmentFault as fault:
             print(fault)
     """)
@@ -169,91 +169,11 @@ def test_espeak_is_needed_for_unknown_words_only(missing: str) -> None:
     assert "pip install 'tvm-kokoro[text]'" in refusal
 
 
-MAKE_MODEL = """
-    import spacy
-    from pathlib import Path
-    from spacy.training import Example
-
-    nlp = spacy.blank("en")
-    nlp.add_pipe("tok2vec")
-    nlp.add_pipe("tagger")
-    text, tags = "They record a record .", ["PRP", "VBP", "DT", "NN", "."]
-    examples = [Example.from_dict(nlp.make_doc(text), {"tags": tags})]
-    optimizer = nlp.initialize(lambda: examples)
-    for _ in range(60):
-        nlp.update(examples, sgd=optimizer)
-    root = Path(FOLDER)
-    package = root / "en_core_web_sm"
-    package.mkdir()
-    nlp.meta.update(name="core_web_sm", version="3.8.0")
-    nlp.to_disk(package / "en_core_web_sm-3.8.0")
-    meta = (package / "en_core_web_sm-3.8.0" / "meta.json").read_text()
-    (package / "meta.json").write_text(meta)
-    (package / "__init__.py").write_text(
-        "from spacy.util import load_model_from_init_py\\n"
-        "def load(**overrides):\\n"
-        "    return load_model_from_init_py(__file__, **overrides)\\n"
-    )
-    info = root / "en_core_web_sm-3.8.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(
-        "Metadata-Version: 2.1\\nName: en_core_web_sm\\nVersion: 3.8.0\\n"
-    )
-"""
-
-
-@pytest.fixture(scope="module")
-def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a package like spaCy's, trained on one sentence."""
-    folder = tmp_path_factory.mktemp("model")
-    run(f"FOLDER = {str(folder)!r}\n" + textwrap.dedent(MAKE_MODEL))
-    return folder
-
-
-def test_an_installed_spacy_model_is_used(model_folder: Path) -> None:
-    """The model's tags decide; the rules, asked for, leave it alone."""
-    out = run(
-        """
-        from kokoro_pipeline.runtime.text import phonemize
-        from kokoro_pipeline.runtime.text.english.reader import load_english
-        print(phonemize("They record a record. The [it](/ˈɪt/), hm.").phonemes)
-        print(load_english(False).nlp is not None, load_english(False, "rules").nlp is None)
-        """,
-        model_folder,
-    )
-    phonemes, which = out.splitlines()
-    assert phonemes.startswith("ðˌA ɹəkˈɔɹd ɐ ɹˈɛkəɹd.")
-    assert "ði ˈɪt," in phonemes
-    assert which == "True True"
-
-
-def test_a_broken_spacy_model_is_an_error(tmp_path: Path) -> None:
-    """Silently falling back to the rules would change pronunciations."""
-    package = tmp_path / "en_core_web_sm"
-    package.mkdir()
-    (package / "__init__.py").write_text("def load(**overrides):\n    raise OSError('truncated')\n")
-    info = tmp_path / "en_core_web_sm-3.8.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: en_core_web_sm\nVersion: 3.8.0\n")
-    out = run(
-        """
-        from kokoro_pipeline.errors import EnvironmentFault
-        from kokoro_pipeline.runtime.text import phonemize
-        try:
-            phonemize("Hello world")
-        except EnvironmentFault as fault:
-            print(fault)
-        """,
-        tmp_path,
-    )
-    assert "en_core_web_sm is installed but does not load (truncated)" in out
-
-
 def test_rules_read_without_loading_spacy_and_leave_it_usable():
     program = (
         "import sys\n"
         "from kokoro_pipeline.runtime.text import phonemize\n"
-        "phonemize('Hello world', tagger='rules')\n"
+        "phonemize('Hello world')\n"
         "assert 'spacy' not in sys.modules and 'torch' not in sys.modules\n"
         "import misaki.en\n"
         "assert misaki.en.spacy.util.is_package.__module__ == 'spacy.util'\n"

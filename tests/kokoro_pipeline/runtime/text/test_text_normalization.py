@@ -10,7 +10,7 @@ import pytest
 from kokoro_pipeline.runtime.text.english.mathematics import LETTER_A
 from kokoro_pipeline.runtime.text.english.normalize import PRONOUNCED, Markup, normalize
 from kokoro_pipeline.runtime.text.english.sentences import split_sentences
-from kokoro_pipeline.runtime.text.english.traced import Traced
+from kokoro_pipeline.runtime.text.tracked import Tracked
 
 
 def read(text: str, british: bool = False) -> str:
@@ -243,7 +243,7 @@ def test_any_text_comes_out_as_letters_and_marks(seed: int) -> None:
 )
 def test_sentences(paragraph: str, sentences: list[str]) -> None:
     """The tagger's context is one sentence, so a wrong cut gives wrong tags."""
-    split = split_sentences(Traced.source(paragraph))
+    split = split_sentences(Tracked.of(paragraph))
     assert [sentence.text for sentence in split] == sentences
 
 

@@ -12,12 +12,12 @@ from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.runtime.text import Sentence, phonemize
 from kokoro_pipeline.runtime.text.english.normalize import normalize
 from kokoro_pipeline.runtime.text.english.reader import load_reader
-from kokoro_pipeline.runtime.text.english.traced import Piece, Traced
+from kokoro_pipeline.runtime.text.tracked import Piece, Tracked
 
 from .test_english_pronunciation import AMERICAN, BRITISH
 from .test_text_normalization import NORMALIZED
 
-READER = load_reader("en-us", "rules")
+READER = load_reader("en-us")
 
 
 def written(text: str) -> list[str]:
@@ -142,21 +142,21 @@ def test_spans_of_normalised_text_are_in_order(text: str) -> None:
             assert earlier[0] <= later[0] or later[0] == later[1]
 
 
-class TestTraced:
+class TestTracked:
     def test_an_edit_keeps_what_it_does_not_change(self) -> None:
-        text = Traced.source("the dogs ran").sub(re.compile("dogs"), "dots")
+        text = Tracked.of("the dogs ran").sub(re.compile("dogs"), "dots")
         assert text.text == "the dots ran"
         assert text.span(4, 8) == (4, 8)
         assert text.span(6, 7) == (6, 7)
 
     def test_what_is_new_stands_for_what_it_replaced(self) -> None:
-        text = Traced.source("a $3 b").sub(re.compile(r"\$(\d)"), "three dollars")
+        text = Tracked.of("a $3 b").sub(re.compile(r"\$(\d)"), "three dollars")
         assert text.span(2, 7) == text.span(8, 15) == (2, 4)
         assert text.span(16, 17) == (5, 6)
 
     def test_pieces_stand_for_their_parts(self) -> None:
         pattern = re.compile(r"(\d) (kg)")
-        text = Traced.source("x 5 kg").sub(
+        text = Tracked.of("x 5 kg").sub(
             pattern, lambda m: [Piece("five", *m.span(1)), Piece("kilograms", *m.span(2))]
         )
         assert text.text == "x five kilograms"
@@ -164,10 +164,10 @@ class TestTraced:
         assert text.span(7, 16) == (4, 6)
 
     def test_insertions_and_deletions_have_empty_spans(self) -> None:
-        text = Traced.source("ab") + "!"
+        text = Tracked.of("ab").followed_by("!")
         assert text.span(2, 3) == (2, 2)
-        assert Traced.source("abc").sub(re.compile("b"), "").span(0, 2) == (0, 3)
-        assert Traced.source("ab").sub(re.compile("(?=b)"), "--").span(1, 3) == (1, 1)
+        assert Tracked.of("abc").sub(re.compile("b"), "").span(0, 2) == (0, 3)
+        assert Tracked.of("ab").sub(re.compile("(?=b)"), "--").span(1, 3) == (1, 1)
 
     @pytest.mark.parametrize("seed", range(50))
     def test_edits_give_what_re_gives(self, seed: int) -> None:
@@ -175,15 +175,15 @@ class TestTraced:
         text = "".join(rng.choice("ab1 .") for _ in range(30))
         for pattern, new in ((r"a*", "x"), (r"(\d)(.?)", r"\2-\1"), (r"\s+", ""), (r"^", ">")):
             compiled = re.compile(pattern)
-            assert Traced.source(text).sub(compiled, new).text == compiled.sub(new, text)
-            parts = [part.text for part in Traced.source(text).split(re.compile(r"\.+"))]
+            assert Tracked.of(text).sub(compiled, new).text == compiled.sub(new, text)
+            parts = [part.text for part in Tracked.of(text).split(re.compile(r"\.+"))]
             assert parts == re.split(r"\.+", text)
 
 
 def test_the_words_of_a_text_are_where_it_has_them() -> None:
     """Over several paragraphs, whose ends get a mark that is written nowhere."""
     text = "Title\n\nDr. Lee paid $2. Then\nhe left 😀\n\n- one\n- two"
-    result = phonemize(text, tagger="rules")
+    result = phonemize(text)
     assert " ".join(w.text or "+" for w in result.words) == (
         "Title + Dr. Lee paid $2 . Then he left 😀 + - one + - two"
     )
