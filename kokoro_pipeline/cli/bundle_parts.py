@@ -64,6 +64,11 @@ def gather(artifact: Path, host: str | None, program: Path | None, packages: Pat
             f"{artifact} was compiled for {opened.manifest.target.device}, and the native runtime "
             "runs on the CPU: build one with: kokoro-pipeline build --target llvm -o DIR"
         )
+    if opened.manifest.is_graph:
+        raise ArtifactError(
+            f"{artifact} was built from the graph in an ONNX file, which the native runtime does "
+            "not speak with: build one from a checkpoint with: kokoro-pipeline build -o DIR"
+        )
     chosen = _check_host(opened, host)
     installed = {name: _distribution(name, packages) for name in (TVM, FFI)}
     versions = {name: found.version for name, found in installed.items()}

@@ -19,6 +19,7 @@ from kokoro_pipeline.runtime.audio.samples import to_pcm16
 from kokoro_pipeline.runtime.speech.alignment import frames_per_token
 from kokoro_pipeline.runtime.speech.noise import seeded_noise
 from kokoro_pipeline.runtime.text import Vocabulary, split_phonemes
+from kokoro_pipeline.runtime.text.vocabulary import SILENT_MARKS
 from kokoro_pipeline.runtime.voices import load_voice
 
 VECTORS = Path(__file__).with_name("vectors.json")
@@ -52,6 +53,13 @@ def splitting(phonemes: str, limit: int) -> dict[str, Any]:
     """The chunks of a string of phonemes."""
     spans = split_phonemes(phonemes, Vocabulary(default_config().vocab), limit)
     return {"phonemes": phonemes, "limit": limit, "spans": [list(span) for span in spans]}
+
+
+def encoding(phonemes: str) -> dict[str, Any]:
+    """The ids of a string of phonemes, and where its unknown symbols are."""
+    encoded = Vocabulary(default_config().vocab).encode(phonemes)
+    unknown = [symbol.position for symbol in encoded.unknown]
+    return {"phonemes": phonemes, "ids": list(encoded.ids), "unknown": unknown}
 
 
 def frames(duration: np.ndarray, speed: float) -> dict[str, Any]:
@@ -106,6 +114,7 @@ def make() -> dict[str, Any]:
             splitting(" " * 1100, 510),
             splitting("..." * 400 + "a", 510),
         ],
+        "encoding": [*map(encoding, strings[:40]), encoding("a".join(sorted(SILENT_MARKS)))],
         "frames": [frames(durations, 1.0), frames(durations, 0.7), frames(ties, 1.0)],
         "pcm16": {"samples": bits(samples), "values": to_pcm16(samples)[0].tolist()},
         "blends": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -20,7 +21,14 @@ import numpy as np
 import pytest
 
 import kokoro_pipeline
-from kokoro_pipeline.artifact.manifest import FunctionSpec, Manifest, TensorSpec, loads
+from kokoro_pipeline.artifact.manifest import (
+    Choices,
+    ConvolutionChoice,
+    FunctionSpec,
+    Manifest,
+    TensorSpec,
+    loads,
+)
 from kokoro_pipeline.artifact.reader import file_sha256
 from kokoro_pipeline.cli import main
 from kokoro_pipeline.runtime.audio.wav import encode_wav
@@ -205,6 +213,34 @@ def test_a_closed_pipe_ends_it_quietly(built, native_environment, toy_artifact):
     assert error == b""
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--phonemes a --artifact DIR -o - >&-", "standard output is closed"),
+        ("--stdin --artifact DIR -o x.wav <&-", "standard input is closed: give --phonemes TEXT"),
+        ("info DIR >&-", "standard output is closed"),
+        ("verify DIR >&-", "standard output is closed"),
+    ],
+)
+def test_a_closed_standard_stream_is_told(
+    built, native_environment, toy_artifact, tmp_path, words, said
+):
+    """Rust puts /dev/null in its place, where the audio would vanish."""
+    command = f"{built / 'kokoro-say'} {words.replace('DIR', str(toy_artifact))}"
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, env=native_environment
+    )
+    assert (done.returncode, done.stderr) == (3, f"kokoro-say: error: {said}\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_stream_that_is_dev_null_is_open(built, native_environment, toy_artifact):
+    command = [built / "kokoro-say", "info", toy_artifact]
+    assert (
+        subprocess.run(command, stdout=subprocess.DEVNULL, env=native_environment).returncode == 0
+    )
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
 def test_a_full_disk_is_told(kokoro_say, toy_artifact):
     said = kokoro_say("--phonemes", HELLO, "--artifact", toy_artifact, "-o", "/dev/full")
@@ -229,6 +265,29 @@ def test_info_and_verify_say_what_python_says(kokoro_say, toy_artifact, capfd):
             for report in (wanted, given):
                 report["checks"].sort(key=lambda check: check["name"])
         assert given == wanted
+
+
+@pytest.mark.parametrize(
+    ("measured_on", "line"),
+    [
+        ("", b"convolutions  2 fft2048, 1 winograd (chosen by the model)\n"),
+        ("znver4", b"convolutions  2 fft2048, 1 winograd (measured on znver4)\n"),
+    ],
+)
+def test_info_says_what_computes_the_convolutions(
+    kokoro_say, toy_artifact, tmp_path, capfd, measured_on, line
+):
+    folder = tmp_path / "kokoro"
+    shutil.copytree(toy_artifact, folder)
+    shapes = {
+        "a": ConvolutionChoice("winograd", {"winograd": 3.5, "fft2048": 4}),
+        "b": ConvolutionChoice("fft2048"),
+        "c": ConvolutionChoice("fft2048"),
+    }
+    rewrite(folder, lambda m: replace(m, choices=Choices(measured_on, shapes)))
+    assert main(["info", str(folder)]) == 0
+    assert line in capfd.readouterr().out.encode()
+    assert line in kokoro_say("info", folder).stdout
 
 
 def test_a_seed_of_the_weights_may_have_any_size(kokoro_say, toy_artifact, tmp_path):
@@ -295,6 +354,16 @@ def rewrite(folder: Path, change: Callable[[Manifest], Manifest]) -> None:
     file.write_text(change(loads(file.read_text("utf-8"))).dumps(), "utf-8")
 
 
+def reseal(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the JSON of the manifest to what Python would not write, with a hash that fits."""
+    file = folder / "manifest.json"
+    manifest = json.loads(file.read_text("utf-8"))
+    change(manifest)
+    manifest.pop("sha256")
+    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    file.write_text(json.dumps({**manifest, "sha256": hashlib.sha256(text.encode()).hexdigest()}))
+
+
 def edit(folder: Path, old: str, new: str) -> None:
     """Change the text of the manifest."""
     file = folder / "manifest.json"
@@ -359,10 +428,10 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no-json": (lambda f: (f / "manifest.json").write_text("{"), "not valid JSON"),
     "nan-in-json": (lambda f: edit(f, '"opt_level": 0', '"opt_level": NaN'), "not valid JSON"),
     "not-utf8": (lambda f: (f / "manifest.json").write_bytes(b"\xff"), "is damaged"),
-    "newer": (lambda f: edit(f, '"schema_version": 3', '"schema_version": 4'), "newer"),
-    "older": (lambda f: edit(f, '"schema_version": 3', '"schema_version": 2'), "older"),
+    "newer": (lambda f: edit(f, '"schema_version": 4', '"schema_version": 5'), "newer"),
+    "older": (lambda f: edit(f, '"schema_version": 4', '"schema_version": 3'), "older"),
     "schema-of-another-type": (
-        lambda f: edit(f, '"schema_version": 3', '"schema_version": "3"'),
+        lambda f: edit(f, '"schema_version": 4', '"schema_version": "4"'),
         "schema_version is",
     ),
     "edited": (lambda f: edit(f, '"opt_level": 0', '"opt_level": 1'), "content hashes to"),
@@ -396,6 +465,19 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a-function-more": (
         functions(lambda s: s.update(more=replace(s["bert_forward"], parameters=()))),
         "has no function more",
+    ),
+    "choices-of-another-type": (
+        lambda f: reseal(f, lambda m: m["choices"].update(measured_on=5)),
+        "choices.measured_on is 5",
+    ),
+    "choice-that-took-less-than-nothing": (
+        lambda f: reseal(
+            f,
+            lambda m: m["choices"]["convolutions"].update(
+                {"8x8": {"algorithm": "fft", "microseconds": {"fft": -1}}}
+            ),
+        ),
+        "choices.convolutions.8x8.microseconds.fft is -1",
     ),
     "other-output": (functions(other_output), "library and manifest do not belong together"),
 }

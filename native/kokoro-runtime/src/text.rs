@@ -29,7 +29,7 @@ impl fmt::Display for UnknownSymbol {
 
 /// Marks and spaces that have no symbol in the model and of which nothing is lost when they are left
 /// out: they are not reported, but count in the length that chooses a voice's row.
-const SILENT_MARKS: &str = "¿¡[]{}«»·‘’～\u{a0}\u{202f}";
+const SILENT_MARKS: &str = "¿¡[]{}«»·‘’～\u{a0}\u{202f}\u{329}\u{32a}";
 
 /// Maps code points to token ids.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn silent_marks_are_not_reported() {
         let vocabulary = Vocabulary::new(HashMap::from([('a', 7)]));
-        let phonemes: Vec<char> = "¿a«g»\u{202f}".chars().collect();
+        let phonemes: Vec<char> = "¿a«g»\u{202f}\u{329}".chars().collect();
         let unknown = UnknownSymbol { symbol: 'g', position: 5 };
         assert_eq!(vocabulary.encode(&phonemes, 2), (vec![7], vec![unknown]));
     }

@@ -277,11 +277,8 @@ pub fn parse_npy(bytes: &[u8], origin: &str) -> Result<Vec<f32>> {
     let header = std::str::from_utf8(header).map_err(|_| damaged("its header is no text"))?;
     let header = NpyHeader::parse(header).ok_or_else(|| damaged("its header cannot be read"))?;
     let dtype = header.dtype.as_str();
-    let (big_endian, code) = match dtype.split_at(dtype.len().min(1)) {
-        (">", code) => (true, code),
-        ("<" | "=" | "|", code) => (false, code),
-        _ => (false, dtype),
-    };
+    let big_endian = dtype.starts_with('>');
+    let code = dtype.strip_prefix(['<', '>', '=', '|']).unwrap_or(dtype);
     let width = match code {
         "f2" => 2,
         "f4" => 4,

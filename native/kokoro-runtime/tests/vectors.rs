@@ -68,6 +68,18 @@ fn splitting() {
 }
 
 #[test]
+fn encoding() {
+    let config = config::load(&root().join("kokoro_pipeline/data/config.json")).unwrap();
+    let vocabulary = Vocabulary::new(config.vocabulary);
+    for row in table("encoding") {
+        let phonemes: Vec<char> = row["phonemes"].as_str().unwrap().chars().collect();
+        let (ids, unknown) = vocabulary.encode(&phonemes, 0);
+        let unknown: Vec<i64> = unknown.iter().map(|symbol| symbol.position as i64).collect();
+        assert_eq!((ids, unknown), (numbers(&row["ids"]), numbers(&row["unknown"])), "{row}");
+    }
+}
+
+#[test]
 fn frames() {
     for row in table("frames") {
         let speed = row["speed"].as_f64().unwrap() as f32;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kokoro_runtime::artifact::manifest::{Manifest, TargetInfo, TensorSpec};
+use kokoro_runtime::artifact::manifest::{Choices, Manifest, TargetInfo, TensorSpec};
 use serde_json::Value;
 
 /// A summary of a manifest.
@@ -16,10 +16,7 @@ pub fn describe(manifest: &Manifest) -> String {
         let seed = weights.seed.as_deref().unwrap_or("None");
         origin = format!("synthetic, seed {seed} (random numbers: its output is not speech)");
     }
-    let mut states: BTreeMap<&str, usize> = BTreeMap::new();
-    for state in manifest.fixes.values() {
-        *states.entry(state).or_default() += 1;
-    }
+    let states = counts(manifest.fixes.values());
     let bytes: u64 = manifest.files.values().map(|entry| entry.size).sum();
     let schema = &manifest.json["schema_version"];
     let or = |text: String, otherwise: &str| if text.is_empty() { otherwise.into() } else { text };
@@ -30,10 +27,11 @@ pub fn describe(manifest: &Manifest) -> String {
         ["target", &format!("{}, opt level {}", target(&manifest.target), manifest.opt_level)],
         ["features", &or(manifest.target.features.join(" "), "none beyond the architecture's own")],
         ["versions", &list(manifest.versions.iter().map(|(name, v)| format!("{name} {v}")))],
-        ["fixes", &or(list(states.iter().map(|(state, n)| format!("{n} {state}"))), "none")],
+        ["fixes", &or(states, "none")],
         ["voices", &or(manifest.voices().join(" "), "none")],
         ["files", &format!("{}, {}", manifest.files.len(), size(bytes))],
         ["validation", &validation(&manifest.json["validation"])],
+        ["convolutions", &choices(&manifest.choices)],
         ["manifest", &format!("sha256 {}", manifest.sha256)],
     ];
     let functions: Vec<[String; 3]> = manifest
@@ -99,6 +97,24 @@ fn validation(value: &Value) -> String {
         (_, Some(Value::Bool(false))) => "FAILED when built".into(),
         _ => "stored (see --json)".into(),
     }
+}
+
+fn choices(choices: &Choices) -> String {
+    let how = match choices.measured_on.as_str() {
+        _ if choices.algorithms.is_empty() => return "one way each".into(),
+        "" => "chosen by the model".into(),
+        cpu => format!("measured on {cpu}"),
+    };
+    format!("{} ({how})", counts(choices.algorithms.values()))
+}
+
+/// How often each name occurs: `2 fft, 3 winograd`.
+fn counts<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in names {
+        *counts.entry(name).or_default() += 1;
+    }
+    list(counts.iter().map(|(name, n)| format!("{n} {name}")))
 }
 
 fn tensors(tensors: &[TensorSpec]) -> String {

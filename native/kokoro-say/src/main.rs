@@ -1,10 +1,11 @@
 //! `kokoro-say`: speak phonemes with an artifact of tvm-kokoro, without Python.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod info;
 mod output;
 mod say;
+mod streams;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -156,6 +157,7 @@ pub fn artifact_folder(named: &Option<PathBuf>) -> std::result::Result<PathBuf, 
 
 /// Print a result on standard output.
 fn print(text: &str) -> std::result::Result<(), Failure> {
+    streams::require_output()?;
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(()),

@@ -9,7 +9,7 @@ use kokoro_runtime::speech::synthesizer::describe_unknown;
 use kokoro_runtime::{reason, text, Error, Options, Plan, Request, Result, Synthesizer};
 
 use crate::output::Output;
-use crate::{artifact_folder, exit, Failure, Outcome, SayArgs};
+use crate::{artifact_folder, exit, streams, Failure, Outcome, SayArgs};
 
 const NOT_SPEECH: &str = "the artifact holds SYNTHETIC weights: what was written is NOT SPEECH. \
                           For speech: kokoro-pipeline build --weights hexgrad/Kokoro-82M -o DIR";
@@ -20,7 +20,10 @@ pub fn run(args: &SayArgs) -> Outcome {
         return Err(Failure::Usage("where to? name a WAV file with -o FILE, or -o -".into()));
     };
     let given = match &args.phonemes {
-        None if args.stdin => None,
+        None if args.stdin => {
+            streams::require_input()?;
+            None
+        }
         None => {
             return Err(Failure::Usage(
                 "what is to be said? give --phonemes TEXT or --stdin".into(),
@@ -72,6 +75,7 @@ fn read_phonemes(given: &OsStr) -> Result<String> {
 fn open_output(output: &Path, floating: bool) -> Result<WavWriter> {
     let format = if floating { Format::Float32 } else { Format::Pcm16 };
     if output == Path::new("-") {
+        streams::require_output()?;
         WavWriter::to_stdout(format)
     } else {
         WavWriter::to_file(output, format)

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::errors::{Error, Result};
 
 /// The schema that this library reads.
-pub const SCHEMA_VERSION: u64 = 3;
+pub const SCHEMA_VERSION: u64 = 4;
 /// The name of the manifest in the folder.
 pub const MANIFEST_NAME: &str = "manifest.json";
 /// The name of the parameter file in the folder.
@@ -37,7 +37,7 @@ const DTYPES: [(&str, u64); 12] = [
     ("float32", 4),
     ("float64", 8),
 ];
-const PRECISIONS: [&str; 4] = ["float32", "tf32", "bfloat16", "float16"];
+const PRECISIONS: [&str; 5] = ["float32", "float32-fma", "tf32", "bfloat16", "float16"];
 
 /// A file of the folder: its SHA-256 in hexadecimal digits, and its size in bytes.
 #[derive(Clone, Debug)]
@@ -76,7 +76,8 @@ pub struct TargetInfo {
     pub host: String,
     /// The CUDA architectures with machine code.
     pub archs: Vec<String>,
-    /// What the operands of the decoder's products are rounded to.
+    /// What the operands of the decoder's products are rounded to; not at all if it begins with
+    /// "float32".
     pub precision: String,
 }
 
@@ -162,6 +163,15 @@ pub struct FunctionSpec {
     pub parameters: Vec<ParameterSpec>,
 }
 
+/// The algorithms of the convolutions for which there is a choice.
+#[derive(Clone, Debug)]
+pub struct Choices {
+    /// The CPU that `build --tune` measured on; empty if the model of costs chose.
+    pub measured_on: String,
+    /// The algorithm of each shape.
+    pub algorithms: BTreeMap<String, String>,
+}
+
 /// A checked manifest.
 #[derive(Clone, Debug)]
 pub struct Manifest {
@@ -181,6 +191,8 @@ pub struct Manifest {
     pub files: BTreeMap<String, FileEntry>,
     /// The states of the extension's fixes.
     pub fixes: BTreeMap<String, String>,
+    /// What the convolutions are computed by.
+    pub choices: Choices,
     /// The hash of everything else.
     pub sha256: String,
     /// All values, as they are written.
@@ -338,7 +350,7 @@ impl Reader<'_> {
 
     fn manifest(&self, value: &Value) -> Result<Manifest> {
         let names = "schema_version package_version weights versions target opt_level functions \
-                     fixes validation files sha256";
+                     fixes validation choices files sha256";
         let top = self.fields(value, "the manifest", names)?;
         self.mapping(&top["validation"], "validation")?;
         let manifest = Manifest {
@@ -350,6 +362,7 @@ impl Reader<'_> {
             functions: self.table(&top["functions"], "functions", Self::function)?,
             files: self.table(&top["files"], "files", Self::file)?,
             fixes: self.table(&top["fixes"], "fixes", Self::string)?,
+            choices: self.choices(&top["choices"])?,
             sha256: self.sha256(&top["sha256"], "sha256")?,
             json: value.clone(),
         };
@@ -417,6 +430,24 @@ impl Reader<'_> {
             archs: self.sequence(&data["archs"], "target.archs", Self::string)?,
             precision,
         })
+    }
+
+    fn choices(&self, value: &Value) -> Result<Choices> {
+        let data = self.fields(value, "choices", "measured_on convolutions")?;
+        Ok(Choices {
+            measured_on: self.string(&data["measured_on"], "choices.measured_on")?,
+            algorithms: self.table(
+                &data["convolutions"],
+                "choices.convolutions",
+                Self::algorithm,
+            )?,
+        })
+    }
+
+    fn algorithm(&self, value: &Value, name: &str) -> Result<String> {
+        let data = self.fields(value, name, "algorithm microseconds")?;
+        self.table(&data["microseconds"], &format!("{name}.microseconds"), Self::measure)?;
+        self.string(&data["algorithm"], &format!("{name}.algorithm"))
     }
 
     fn file(&self, value: &Value, name: &str) -> Result<FileEntry> {
@@ -549,6 +580,13 @@ impl Reader<'_> {
         value
             .as_u64()
             .ok_or_else(|| self.damaged(format!("{name} is {value}, not a whole number from 0 up")))
+    }
+
+    fn measure(&self, value: &Value, name: &str) -> Result<f64> {
+        value
+            .as_f64()
+            .filter(|number| number.is_finite() && *number >= 0.0)
+            .ok_or_else(|| self.damaged(format!("{name} is {value}, not a number from 0 up")))
     }
 
     fn digits(&self, value: &Value, name: &str) -> Result<String> {

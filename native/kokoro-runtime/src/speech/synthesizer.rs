@@ -28,6 +28,9 @@ const FUNCTIONS: [&str; 6] = [
     "decoder_forward",
 ];
 
+/// A function of artifacts that were built from the graph in an ONNX file.
+const GRAPH: &str = "graph_speech";
+
 /// How an artifact is run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -200,6 +203,14 @@ impl Synthesizer {
             FUNCTIONS.into_iter().filter(|name| !known.contains_key(*name)).collect();
         if missing.is_empty() {
             return Ok(());
+        }
+        if known.contains_key(GRAPH) {
+            return Err(Error::artifact(format!(
+                "{} was built from the graph in an ONNX file, which the native runtime does not \
+                 speak with: use kokoro-pipeline say, or build from a checkpoint with: \
+                 kokoro-pipeline build -o DIR",
+                self.artifact.path.display()
+            )));
         }
         Err(Error::artifact(format!(
             "{} has no {}: it was built with --components; build the whole with: kokoro-pipeline \
