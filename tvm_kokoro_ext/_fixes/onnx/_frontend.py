@@ -21,11 +21,33 @@ _MODULE = f"{PACKAGE}.onnx_frontend"
 
 
 @functools.cache
-def listed() -> frozenset[str]:
-    """The operators of the frontend's table, by its text: importing it would need `onnx`."""
+def text() -> str:
+    """The source of the frontend; "" if TVM has none. Importing it would need `onnx`."""
     path = Path(tvm.__file__).parent / "relax" / "frontend" / "onnx" / "onnx_frontend.py"
-    table = path.read_text("utf-8").partition("def _get_convert_map")[2]
+    return path.read_text("utf-8") if path.is_file() else ""
+
+
+@functools.cache
+def converter(name: str) -> str:
+    """The source of the class of a converter; "" if there is none."""
+    return text().partition(f"\nclass {name}(")[2].partition("\nclass ")[0]
+
+
+@functools.cache
+def listed() -> frozenset[str]:
+    """The operators of the frontend's table, by its text."""
+    table = text().partition("def _get_convert_map")[2]
     return frozenset(re.findall(r'^\s+"(\w+)":', table, re.MULTILINE))
+
+
+def holds_expressions() -> bool:
+    """Whether the frontend holds sizes as expressions and constants as it does since 0.27."""
+    return "is_prim_expr" in text() and "GenericConst" in text()
+
+
+def module() -> ModuleType:
+    """The frontend, which is loaded."""
+    return sys.modules[_MODULE]
 
 
 def with_operators(classes: Callable[[Any], dict[str, Any]]) -> Callable[[], None]:

@@ -88,6 +88,6 @@ FIX = Fix(
     op="from_onnx",
     affected="",
     install=lambda: _frontend.around_import(_requiring),
-    probe=lambda: bool(_frontend.listed()),
+    probe=lambda: bool(_frontend.listed()) and "_require_readable" not in _frontend.text(),
     needs_torch=False,
 )

@@ -1,0 +1,512 @@
+"""ONNX graphs that compute with symbolic sizes, against the evaluator of `onnx`."""
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="the ONNX frontend needs the package onnx")
+
+from onnx import TensorProto, helper  # noqa: E402
+from onnx_cases import Case, check, compiled, model_of  # noqa: E402
+from packaging.version import Version  # noqa: E402
+
+import tvm_kokoro_ext  # noqa: E402
+from tvm_kokoro_ext import _compat  # noqa: E402
+
+pytestmark = pytest.mark.skipif(
+    _compat.tvm_version() < Version("0.27"),
+    reason="before 0.27 the frontend holds sizes in another way, and is left as it is",
+)
+
+X = {"x": [2, "n", 3]}
+MANY = 9223372036854775807
+
+
+def sizes_of(*rest, **more):
+    """A case that begins with the shape of x [2, n, 3]."""
+    return [("Shape", "x", "shape"), *rest]
+
+
+SIZES = [
+    Case("shape", [("Shape", "x", "y")], X),
+    Case("shape_part", [("Shape", "x", "y", {"start": 1, "end": -1})], X),
+    Case("size", [("Size", "x", "y")], X, wrong=False),
+    Case("gathered", sizes_of(("Gather", "shape one", "y")), X, {"one": 1}, wrong=False),
+    Case("gathered_list", sizes_of(("Gather", "shape at", "y")), X, {"at": [-1, 1]}, wrong=False),
+    Case(
+        "gathered_matrix",
+        sizes_of(("Gather", "shape at", "y")),
+        X,
+        {"at": [[2, 1], [0, 1]]},
+        wrong=False,
+    ),
+    Case(
+        "arithmetic",
+        sizes_of(
+            ("Gather", "shape one", "n"),
+            ("Mul", "n three", "a"),
+            ("Sub", "a one", "b"),
+            ("Div", "b two", "c"),
+            ("Mod", "b two", "d"),
+            ("Add", "c d", "e"),
+            ("Neg", "e", "f"),
+            ("Max", "f n", "g"),
+            ("Min", "g three n", "y"),
+        ),
+        X,
+        {"one": 1, "two": 2, "three": 3},
+    ),
+    Case(
+        "division_truncates",
+        sizes_of(("Sub", "shape ten", "a"), ("Div", "a four", "y")),
+        X,
+        {"ten": [10, 10, 10], "four": [4, 4, 4]},
+    ),
+    Case(
+        "lists",
+        sizes_of(
+            ("Slice", "shape zero two", "front"),
+            ("Unsqueeze", "scalar zero", "more"),
+            ("Concat", "front more front", "all", {"axis": 0}),
+            ("Transpose", "all", "turned"),
+            ("Slice", "turned from to at back", "reversed"),
+            ("Squeeze", "reversed", "y"),
+        ),
+        X,
+        {
+            "zero": [0],
+            "two": [2],
+            "scalar": 7,
+            "from": [-1],
+            "to": [-(1 << 62)],
+            "at": [0],
+            "back": [-1],
+        },
+    ),
+    Case(
+        "matrix",
+        sizes_of(("Concat", "shape six", "all", {"axis": 0}), ("Reshape", "all to", "y")),
+        X,
+        {"six": [6], "to": [2, -1]},
+        wrong=False,
+    ),
+    Case("as_int32", sizes_of(("Cast", "shape", "y", {"to": TensorProto.INT32})), X, wrong=False),
+    Case("as_float", sizes_of(("Cast", "shape", "y", {"to": TensorProto.FLOAT})), X, wrong=False),
+    Case("as_double", sizes_of(("Cast", "shape", "y", {"to": TensorProto.DOUBLE})), X, wrong=False),
+    Case("as_bool", sizes_of(("Cast", "shape", "y", {"to": TensorProto.BOOL})), X, wrong=False),
+    Case(
+        "rounded",
+        sizes_of(
+            ("Cast", "shape", "real", {"to": TensorProto.FLOAT}),
+            ("Mul", "real scale", "scaled"),
+            ("Floor", "scaled", "floor"),
+            ("Ceil", "scaled", "ceil"),
+            ("Concat", "floor ceil", "both", {"axis": 0}),
+            ("Cast", "both", "y", {"to": TensorProto.INT64}),
+        ),
+        X,
+        {"scale": np.float32(0.5)},
+        wrong=False,
+    ),
+    Case(
+        "scaled_by_a_fraction",
+        sizes_of(
+            ("Cast", "shape", "real", {"to": TensorProto.FLOAT}),
+            ("Mul", "real scale", "scaled"),
+            ("Floor", "scaled", "floor"),
+            ("Cast", "floor", "y", {"to": TensorProto.INT64}),
+        ),
+        X,
+        {"scale": np.float32(1.7)},
+        wrong=False,
+    ),
+    Case(
+        "divided_floats",
+        sizes_of(
+            ("Cast", "shape", "real", {"to": TensorProto.FLOAT}),
+            ("Div", "real three", "third"),
+            ("Sqrt", "third", "root"),
+            ("Add", "root real", "y"),
+        ),
+        X,
+        {"three": np.float32(3)},
+        wrong=False,
+    ),
+    Case(
+        "compared",
+        sizes_of(("Equal", "shape minus", "same"), ("Where", "same three shape", "y")),
+        X,
+        {"minus": [-1, -1, 3], "three": [4, 5, 6]},
+    ),
+    Case(
+        "compared_at_run_time",
+        sizes_of(
+            ("Less", "shape seven", "few"),
+            ("Not", "few", "many"),
+            ("Where", "many seven shape", "y"),
+        ),
+        X,
+        {"seven": [7, 7, 7]},
+    ),
+    Case(
+        "reduced",
+        sizes_of(
+            ("ReduceProd", "shape", "product", {"keepdims": 0}),
+            ("ReduceSum", "shape zero", "sum", {"keepdims": 0}),
+            ("Sub", "product sum", "y"),
+        ),
+        X,
+        {"zero": [0]},
+    ),
+    Case(
+        "with_a_tensor",
+        sizes_of(
+            ("Gather", "shape one", "n"),
+            ("Cast", "n", "real", {"to": TensorProto.FLOAT}),
+            ("Div", "x real", "y"),
+        ),
+        X,
+        {"one": 1},
+        wrong=False,
+    ),
+]
+
+RESHAPED = [
+    Case(
+        "heads",
+        sizes_of(
+            ("Gather", "shape one", "n"),
+            ("Unsqueeze", "n zero", "list"),
+            ("Concat", "two list one_more rest", "to", {"axis": 0}),
+            ("Reshape", "x to", "y"),
+        ),
+        X,
+        {"one": 1, "zero": [0], "two": [2], "one_more": [1], "rest": [-1]},
+        wrong=False,
+    ),
+    Case("zero_copies", [("Reshape", "x to", "y")], X, {"to": [0, 0, 1, -1]}, wrong=False),
+    Case(
+        "rest_of_a_product",
+        sizes_of(
+            ("Slice", "shape one two", "n"),
+            ("Mul", "n three", "more"),
+            ("Concat", "more rest", "to", {"axis": 0}),
+            ("Reshape", "x to", "y"),
+        ),
+        X,
+        {"one": [1], "two": [2], "three": [3], "rest": [-1]},
+    ),
+    Case("flatten", [("Flatten", "x", "y", {"axis": 2})], X, wrong=False),
+    Case("flatten_from_the_end", [("Flatten", "x", "y", {"axis": -1})], X, wrong=False),
+    Case(
+        "expanded",
+        sizes_of(("Expand", "one shape", "y")),
+        X,
+        {"one": np.ones((1, 3), "float32")},
+        wrong=False,
+    ),
+    Case(
+        "expanded_by_ones",
+        sizes_of(
+            ("Slice", "shape one two", "n"),
+            ("Concat", "one n one", "to", {"axis": 0}),
+            ("Expand", "x to", "y"),
+        ),
+        X,
+        {"one": [1], "two": [2]},
+        wrong=False,
+    ),
+    Case(
+        "expanded_to_another_input",
+        [("Shape", "z", "m"), ("Concat", "m three", "to", {"axis": 0}), ("Expand", "x to", "y")],
+        {"x": ["n", 3], "z": ["m"]},
+        {"three": [3]},
+        wrong=False,
+    ),
+    Case(
+        "filled_without_axes",
+        [
+            ("ConstantOfShape", "none", "two", {"value": helper.make_tensor("v", 1, [1], [2.0])}),
+            ("Add", "x two", "y"),
+        ],
+        X,
+        {"none": np.zeros(0, "int64")},
+    ),
+    Case(
+        "exporter_of_torch",
+        sizes_of(
+            ("Concat", "minus shape", "wanted", {"axis": 0}),
+            ("Shape", "wanted", "length"),
+            ("ConstantOfShape", "length", "ones", {"value": helper.make_tensor("v", 7, [1], [1])}),
+            ("Mul", "ones minus", "negative"),
+            ("Equal", "wanted negative", "same"),
+            ("Where", "same ones wanted", "to"),
+            ("Expand", "x to", "y"),
+        ),
+        X,
+        {"minus": [-1]},
+        wrong=False,
+    ),
+    Case(
+        "filled",
+        sizes_of(
+            ("ConstantOfShape", "shape", "y", {"value": helper.make_tensor("v", 1, [1], [2.5])})
+        ),
+        X,
+        wrong=False,
+    ),
+    Case(
+        "range",
+        sizes_of(
+            ("Gather", "shape one", "n"),
+            ("Range", "zero n one", "at"),
+            ("Gather", "x at", "y", {"axis": 1}),
+        ),
+        X,
+        {"one": 1, "zero": 0},
+        wrong=False,
+    ),
+    Case(
+        "range_by_steps",
+        sizes_of(
+            ("Gather", "shape one", "n"),
+            ("Mul", "n three", "last"),
+            ("Range", "n last two", "y"),
+        ),
+        X,
+        {"one": 1, "two": 2, "three": 3},
+        wrong=False,
+    ),
+    Case(
+        "range_downwards",
+        sizes_of(("Gather", "shape one", "n"), ("Range", "n zero back", "y")),
+        X,
+        {"one": 1, "zero": -1, "back": -2},
+        wrong=False,
+    ),
+    Case(
+        "tiled",
+        sizes_of(
+            ("Slice", "shape one two", "n"),
+            ("Concat", "one n two", "times", {"axis": 0}),
+            ("Tile", "x times", "y"),
+        ),
+        X,
+        {"one": [1], "two": [2]},
+    ),
+]
+
+SLICED = [
+    Case(
+        f"{start}_{end}_{step}",
+        [("Slice", "x starts ends axes steps", "y")],
+        X,
+        {"starts": [start], "ends": [end], "axes": [1], "steps": [step]},
+        wrong=wrong,
+    )
+    for start, end, step, wrong in [
+        (0, 1, 1, False),
+        (1, MANY, 1, False),
+        (0, -1, 1, False),
+        (-3, MANY, 1, False),
+        (2, -2, 2, False),
+        (-1, -MANY, -1, False),
+        (-2, 0, -2, False),
+        (0, 8, 1, False),
+        (7, MANY, 1, False),
+    ]
+] + [
+    Case(
+        "to_half",
+        sizes_of(
+            ("Slice", "shape one two", "n"),
+            ("Div", "n two", "half"),
+            ("Slice", "x half many one", "y"),
+        ),
+        X,
+        {"one": [1], "two": [2], "many": [MANY]},
+    ),
+    Case(
+        "beyond_the_end",
+        sizes_of(
+            ("Slice", "shape one two", "n"),
+            ("Mul", "n two", "twice"),
+            ("Slice", "x zero twice one", "y"),
+        ),
+        X,
+        {"zero": [0], "one": [1], "two": [2]},
+    ),
+    Case(
+        "from_the_end",
+        sizes_of(
+            ("Slice", "shape one two", "n"),
+            ("Sub", "one n", "back"),
+            ("Slice", "x back many one", "y"),
+        ),
+        X,
+        {"one": [1], "two": [2], "many": [MANY]},
+    ),
+    Case(
+        "gather_from_the_end", [("Gather", "x at", "y", {"axis": 1})], X, {"at": [-1]}, wrong=False
+    ),
+    Case(
+        "first_and_rest",
+        [
+            ("Slice", "x zero one one", "first"),
+            ("Slice", "x zero minus one", "rest"),
+            ("Concat", "first rest", "shifted", {"axis": 1}),
+            ("Sub", "x shifted", "y"),
+        ],
+        X,
+        {"zero": [0], "one": [1], "minus": [-1]},
+        wrong=False,
+    ),
+]
+
+PADDED = [
+    Case(
+        f"{mode}_by_the_graph",
+        sizes_of(
+            ("Gather", "shape one", "n"),
+            ("Unsqueeze", "n zero", "list"),
+            ("Sub", "list two", "less"),
+            ("Concat", "zero less zero zero two zero", "pads", {"axis": 0}),
+            ("Pad", "x pads", "y", {"mode": mode}),
+        ),
+        X,
+        {"one": 1, "zero": [0], "two": [2]},
+    )
+    for mode in ("constant", "reflect", "edge")
+] + [
+    Case(
+        "wrap",
+        [("Pad", "x pads", "y", {"mode": "wrap"})],
+        X,
+        {"pads": [0, 2, 0, 0, 3, 1]},
+        opset=19,
+        wrong=False,
+    ),
+    Case(
+        "value_of_the_graph",
+        [("ReduceMax", "x", "top", {"keepdims": 0}), ("Pad", "x pads top", "y")],
+        X,
+        {"pads": [0, 1, 0, 0, 1, 1]},
+    ),
+    Case(
+        "axes",
+        [("Pad", "x pads _ axes", "y", {"mode": "edge"})],
+        X,
+        {"pads": [2, 1, 0, 3], "axes": [1, -1]},
+        wrong=False,
+    ),
+    Case(
+        "integers",
+        [("Pad", "x pads seven", "y")],
+        X,
+        {"pads": [0, 1, 0, 0, 1, 1], "seven": np.int64(7)},
+        {"x": "int64"},
+        wrong=False,
+    ),
+    Case(
+        "pads_of_an_attribute",
+        [("Pad", "x", "y", {"pads": [0, 1, 0, 0, 2, 0], "value": 1.5})],
+        X,
+        opset=10,
+        wrong=False,
+    ),
+]
+
+ADDED = [
+    Case(
+        "concatenated",
+        [("Concat", "x z", "y", {"axis": -1})],
+        {"x": ["n", 3], "z": ["m", 2]},
+    ),
+    Case(
+        "sizes_of_one_value",
+        [("Add", "x z", "y")],
+        {"x": ["n", 3], "z": ["m", 3]},
+    ),
+]
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in SIZES])
+def test_sizes(case):
+    check(case)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in RESHAPED])
+def test_shapes(case):
+    check(case)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in SLICED])
+def test_slices(case):
+    check(case)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in PADDED])
+def test_pads(case):
+    check(case)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in ADDED])
+def test_broadcast(case):
+    check(case)
+
+
+WRONG = [case for case in (*SIZES, *RESHAPED, *SLICED, *PADDED, *ADDED) if case.wrong]
+
+
+@pytest.mark.parametrize("parts", [3, 7, 300])
+def test_a_part_of_a_symbolic_size_is_a_whole_number(parts):
+    """The size is a quotient, and no product of floats, which the shapes of TVM cannot hold."""
+    scale = np.float32(1 / parts)
+    case = Case(
+        "part",
+        [("Resize", "x _ scales", "small", {"mode": "linear"}), ("Add", "small z", "y")],
+        {"x": [1, 1, f"{parts}*n"], "z": ["n"]},
+        {"scales": np.array([1, 1, scale], "float32")},
+        tolerance=2e-4,  # places are computed in float32
+    )
+    check(case)
+    sizes = np.arange(1, 1 << 23)
+    rounded_down = np.floor(sizes.astype("float32") * scale).astype("int64")
+    np.testing.assert_array_equal(rounded_down, sizes // parts)
+
+
+def test_expand_of_a_size_that_may_be_one():
+    case = Case(
+        "expand",
+        [("Shape", "z", "shape"), ("Expand", "x shape", "y")],
+        {"x": ["m", 3], "z": ["n", 3]},
+    )
+    run = compiled(model_of(case))
+    z = np.zeros((5, 3), "float32")
+    for rows in (1, 5):
+        x = np.arange(rows * 3, dtype="float32").reshape(rows, 3)
+        np.testing.assert_array_equal(run(x, z)[0], np.broadcast_to(x, (5, 3)))
+
+
+def test_pads_below_zero_cut():
+    case = Case("cut", [("Pad", "x pads", "y")], {"x": ["n"]}, {"pads": [-1, -2]})
+    x = np.arange(7, dtype="float32")
+    np.testing.assert_array_equal(compiled(model_of(case))(x)[0], x[1:-2])
+
+
+def test_a_size_is_at_least_one_and_a_count_may_be_none():
+    """The first of what a condition selects, of which there may be none."""
+    case = Case(
+        "nothing",
+        [("NonZero", "x", "at"), ("Slice", "at zero one axis", "first"), ("Shape", "first", "y")],
+        {"x": ["n"]},
+        {"zero": [0], "one": [1], "axis": [1]},
+    )
+    run = compiled(model_of(case))
+    for x, count in ((np.zeros(4, "float32"), 0), (np.ones(4, "float32"), 1)):
+        np.testing.assert_array_equal(run(x)[0], [1, count])
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in WRONG])
+def test_stock_is_wrong(case):
+    with tvm_kokoro_ext.disabled("all"), pytest.raises(Exception):  # noqa: B017
+        check(case)

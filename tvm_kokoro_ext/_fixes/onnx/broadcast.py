@@ -1,0 +1,110 @@
+"""Elementwise operators of tensors whose sizes are equal, which TVM cannot prove.
+
+Relax then knows no shape of the result and has no kernel for the operator. Where sizes of an axis
+may differ as far as can be proved, the tensors are declared to have the same, which is checked at
+run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.onnx import _converters, _frontend
+from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
+from tvm_kokoro_ext._fixes.onnx._known import Known
+
+Previous = Callable[[Node], Any]
+
+ELEMENTWISE = (
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Pow",
+    "Mod",
+    "And",
+    "Or",
+    "Xor",
+    "Equal",
+    "Less",
+    "LessOrEqual",
+    "Greater",
+    "GreaterOrEqual",
+    "Where",
+    "Min",
+    "Max",
+    "Sum",
+    "Mean",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
+    "BitShift",
+    "PRelu",
+)
+
+
+def unified(node: Node, previous: Previous) -> Any:
+    """Give tensors that are combined element by element the same sizes, where they are not 1."""
+    return _unified(node, previous, None)
+
+
+def concatenated(node: Node, previous: Previous) -> Any:
+    """The same for Concat, whose inputs differ along its own axis only."""
+    dims = known_dims(node.given(0))
+    if dims is None or not dims:
+        return previous(node)
+    axis = node.attributes["axis"]
+    return _unified(node, previous, len(dims) - axis if axis >= 0 else -axis)
+
+
+def _unified(node: Node, previous: Previous, free: int | None) -> Any:
+    """With one size for each axis but `free`, which is counted from the end and from 1."""
+    dims = [None if value is None else known_dims(value) for value in node.inputs]
+    if any(own is None for own in dims):
+        return previous(node)
+    rank = max(len(own) for own in dims if own is not None)
+    inputs = list(node.inputs)
+    wanted = [list(own or ()) for own in dims]
+    for axis in range(1, rank + 1):
+        if axis == free:
+            continue
+        sizes = [own[-axis] for own in wanted if len(own) >= axis]
+        symbolic = [size for size in sizes if not isinstance(size, int)]
+        fixed = [size for size in sizes if isinstance(size, int) and size != 1]
+        if not symbolic or (not fixed and _one_expression(symbolic)):
+            continue
+        chosen = fixed[0] if fixed else min(symbolic, key=lambda size: len(str(size)))
+        for own in wanted:
+            if len(own) >= axis and not isinstance(own[-axis], int):
+                own[-axis] = chosen
+    for at, (own, before) in enumerate(zip(wanted, dims, strict=True)):
+        if isinstance(inputs[at], Known) or all(
+            a is b for a, b in zip(own, before or (), strict=True)
+        ):
+            continue
+        dtype = _compat.dtype_of(inputs[at])
+        declared = _compat.tensor_type([int64(size) for size in own], dtype)
+        inputs[at] = node.builder.match_cast(node.emit(inputs[at]), declared)
+    return previous(replace(node, inputs=inputs))
+
+
+def _one_expression(sizes: list[Any]) -> bool:
+    """Whether the sizes are written alike, so that a kernel of TVM takes them for one."""
+    return all(str(sizes[0]) == str(size) for size in sizes[1:])
+
+
+FIX = Fix(
+    id="onnx_broadcast",
+    what="operators of tensors of equal sizes that cannot be proved equal do not compile",
+    op="ONNX Add, Mul, Where and the other elementwise operators, Concat",
+    affected=">=0.27",
+    install=lambda: _converters.laid_over(
+        dict.fromkeys(ELEMENTWISE, unified) | {"Concat": concatenated}
+    ),
+    probe=lambda: _frontend.holds_expressions() and "with_equal_sizes" not in _frontend.text(),
+    needs_torch=False,
+)

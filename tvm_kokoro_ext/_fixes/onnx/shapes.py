@@ -1,0 +1,200 @@
+"""Reshape, Expand, ConstantOfShape, Range, Tile and Split by sizes that the graph computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.onnx import _converters, _frontend, _known
+from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
+from tvm_kokoro_ext._fixes.onnx._known import Known, NotKnown
+
+Previous = Callable[[Node], Any]
+
+
+def _sizes(node: Node, at: int) -> list[Any] | None:
+    """The sizes that an input lists, if it is known and there is an axis of symbolic size."""
+    dims, known = known_dims(node.given(0)), node.known(at)
+    if isinstance(node.given(0), Known) or dims is None or known is None:
+        return None
+    if known.values.ndim > 1 or known.dtype not in ("int64", "int32"):
+        return None
+    try:
+        sizes = known.integers()
+    except NotKnown:
+        return None
+    return None if all(isinstance(size, int) for size in (*dims, *sizes)) else sizes
+
+
+def reshape(node: Node, previous: Previous) -> Any:
+    """0 copies a size of the input, and -1 is the rest, with equal factors cancelled."""
+    nothing = _of_no_elements(node)
+    if nothing is not None:
+        return nothing
+    sizes = _sizes(node, 1)
+    if sizes is None:
+        return previous(node)
+    dims = known_dims(node.given(0)) or []
+    if not node.attributes.get("allowzero"):
+        sizes = [dims[i] if isinstance(s, int) and s == 0 else s for i, s in enumerate(sizes)]
+    rest = [i for i, s in enumerate(sizes) if isinstance(s, int) and s == -1]
+    if len(rest) == 1:
+        others = [s for i, s in enumerate(sizes) if i != rest[0]]
+        sizes[rest[0]] = _known.quotient(dims, others)
+    return _reshaped(node, dims, sizes)
+
+
+def _of_no_elements(node: Node) -> Any:
+    """A tensor without elements, in the shape that `allowzero` spells out; None for any other."""
+    wanted = node.known(1)
+    if wanted is None or not wanted.constant or isinstance(node.given(0), Known):
+        return None
+    sizes = [int(size) for size in wanted.values.ravel()]
+    if not node.attributes.get("allowzero") or 0 not in sizes or -1 in sizes:
+        return None
+    return relax.op.zeros(relax.ShapeExpr(sizes), _compat.dtype_of(node.given(0)))
+
+
+def _reshaped(node: Node, dims: Sequence[Any], sizes: Sequence[Any]) -> Any:
+    if len(dims) == len(sizes) and all(map(_known.same_size, dims, sizes)):
+        return node.given(0)
+    return relax.op.reshape(node.given(0), relax.ShapeExpr([int64(s) for s in sizes]))
+
+
+def flatten(node: Node, previous: Previous) -> Any:
+    """Into two axes; stock loses a symbolic size."""
+    dims = known_dims(node.given(0))
+    if isinstance(node.given(0), Known) or dims is None or all(isinstance(d, int) for d in dims):
+        return previous(node)
+    axis = node.attributes.get("axis", 1)
+    axis = axis + len(dims) if axis < 0 else axis
+    return _reshaped(node, dims, [_product(dims[:axis]), _product(dims[axis:])])
+
+
+def _product(sizes: Sequence[Any]) -> Any:
+    product: Any = 1
+    for size in sizes:
+        product = product * size
+    return _known.simplified(product)
+
+
+def expand(node: Node, previous: Previous) -> Any:
+    """Broadcast both ways: a size of 1 in the wanted shape keeps the input's."""
+    wanted = _sizes(node, 1)
+    if wanted is None:
+        return previous(node)
+    dims = known_dims(node.given(0)) or []
+    rank = max(len(dims), len(wanted))
+    own = [1] * (rank - len(dims)) + dims
+    wanted = [1] * (rank - len(wanted)) + wanted
+    shape, certain = [], True
+    for dim, size in zip(own, wanted, strict=True):
+        if (isinstance(size, int) and size in (1, -1)) or _known.same_size(dim, size):
+            shape.append(dim)
+            continue
+        if isinstance(dim, int) and dim != 1:
+            shape.append(dim)
+        else:
+            shape.append(size)
+        certain = certain and isinstance(dim, int)
+    if rank == len(dims) and all(map(_known.same_size, dims, shape)):
+        return node.given(0)
+    if certain:
+        return relax.op.broadcast_to(node.given(0), relax.ShapeExpr([int64(s) for s in shape]))
+
+    def compute(data: Any, sizes: Any) -> Any:
+        skipped = rank - len(data.shape)
+
+        def element(*at: Any) -> Any:
+            places = zip(at[skipped:], data.shape, strict=True)
+            return data(*[tirx.Select(tirx.EQ(int64(d), int64(1)), int64(0), i) for i, d in places])
+
+        return te.compute(tuple(sizes), element, name="expand")
+
+    return node.builder.emit_te(
+        compute, node.given(0), [int64(s) for s in shape], primfunc_name_hint="onnx_expand"
+    )
+
+
+def arange(node: Node, previous: Previous) -> Any:
+    """Range with a symbolic limit: a kernel of that many elements."""
+    known = [node.known(at) for at in range(3)]
+    if any(value is None or value.values.size != 1 for value in known):
+        return previous(node)
+    dtype = known[0].dtype  # type: ignore[union-attr]
+    try:
+        start, limit, step = (value.integers()[0] for value in known)  # type: ignore[union-attr]
+    except NotKnown:
+        return previous(node)
+    if (
+        not isinstance(step, int)
+        or step == 0
+        or (isinstance(start, int) and isinstance(limit, int))
+    ):
+        return previous(node)
+    span = limit - start if step > 0 else start - limit
+    count = span if abs(step) == 1 else tirx.floordiv(span + (abs(step) - 1), abs(step))
+    count = _known.simplified(count)
+    if not isinstance(count, int) and not _known.proved(count >= 0):
+        count = tirx.max(count, tirx.IntImm("int64", 0))
+
+    def compute(count: Any, start: Any) -> Any:
+        return te.compute((count,), lambda i: tirx.Cast(dtype, start + i * step), name="arange")
+
+    return node.builder.emit_te(
+        compute, int64(count), int64(start), primfunc_name_hint="onnx_range"
+    )
+
+
+def constant_of_shape(node: Node, previous: Previous) -> Any:
+    """A scalar for an empty list of sizes; stock broadcasts its one value to no axis and stops."""
+    sizes = node.known(0)
+    value = node.attributes.get("value")
+    if sizes is None or sizes.values.size or value is None:
+        return previous(node)
+    from onnx import numpy_helper
+
+    return relax.const(numpy_helper.to_array(value).reshape(()))
+
+
+def tile(node: Node, previous: Previous) -> Any:
+    """Repeat each axis a number of times that may be symbolic."""
+    repeats = _sizes(node, 1)
+    dims = known_dims(node.given(0))
+    if repeats is None or dims is None or len(repeats) != len(dims):
+        return previous(node)
+    shape = [_known.simplified(d * r) for d, r in zip(dims, repeats, strict=True)]
+
+    def compute(data: Any, sizes: Any) -> Any:
+        def element(*at: Any) -> Any:
+            return data(*[tirx.floormod(i, d) for i, d in zip(at, data.shape, strict=True)])
+
+        return te.compute(tuple(sizes), element, name="tile")
+
+    return node.builder.emit_te(
+        compute, node.given(0), [int64(s) for s in shape], primfunc_name_hint="onnx_tile"
+    )
+
+
+FIX = Fix(
+    id="onnx_shapes",
+    what="Reshape, Expand, Range and Tile of an ONNX graph by symbolic sizes stop, or lose sizes",
+    op="ONNX Reshape, Flatten, Expand, ConstantOfShape, Range, Tile",
+    affected=">=0.27",
+    install=lambda: _converters.laid_over(
+        {
+            "Reshape": reshape,
+            "Flatten": flatten,
+            "Expand": expand,
+            "ConstantOfShape": constant_of_shape,
+            "Range": arange,
+            "Tile": tile,
+        }
+    ),
+    probe=lambda: _frontend.holds_expressions()
+    and "known_list" not in _frontend.converter("Range"),
+    needs_torch=False,
+)

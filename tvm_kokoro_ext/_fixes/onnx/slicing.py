@@ -1,0 +1,132 @@
+"""Slice with symbolic sizes or bounds, and Gather at constant places.
+
+Stock presumes that every bound lies inside as soon as one is symbolic, and computes the sizes of
+the tensor again at run time to count a negative index from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvm_kokoro_ext._compat import relax, te
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.onnx import _converters, _frontend, _known
+from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
+from tvm_kokoro_ext._fixes.onnx._known import Known, NotKnown
+
+Previous = Callable[[Node], Any]
+
+
+def slices(node: Node, previous: Previous) -> Any:
+    """Slice: bounds counted from the end where negative, and limited to the axis."""
+    x, dims = node.given(0), known_dims(node.given(0))
+    if isinstance(x, Known) or dims is None:
+        return previous(node)
+    bounds = _bounds(node)
+    if bounds is None:
+        return previous(node)
+    starts, ends, axes, steps = bounds
+    if not all(isinstance(step, int) and step != 0 for step in steps):
+        return previous(node)
+    axes = [axis + len(dims) if axis < 0 else axis for axis in axes]
+    concerned = [dims[axis] for axis in axes]
+    if all(isinstance(value, int) for value in (*starts, *ends, *concerned)):
+        return previous(node)
+    first: list[Any] = [0] * len(dims)
+    stride, sizes = [1] * len(dims), list(dims)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        dim = dims[axis]
+        low, high = (0, dim) if step > 0 else (-1, dim - 1)
+        start = _limited(start, dim, 0 if step > 0 else low, high)
+        end = _limited(end, dim, low, high)
+        span = _known.simplified(end - start if step > 0 else start - end)
+        count = span if abs(step) == 1 else _known._divide(span + (abs(step) - 1), abs(step))
+        first[axis], stride[axis] = start, step
+        sizes[axis] = _known._larger(0, _known.simplified(count))
+    whole = all(isinstance(start, int) and start == 0 for start in first) and set(stride) == {1}
+    if whole and all(map(_known.same_size, sizes, dims)):
+        return x
+
+    def compute(data: Any, shape: Any, first: Any) -> Any:
+        def element(*at: Any) -> Any:
+            return data(*[a + i * s for a, i, s in zip(first, at, stride, strict=True)])
+
+        return te.compute(tuple(shape), element, name="slice")
+
+    return node.builder.emit_te(
+        compute,
+        x,
+        [int64(size) for size in sizes],
+        [int64(start) for start in first],
+        primfunc_name_hint="onnx_slice",
+    )
+
+
+def _bounds(node: Node) -> tuple[list[Any], list[Any], list[int], list[Any]] | None:
+    """starts, ends, axes and steps; None if they are not known at import."""
+    if "starts" in node.attributes:
+        starts, ends = list(node.attributes["starts"]), list(node.attributes["ends"])
+        axes = list(node.attributes.get("axes", range(len(starts))))
+        return starts, ends, axes, [1] * len(starts)
+    lists: list[list[Any] | None] = []
+    for at in range(1, 5):
+        known = node.known(at)
+        if node.given(at) is not None and known is None:
+            return None
+        try:
+            lists.append(None if known is None else known.integers())
+        except NotKnown:
+            return None
+    if lists[0] is None or lists[1] is None:
+        return None
+    count = len(lists[0])
+    axes = list(range(count)) if lists[2] is None else lists[2]
+    if not all(isinstance(axis, int) for axis in axes):
+        return None
+    return lists[0], lists[1], axes, [1] * count if lists[3] is None else lists[3]
+
+
+def _limited(bound: Any, dim: Any, low: int, high: Any) -> Any:
+    """A bound of a slice as a place between `low` and `high`."""
+    if isinstance(bound, int):
+        if bound < -(1 << 31):  # the least number of int64 and the like: before the start
+            return low
+        bound = _known.simplified(bound + dim) if bound < 0 else bound
+        if not isinstance(bound, int):
+            return _known._smaller(_known._larger(bound, low), high)
+    elif not _known.proved(bound >= 0):
+        from_end = _known._choose(bound < 0, bound + dim, bound)
+        if _known.proved(bound < 0):
+            from_end = _known.simplified(bound + dim)
+        bound = from_end
+    return _known._smaller(_known._larger(bound, low), high)
+
+
+def gather(node: Node, previous: Previous) -> Any:
+    """Gather at constant places of an axis: a negative one counts from its end."""
+    dims, known = known_dims(node.given(0)), node.known(1)
+    if isinstance(node.given(0), Known) or dims is None or known is None or not known.constant:
+        return previous(node)
+    axis = node.attributes.get("axis", 0)
+    size = dims[axis + len(dims) if axis < 0 else axis]
+    places = np.array(known.values.tolist(), "int64").reshape(known.values.shape)
+    if (places < 0).any():
+        if not isinstance(size, int):
+            return previous(node)
+        places = np.where(places < 0, places + size, places)
+    return relax.op.take(node.given(0), relax.const(places, "int64"), axis, mode="clip")
+
+
+FIX = Fix(
+    id="onnx_slice",
+    what="Slice of an ONNX graph with a symbolic size or bound reads outside or gives a wrong size",
+    op="ONNX Slice, Gather",
+    affected=">=0.27",
+    install=lambda: _converters.laid_over({"Slice": slices, "Gather": gather}),
+    probe=lambda: _frontend.holds_expressions()
+    and "known_list" not in _frontend.converter("Slice"),
+    needs_torch=False,
+)
