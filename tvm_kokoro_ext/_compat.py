@@ -12,6 +12,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -271,6 +272,25 @@ def prim_equal(lhs: Any, rhs: Any) -> bool:
         return as_int(lhs) == as_int(rhs)
     module = tvm.sym if hasattr(tvm, "sym") else tvm.arith
     return bool(module.Analyzer().can_prove_equal(lhs, rhs))
+
+
+def analyzer_of_sizes(*values: Any, least: Callable[[Any], int] = lambda variable: 0) -> Any:
+    """An analyzer that takes every variable of these expressions for a size below 2^31.
+
+    `least` gives the smallest value of a variable.
+    """
+    analyzer = (tvm.sym if hasattr(tvm, "sym") else tvm.arith).Analyzer()
+    for value in values:
+        for variable in variables_of(value):
+            analyzer.bind(variable, tvm.ir.Range(least(variable), 1 << 31))
+    return analyzer
+
+
+def evaluated(value: Any, variable: Any, number: int) -> int | None:
+    """The value of an integer expression where its variable has this value; None if unknown."""
+    analyzer = (tvm.sym if hasattr(tvm, "sym") else tvm.arith).Analyzer()
+    analyzer.bind(variable, tirx.IntImm("int64", number))
+    return as_int(analyzer.simplify(value))
 
 
 def constant_value(value: Any) -> Any:

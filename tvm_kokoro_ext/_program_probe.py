@@ -106,6 +106,28 @@ def imported(module: Any, converters: Mapping[str, Any] | None = None, *, writte
     return _asked(importer, lambda: translate(importer, program, False, False, False, converters))
 
 
+def operators(target: str, *args: Any, out: tuple[Any, ...]) -> tuple[str, ...]:
+    """The operators of the program that calls `torch.ops.aten.<target>` with these arguments.
+
+    Arguments that are an Input are inputs of the program; `out` is the (shape, dtype) of the
+    result. Raises ProbeError if stock TVM cannot import the program.
+    """
+    import torch
+
+    inputs = [argument for argument in args if isinstance(argument, _probe.Input)]
+
+    def write(graph: Any, *nodes: Any) -> list[Any]:
+        left = list(nodes)
+        given = [left.pop(0) if isinstance(one, _probe.Input) else one for one in args]
+        name, overload = target.split(".")
+        node = graph.call_function(getattr(getattr(torch.ops.aten, name), overload), tuple(given))
+        shape, dtype = out
+        node.meta["val"] = torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
+        return [node]
+
+    return _probe.operators_of(imported(graph_module(write, inputs))["main"])
+
+
 def branch(module: Any, operands: Sequence[_probe.Input]) -> Any:
     """The function that stock creates for a branch of torch.cond with these operands.
 

@@ -76,10 +76,12 @@ def _translate(expression: Any, known: dict[str, Any]) -> Any:
         return known[str(expression)]
     if expression.is_Integer:
         return int(expression)
+    kind = type(expression).__name__
+    if kind in ("CeilToInt", "FloorToInt"):
+        return _rounded(expression.args[0], known, up=kind == "CeilToInt")
     parts = [_translate(argument, known) for argument in expression.args]
     if not parts or any(part is None for part in parts):
         return None
-    kind = type(expression).__name__
     if isinstance(expression, sympy.Add):
         return _fold(parts, lambda a, b: a + b)
     if isinstance(expression, sympy.Mul):
@@ -94,6 +96,51 @@ def _translate(expression: Any, known: dict[str, Any]) -> Any:
         python, symbolic = (max, tirx.max) if kind == "Max" else (min, tirx.min)
         return _fold(parts, lambda a, b: _both([a, b], python, symbolic))
     return None
+
+
+#: Below it, the products of a rational number with sizes are far from overflow.
+_SMALL = 2**20
+
+
+def _rounded(expression: Any, known: dict[str, Any], up: bool) -> Any:
+    """A rational multiple of integers, rounded to an integer in integer arithmetic, or None."""
+    found = _ratio(expression, known)
+    if found is None:
+        return None
+    value, divisor = found
+    if divisor == 1:
+        return value
+    value = value + (divisor - 1 if up else 0)
+    return value // divisor if isinstance(value, int) else tirx.floordiv(value, divisor)
+
+
+def _ratio(expression: Any, known: dict[str, Any]) -> tuple[Any, int] | None:
+    """Integers (p, q), q > 0, whose quotient is this float expression; None if there are none.
+
+    What torch computes in float64 is the same as long as it is exact, or not within an ulp of an
+    integer: sizes below 2 to the power of 31, and small factors.
+    """
+    kind = type(expression).__name__
+    if expression.is_Float or expression.is_Integer:
+        p, q = float(expression).as_integer_ratio()
+        return (p, q) if abs(p) < _SMALL and q < _SMALL else None
+    if kind == "ToFloat":
+        whole = _translate(expression.args[0], known)
+        return None if whole is None else (whole, 1)
+    if not (expression.is_Add or expression.is_Mul or kind == "FloatTrueDiv"):
+        return None
+    a, b = 0 if expression.is_Add else 1, 1
+    for number, argument in enumerate(expression.args):
+        part = _ratio(argument, known)
+        if part is None:
+            return None
+        p, q = part
+        if kind == "FloatTrueDiv" and number == 1:
+            if not isinstance(p, int) or p == 0:
+                return None
+            p, q = (q, p) if p > 0 else (-q, -p)
+        a, b = (a * q + p * b, b * q) if expression.is_Add else (a * p, b * q)
+    return (a, b) if b < _SMALL else None
 
 
 def _fold(parts: list[Any], function: Any) -> Any:

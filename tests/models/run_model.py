@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from tvm import relax
 
 import tvm_kokoro_ext
-from tvm_kokoro_ext import UnsupportedOperatorError
+from tvm_kokoro_ext import UnsupportedOperatorError, _symbolic
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -75,7 +75,7 @@ def prepared(model: Model) -> nn.Module:
             if "weight_g" in name or "original0" in name:  # the length of a normalized weight
                 continue
             if parameter.dim() >= 2:
-                parameter.copy_(drawn(parameter) * (1.5 / parameter[0].numel() ** 0.5))
+                parameter.copy_(drawn(parameter) * (model.gain / parameter[0].numel() ** 0.5))
             elif name.endswith("weight") or ("norm" in name and "bias" not in name):
                 parameter.copy_(1 + 0.1 * drawn(parameter))
             elif name.endswith("bias"):
@@ -122,7 +122,8 @@ def _require_symbols(program: Any, example: Sequence[Tensor], other: Sequence[Te
     ]
     for number, (a, b, recorded) in enumerate(zip(example, other, taken, strict=True)):
         for axis, (mine, theirs) in enumerate(zip(a.shape, b.shape, strict=True)):
-            if mine != theirs and isinstance(recorded.shape[axis], int):
+            # What torch has fixed may still be a SymInt, of a constant.
+            if mine != theirs and _symbolic.is_number(recorded.shape[axis]):
                 raise ValueError(
                     f"torch.export has fixed dimension {axis} of input {number} at {mine}"
                 )

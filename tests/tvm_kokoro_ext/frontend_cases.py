@@ -206,13 +206,21 @@ def state_of(fix_id: str) -> State:
 
 
 def variants(cases: Sequence[Case]) -> list[Any]:
-    """Parameters (case, symbolic, decomposed), with ids."""
+    """Parameters (case, symbolic, decomposed), with ids.
+
+    All but one variant of a case are of the tier `variants`. Which one stays is another from case
+    to case, so that the cases of a fix together have all of them.
+    """
     return [
         pytest.param(
-            case, s, d, id=f"{case.name}-{'symbolic' if s else 'static'}-{'ep' if d else 'raw'}"
+            case,
+            s,
+            d,
+            id=f"{case.name}-{'symbolic' if s else 'static'}-{'ep' if d else 'raw'}",
+            marks=[pytest.mark.variants] * (number != index % len(case.variants())),
         )
-        for case in cases
-        for s, d in case.variants()
+        for index, case in enumerate(cases)
+        for number, (s, d) in enumerate(case.variants())
     ]
 
 
@@ -224,6 +232,7 @@ def fix_tests(fix_id: str, cases: Sequence[Case]) -> tuple[Callable[..., None], 
         assert state_of(fix_id) in (State.APPLIED, State.NOT_NEEDED)
         check(case, symbolic, decomposed)
 
+    @pytest.mark.variants
     @pytest.mark.parametrize(
         "case", [pytest.param(case, id=case.name) for case in cases if case.wrong is not None]
     )

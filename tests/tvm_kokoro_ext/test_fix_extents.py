@@ -1,7 +1,7 @@
 """Symbolic extents that failed to compile: n - 2 next to two others, and operands of cond."""
 
 import torch
-from frontend_cases import Case, fix_tests
+from frontend_cases import Case, compile_module, fix_tests, import_program, module_of
 
 RAW = {"symbolic": (True,), "decomposed": (False,)}
 WEIGHT = torch.randn(4, 3, 3, 3)
@@ -44,3 +44,19 @@ def rows(n):
 test_cond_dimensions, test_cond_dimensions_stock = fix_tests(
     "cond_dimensions", [Case("two_operands", branches, rows, symbolic=(True,))]
 )
+
+
+def rolled(x):
+    return x.roll(1, 0), x.roll((2, -1), (0, 1)), x.roll(-3)
+
+
+def test_rolling_along_a_size_that_is_0_in_one_call():
+    case = Case("any_number", rolled, lambda n: (torch.randn(n, 4),))
+    number = torch.export.Dim("number", min=0)
+    marks = (({0: number},),)
+    program = torch.export.export(module_of(case), case.inputs(6), dynamic_shapes=marks)
+    run = compile_module(import_program(program, True))
+    for n in (0, 6, 1, 0):
+        x = torch.randn(n, 4)
+        for mine, theirs in zip(run(x.numpy()), rolled(x), strict=True):
+            torch.testing.assert_close(torch.from_numpy(mine), theirs)

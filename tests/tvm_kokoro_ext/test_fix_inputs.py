@@ -54,6 +54,8 @@ REFUSED = {
     "random": (lambda x: x + torch.rand(4), r"aten\.rand.*Make the noise an input"),
     "dropout": (lambda x: torch.dropout(x, 0.5, True), r"dropout.*module\.eval\(\)"),
     "factorized": (lambda x: torch.linalg.svd(x)[1], "_linalg_svd.*custom_convert_map"),
+    "nothing": (lambda x: None, "the program: it returns nothing. Return a tensor"),
+    "a_shape_of_nothing": (lambda x: torch.broadcast_shapes(()), "it returns nothing"),
     "gradient": (lambda x: torch.func.grad(lambda y: (y**2).sum())(x), ".*"),
 }
 

@@ -122,7 +122,23 @@ def order(x):
     return x[:3].argsort(dim=1, stable=True), x.half().sort(1).values.float(), x.double().sort(1)[0]
 
 
-ORDER = [Case("raw", sorts, rows, **RAW), Case("ep", order, rows, **STATIC)]
+def unsigned(dtype):
+    """Numbers on both sides of the largest signed one."""
+    return lambda n: (torch.tensor([0, 3, -1, 7, -(2**31), -(2**63)]).to(dtype),)
+
+
+def sorts_unsigned(x):
+    return *x.sort(), *x.sort(descending=True), x.argsort(), x.sort(stable=True).values
+
+
+ORDER = [
+    Case("raw", sorts, rows, **RAW),
+    Case("ep", order, rows, **STATIC),
+    *(
+        Case(str(dtype), sorts_unsigned, unsigned(dtype), symbolic=(False,))
+        for dtype in (torch.uint32, torch.uint64)
+    ),
+]
 test_order, test_order_stock = fix_tests("nan_order", ORDER)
 
 test_softshrink, test_softshrink_stock = fix_tests(

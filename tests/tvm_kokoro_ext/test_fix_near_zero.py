@@ -7,6 +7,7 @@ from frontend_cases import Case, compile_module, export, import_program
 from torch.nn import functional
 
 import tvm_kokoro_ext
+from tvm_kokoro_ext._compat import te, tirx, tvm
 
 SIZES = torch.logspace(-30, 2, 400)
 SPECIAL = torch.tensor([0.0, -0.0, float("inf"), float("-inf"), float("nan")])
@@ -63,3 +64,28 @@ def test_stock_loses_them(name):
         except Exception:  # noqa: BLE001 - 0.25 and 0.26 lack some of the operators
             return
     assert ulps(result, function(x.double())) > 1000
+
+
+def kernel_of_vectors(function, dtype, count):
+    """The compiled kernel that computes `function` of `count` vectors of four."""
+    taken = te.placeholder((count,), f"{dtype}x4", name="taken")
+    made = te.compute((count,), lambda i: function(taken[i]), name="made")
+    kernel = te.create_prim_func([taken, made]).with_attr("global_symbol", "kernel")
+    return tirx.build(kernel, {"kind": "llvm"})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("name", ["tanh", "atanh", "sinh", "asinh", "log1p"])
+def test_vectors_are_computed_like_their_elements(name, dtype):
+    x = UNIT[:400:2].reshape(-1, 4).to(getattr(torch, dtype)).numpy()
+    given, out = (tvm.runtime.empty((len(x),), f"{dtype}x4") for _ in range(2))
+    kernel_of_vectors(getattr(tirx, name), dtype, len(x))["kernel"](given.copyfrom(x), out)
+    exact = getattr(torch, name)(torch.from_numpy(x).double()).numpy()
+    limit = {"float16": 1e-3, "float32": 3e-7, "float64": 1e-15}[dtype]
+    np.testing.assert_allclose(out.numpy(), exact, rtol=limit, atol=float(np.finfo(dtype).tiny))
+
+
+def test_a_function_of_a_function_of_vectors_is_computed_once_for_each_element():
+    built = kernel_of_vectors(lambda x: tirx.tanh(tirx.tanh(tirx.tanh(x))), "float32", 1)
+    calls = [line for line in built.inspect_source("ll").splitlines() if "@tanhf(" in line]
+    assert len([line for line in calls if "call" in line]) == 12

@@ -200,9 +200,18 @@ def modes(n):
     return ((torch.arange(3 * n) * 7 % 3).reshape(3, n).float(),)
 
 
+def modes_with_nan(n):
+    """Rows in which most entries are NaN, the first one is, and all are."""
+    x = torch.full((3, n), float("nan"))
+    x[0, -2:] = 2
+    x[1, 1:] = torch.arange(1, n)
+    return (x,)
+
+
 COUNTING = [
     Case("raw", counts, counted, **RAW),
     Case("mode", lambda x: (*x.mode(1), *x.mode(0, keepdim=True)), modes, **EP),
+    Case("mode, NaN", lambda x: x.mode(1).values, modes_with_nan, **EP),
 ]
 test_counting, test_counting_stock = fix_tests("counting", COUNTING)
 

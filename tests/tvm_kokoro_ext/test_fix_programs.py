@@ -59,6 +59,10 @@ def attention(q, mask):
     return torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=mask, scale=0.3)
 
 
+def targets(n):
+    return torch.randn(3, 4), torch.tensor([[3, 0, -1, 1], [-1, 2, 1, 0], [0, 1, 2, 3]])
+
+
 DECOMPOSE = [
     Case("transpose", lambda x: x.T + x.new_full((1, 3), 2.0), rows, **RAW),
     Case("addcmul", lambda x: torch.addcmul(x, x, x, value=0.5), rows, **RAW, symbolic=(False,)),
@@ -117,6 +121,21 @@ DECOMPOSE = [
         "unique_consecutive",
         lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True),
         lambda n: (torch.randint(0, 2, (2, n)),),
+    ),
+    *(
+        Case(
+            f"multilabel_margin_{reduction}",
+            torch.nn.MultiLabelMarginLoss(reduction=reduction),
+            targets,
+            symbolic=(False,),
+        )
+        for reduction in ("none", "mean", "sum")
+    ),
+    Case(
+        "multilabel_margin_of_one",
+        lambda x, y: torch.nn.functional.multilabel_margin_loss(x[0], y[0], reduction="none"),
+        targets,
+        symbolic=(False,),
     ),
 ]
 test_decompose, test_decompose_stock = fix_tests("decompose", DECOMPOSE)

@@ -50,11 +50,20 @@ SQUEEZE = [
 ]
 test_squeeze, test_squeeze_stock = fix_tests("squeeze", SQUEEZE)
 
+
+def shifted(x):
+    """The shift of relative positions, as XLNet writes it: torch records s²//s for the size s."""
+    n = x.shape[1]
+    scores = (x[:, :, None] * torch.arange(2 * n)).reshape(3, 2 * n, n)[:, 1:]
+    return (scores.reshape(3, n, 2 * n - 1)[:, :, :n] + 1).softmax(-1)
+
+
 RESHAPE = [
     Case("swapped", lambda x: x.reshape(x.shape[1], 3), rows, symbolic=(True,)),
     Case("view", lambda x: x.view(x.shape[1], -1) * 2, rows, decomposed=(False,)),
     Case("same", lambda x: x.reshape(3, x.shape[1]) + 1, rows, wrong=None),
     Case("constant", lambda x: x.reshape(-1, 1), rows, wrong=None),
+    Case("shifted", shifted, rows, wrong=None, symbolic=(True,)),
 ]
 test_reshape, test_reshape_stock = fix_tests("reshape", RESHAPE)
 
@@ -87,9 +96,16 @@ def downwards(x):
     return x * torch.arange(n, 0, -1), torch.arange(2 * n, 3, -3) + 1, torch.arange(7, -4, -2)
 
 
+def by_floats(x):
+    n = x.shape[1]
+    whole = torch.arange(n, -n, -1.0, dtype=torch.int64), torch.arange(0.0, n, 2.0).long()
+    return *whole, torch.arange(0, n, 0.5), torch.arange(n * 0.5), torch.arange(0.5, n, 1.5)
+
+
 SYMBOLIC = [
     Case("repeat", counted, rows, symbolic=(True,)),
     Case("split", halves, lambda n: (torch.randn(2, 2 * n),), symbolic=(True,)),
     Case("arange", downwards, rows),
+    Case("arange_floats", by_floats, rows, symbolic=(True,)),
 ]
 test_symbolic, test_symbolic_stock = fix_tests("symbolic_shapes", SYMBOLIC)

@@ -2,8 +2,11 @@
 
 import math
 
+import pytest
 import torch
-from frontend_cases import Case, fix_tests
+from frontend_cases import Case, export, fix_tests, import_program
+
+from tvm_kokoro_ext import UnsupportedOperatorError
 
 
 def rows(n):
@@ -26,6 +29,9 @@ SYM_FLOAT = [
     Case("truediv", lambda x: x * (x.shape[1] / 4), rows, symbolic=(True,)),
     Case("sym_float", lambda x: x * torch.sym_float(x.shape[1]), rows, symbolic=(True,)),
     Case("trunc", lambda x: x.new_ones((math.trunc(x.shape[1] * 1.5),)), rows, symbolic=(True,)),
+    Case("round", lambda x: x[:, : round(x.shape[1] * 0.5)], rows, symbolic=(True,)),
+    Case("round_size", lambda x: x + round(x.shape[1]), rows, symbolic=(True,)),
+    Case("round_0", lambda x: x + round(x.shape[1] * 0.5, 0), rows, symbolic=(True,)),
     Case("ceil", lambda x: x + math.ceil(x.shape[1] / 4), rows, symbolic=(True,)),
     Case("pow_int", lambda x: x + x.shape[1] ** 2, rows, symbolic=(True,)),
     Case("pow_half", lambda x: x / x.shape[1] ** 0.5, rows, symbolic=(True,)),
@@ -33,6 +39,14 @@ SYM_FLOAT = [
     Case("sym_min", lambda x: x + torch.sym_min(x.shape[1], 7), rows, symbolic=(True,)),
 ]
 test_sym_float, test_sym_float_stock = fix_tests("sym_float", SYM_FLOAT)
+
+
+def test_rounding_a_symbolic_number_to_digits_is_refused_by_name():
+    case = Case("round_2", lambda x: x + round(x.shape[1] * 0.37, 2), rows)
+    program = export(case, symbolic=True)
+    with pytest.raises(UnsupportedOperatorError, match=r"round.*decimal.*round\(x\)"):
+        import_program(program, decomposed=False)
+
 
 SYMBOLIC_SCALAR = [
     Case("mul", lambda x: x * x.shape[1], rows, symbolic=(True,)),

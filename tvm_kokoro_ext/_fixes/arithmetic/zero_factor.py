@@ -101,7 +101,7 @@ def _loses_nan(operator: Any) -> bool:
 
     module = _probe.legalized(function, _probe.Input((4,)))
     (kernel,) = (f for name, f in module.functions_items() if name.name_hint != "main")
-    return "x[" not in kernel.script()
+    return "x0[" not in kernel.script()
 
 
 @_probe.wrong

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe
 from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared import detour
 
@@ -78,17 +78,14 @@ def sign(importer: Any, node: Any, previous: Any) -> Any:
 
 
 @_probe.wrong
-def _still_wrong() -> bool:
-    x = _probe.Input((4,), "bool")
-    ops = _probe.convert("amax.default", x, [0], out=((), "bool")).ops
-    return ops == ("relax.max",)
-
-
-@_probe.wrong
-def _sorted_as_bools() -> bool:
-    """Whether a bool tensor is sorted without a conversion to numbers."""
-    made = _probe.convert("sort.default", _probe.Input((4,), "bool"), 0)
-    return "relax.astype" not in made.ops
+def _computed_as_bools() -> bool:
+    """Whether an extremum or a comparison of bools is imported without a conversion to numbers."""
+    x, out = _probe.Input((4,), "bool"), ((), "bool")
+    made = [
+        _program_probe.operators("amax.default", x, [0], out=out),
+        _program_probe.operators("gt.Tensor", x, x, out=((4,), "bool")),
+    ]
+    return any("relax.astype" not in operators for operators in made)
 
 
 FIX = Fix(
@@ -101,5 +98,5 @@ FIX = Fix(
         "sign.default": sign,
         "sgn.default": sign,
     },
-    probe=_probe.any_of(_still_wrong, _sorted_as_bools),
+    probe=_computed_as_bools,
 )

@@ -2,7 +2,8 @@
 
 `log1p(x)` is `log(1 + x)` and `tanh(x)` a quotient of exponentials: near zero both lose the digits
 of x, at 1e-6 already the second one. The C library has each of them to within an ulp or two, and is
-what TVM's LLVM target calls for functions that it has no rule of its own for.
+what TVM's LLVM target calls for functions that it has no rule of its own for. The elements of a
+vector are computed one by one.
 """
 
 from __future__ import annotations
@@ -21,13 +22,27 @@ _STOCK_LEVEL = 10
 _NAMES = ("asinh", "atanh", "cosh", "log1p", "sinh", "tanh")
 
 
-def _rule(name: str) -> Callable[[Any], Any]:
+def _scalar(name: str, x: Any, dtype: str) -> Any:
+    if dtype == "float64":
+        return tirx.call_pure_extern(dtype, name, x)
+    called = tirx.call_pure_extern("float32", f"{name}f", tirx.Cast("float32", x))
+    return tirx.Cast(dtype, called)
+
+
+def _rule(name: str, stock: Any) -> Callable[[Any], Any]:
+    """The rule of one function; `stock` is the rule before, or None."""
+
     def lower(call: Any) -> Any:
         dtype = _compat.prim_dtype(call)
-        if dtype == "float64":
-            return tirx.call_pure_extern(dtype, name, *call.args)
-        wide = [tirx.Cast("float32", argument) for argument in call.args]
-        return tirx.Cast(dtype, tirx.call_pure_extern("float32", f"{name}f", *wide))
+        if "vscale" in dtype:  # a scalable vector has no elements to call a function for
+            return call if stock is None else stock(call)
+        element, _, lanes = dtype.partition("x")
+        if not lanes:
+            return _scalar(name, call.args[0], dtype)
+        # Bound to a variable, as an argument that stood in each element would be computed for each.
+        vector, order = tirx.Var("vector", dtype), range(int(lanes))
+        each = [_scalar(name, tirx.Shuffle([vector], [lane]), element) for lane in order]
+        return tirx.Let(vector, call.args[0], tirx.Shuffle(each, list(order)))
 
     return lower
 
@@ -44,7 +59,7 @@ def install() -> Callable[[], None]:
     for name in _NAMES:
         op = tvm.ir.Op.get(f"tirx.{name}")
         before.append((op, op.get_attr(_ATTRIBUTE)))
-        _set(op, _rule(name))
+        _set(op, _rule(name, before[-1][1]))
 
     def restore() -> None:
         for op, rule in before:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, tirx, tvm
-from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fix import Converter, Fix
 from tvm_kokoro_ext._fixes._shared import elementwise, indexing, loops, promotion
 
 _EUCLID = {8: 12, 16: 24, 32: 47, 64: 93}  # steps for the worst pair, by number of bits
@@ -92,17 +92,19 @@ def gcd(importer: Any, node: Any, previous: Any) -> Any:
     return _emit.emit(importer, relax.op.reshape(results[0], shape))
 
 
+_CONVERTERS: dict[str, Converter] = {
+    "view.dtype": view_dtype,
+    "rrelu.default": rrelu,
+    "rrelu_with_noise_functional.default": rrelu_with_noise,
+    "nextafter.default": nextafter,
+    "gcd.default": gcd,
+}
+
 FIX = Fix(
     id="small_operators",
     what="view(dtype), rrelu in evaluation, nextafter and gcd are missing",
     op="aten.view.dtype, aten.rrelu, aten.nextafter, aten.gcd",
     affected="",
-    converters={
-        "view.dtype": view_dtype,
-        "rrelu.default": rrelu,
-        "rrelu_with_noise_functional.default": rrelu_with_noise,
-        "nextafter.default": nextafter,
-        "gcd.default": gcd,
-    },
-    probe=_probe.lacks("nextafter.default"),
+    converters=_CONVERTERS,
+    probe=_probe.lacks(*_CONVERTERS),
 )

@@ -112,15 +112,17 @@ def _converter(compute: Callable[[Any], Any], hint: str) -> Converter:
     return convert
 
 
+_CONVERTERS: dict[str, Converter] = {
+    "lgamma.default": _converter(_each(_lgamma, "lgamma"), "lgamma"),
+    "digamma.default": _converter(_each(_digamma, "digamma"), "digamma"),
+    "erfinv.default": _converter(_erfinv, "erfinv"),
+}
+
 FIX = Fix(
     id="special",
     what="lgamma, digamma and erfinv are missing",
     op="aten.lgamma, aten.digamma, aten.erfinv",
     affected="",
-    converters={
-        "lgamma.default": _converter(_each(_lgamma, "lgamma"), "lgamma"),
-        "digamma.default": _converter(_each(_digamma, "digamma"), "digamma"),
-        "erfinv.default": _converter(_erfinv, "erfinv"),
-    },
-    probe=_probe.lacks("lgamma.default"),
+    converters=_CONVERTERS,
+    probe=_probe.lacks(*_CONVERTERS),
 )

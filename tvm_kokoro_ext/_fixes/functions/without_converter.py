@@ -203,27 +203,29 @@ def diagonal_scatter(importer: Any, node: Any, previous: Any) -> Any:
     return _emit.emit_te(importer, compute, x, source, hint="diagonal_scatter")
 
 
+_CONVERTERS: dict[str, Converter] = {
+    "hypot.default": _elementwise_of(_hypot, "hypot"),
+    "copysign.Tensor": _elementwise_of(_copysign, "copysign"),
+    "copysign.Scalar": _elementwise_of(_copysign, "copysign"),
+    "fmax.default": _elementwise_of(_number_of(tirx.max), "fmax"),
+    "fmin.default": _elementwise_of(_number_of(tirx.min), "fmin"),
+    "erfc.default": erfc,
+    "exp2.default": exp2,
+    "convert_element_type.default": convert_element_type,
+    "signbit.default": signbit,
+    "scatter_add.default": scatter_add,
+    "repeat_interleave.Tensor": repeat_interleave,
+    "searchsorted.Tensor": searchsorted,
+    "_cdist_forward.default": cdist,
+    "_trilinear.default": trilinear,
+    "diagonal_scatter.default": diagonal_scatter,
+}
+
 FIX = Fix(
     id="missing",
     what="hypot, copysign, erfc, scatter_add, repeat_interleave, searchsorted, cdist, …",
     op="aten.hypot, aten.scatter_add, aten.repeat_interleave, aten.searchsorted, …",
     affected="",
-    converters={
-        "hypot.default": _elementwise_of(_hypot, "hypot"),
-        "copysign.Tensor": _elementwise_of(_copysign, "copysign"),
-        "copysign.Scalar": _elementwise_of(_copysign, "copysign"),
-        "fmax.default": _elementwise_of(_number_of(tirx.max), "fmax"),
-        "fmin.default": _elementwise_of(_number_of(tirx.min), "fmin"),
-        "erfc.default": erfc,
-        "exp2.default": exp2,
-        "convert_element_type.default": convert_element_type,
-        "signbit.default": signbit,
-        "scatter_add.default": scatter_add,
-        "repeat_interleave.Tensor": repeat_interleave,
-        "searchsorted.Tensor": searchsorted,
-        "_cdist_forward.default": cdist,
-        "_trilinear.default": trilinear,
-        "diagonal_scatter.default": diagonal_scatter,
-    },
-    probe=_probe.lacks("scatter_add.default"),
+    converters=_CONVERTERS,
+    probe=_probe.lacks(*_CONVERTERS),
 )

@@ -7,6 +7,7 @@ scatter of a tensor at all.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
@@ -93,11 +94,14 @@ def _corner(importer: Any, source: Any, shape: list[Any]) -> Any:
 
 
 @_probe.wrong
-def _still_wrong() -> bool:
-    x, source = _probe.Input((3, 4)), _probe.Input((2, 2))
-    index = _probe.Input((2, 2), "int64")
-    made = _probe.convert("scatter.src", x, 1, index, source, out=((3, 4), "float32"))
-    return made.ops == ("relax.scatter_elements",)
+def _rows_are_exchanged() -> bool:
+    """Whether a row of a smaller index is taken for a row of the tensor with the same number."""
+
+    def apply(x: Any, index: Any, source: Any) -> Any:
+        return relax.op.scatter_elements(x, index, source, axis=2)
+
+    shapes = _probe.Input((2, 5, 4)), _probe.Input((2, 3, 4), "int64"), _probe.Input((2, 3, 4))
+    return re.search(r"% (T\.int64\()?3\b", _probe.legalized(apply, *shapes).script()) is None
 
 
 FIX = Fix(
@@ -112,5 +116,8 @@ FIX = Fix(
         "scatter.value_reduce": scatter,
         "scatter_add.default": scatter_add,
     },
-    probe=_still_wrong,
+    probe=_probe.any_of(
+        _probe.lacks("scatter.reduce", "scatter.value_reduce", "scatter_add.default"),
+        _rows_are_exchanged,
+    ),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, te, tirx
-from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fix import Converter, Fix
 from tvm_kokoro_ext._fixes._shared import extremum, indexing, loops
 from tvm_kokoro_ext._fixes.indexing import index_put
 
@@ -91,14 +91,16 @@ def masked_scatter(importer: Any, node: Any, previous: Any) -> Any:
     return _emit.emit_te(importer, compute, x, mask, order, values, hint="masked_scatter")
 
 
+_CONVERTERS: dict[str, Converter] = {
+    "scatter_reduce.two": scatter_reduce,
+    "masked_scatter.default": masked_scatter,
+}
+
 FIX = Fix(
     id="scatter_reduce",
     what="scatter_reduce and masked_scatter are missing",
     op="aten.scatter_reduce, aten.masked_scatter",
     affected="",
-    converters={
-        "scatter_reduce.two": scatter_reduce,
-        "masked_scatter.default": masked_scatter,
-    },
-    probe=_probe.lacks("masked_scatter.default"),
+    converters=_CONVERTERS,
+    probe=_probe.lacks(*_CONVERTERS),
 )

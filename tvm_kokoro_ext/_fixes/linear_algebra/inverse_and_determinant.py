@@ -113,17 +113,19 @@ def _only_first(compute: Callable[[Any, Any], Any], others: int) -> Converter:
     return convert
 
 
+_CONVERTERS: dict[str, Converter] = {
+    "linalg_inv.default": _only_first(_inverse, 0),
+    "inverse.default": _only_first(_inverse, 0),
+    "linalg_det.default": _only_first(_determinant, 0),
+    "det.default": _only_first(_determinant, 0),
+    "_linalg_det.default": _only_first(_determinant, 2),
+}
+
 FIX = Fix(
     id="matrix",
     what="linalg.inv and linalg.det are missing",
     op="aten.linalg_inv, aten.linalg_det",
     affected="",
-    converters={
-        "linalg_inv.default": _only_first(_inverse, 0),
-        "inverse.default": _only_first(_inverse, 0),
-        "linalg_det.default": _only_first(_determinant, 0),
-        "det.default": _only_first(_determinant, 0),
-        "_linalg_det.default": _only_first(_determinant, 2),
-    },
-    probe=_probe.lacks("linalg_inv.default"),
+    converters=_CONVERTERS,
+    probe=_probe.lacks(*_CONVERTERS),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared import detour
@@ -176,8 +176,11 @@ def _is_float(dtype: str) -> bool:
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    """Whether the kernel of a float16 sum knows no wider number."""
-    return "float32" not in _probe.legalized(relax.op.sum, _probe.Input((4,), "float16")).script()
+    """Whether a float16 sum is imported without a conversion to wider numbers."""
+    made = _program_probe.operators(
+        "sum.default", _probe.Input((4,), "float16"), out=((), "float16")
+    )
+    return "relax.astype" not in made
 
 
 FIX = Fix(

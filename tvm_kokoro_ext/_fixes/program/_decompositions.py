@@ -153,6 +153,35 @@ def half_frequencies(size: int, spacing: float = 1.0, *, dtype: Any = None, **op
     return ahead / (size * spacing)
 
 
+def multilabel_margin(x: Any, target: Any, reduction: int = 1) -> Any:
+    """Targets count up to the first -1; torch's decomposition adds terms of those behind it."""
+    import torch
+
+    scores, places = torch.atleast_2d(x), torch.atleast_2d(target)
+    given = (places == -1).to(torch.int64).cumsum(1) == 0
+    index = torch.where(given, places, 0)
+    classes = torch.arange(scores.shape[1])
+    chosen = ((classes == index.unsqueeze(-1)) & given.unsqueeze(-1)).any(1)
+    margins = (1 - scores.gather(1, index).unsqueeze(-1) + scores.unsqueeze(1)).clamp(min=0)
+    counted = given.unsqueeze(-1) & ~chosen.unsqueeze(1)
+    loss = torch.where(counted, margins, 0).sum((1, 2)) / scores.shape[1]
+    if reduction:
+        return loss.mean() if reduction == 1 else loss.sum()
+    return loss.reshape(x.shape[:-1])
+
+
+def roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
+    """Torch's decomposition divides by the size outside of any loop, which ends a process at 0."""
+    import torch
+
+    if not dims:
+        return roll(x.reshape(-1), shifts, (0,)).reshape(x.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = x.shape[dim]
+        x = x.index_select(dim, torch.remainder(torch.arange(size) - shift, size))
+    return x
+
+
 #: The decompositions by the name that the importer looks up.
 OWN: dict[str, Callable[..., Any]] = {
     "addmm.default": addmm,
@@ -170,4 +199,6 @@ OWN: dict[str, Callable[..., Any]] = {
     "fft_fftfreq.default": frequencies,
     "fft_rfftfreq.default": half_frequencies,
     "_pdist_forward.default": pair_distances,
+    "multilabel_margin_loss.default": multilabel_margin,
+    "roll.default": roll,
 }

@@ -141,11 +141,22 @@ def _still_wrong() -> bool:
     return len(made["main"].params) != 1
 
 
+def _unnamed() -> bool:
+    """Whether stock refuses a dtype of a value without naming the operator."""
+    import torch
+
+    try:
+        _probe.convert("to.dtype", _probe.Input((4,)), torch.float8_e4m3fn, out=((4,), "float32"))
+    except _probe.ProbeError as error:
+        return "to.dtype" not in str(error)
+    return False
+
+
 FIX = Fix(
     id="inputs",
     what="an input that is a number, None or of a dtype without counterpart raises without a name",
     op="from_exported_program",
     affected="",
-    probe=_still_wrong,
+    probe=_probe.any_of(_still_wrong, _unnamed),
     prepare=checked,
 )

@@ -18,6 +18,10 @@ def _is_half(node: Any) -> bool:
     return node.args[0].meta["val"].dtype.itemsize == 2
 
 
+def _is_symbolic(node: Any) -> bool:
+    return not all(isinstance(size, int) for size in node.args[0].meta["val"].shape)
+
+
 # By name, whether a node is excluded.
 _KEPT: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(adaptive_maximum.NAMES, adaptive_maximum.is_symbolic),
@@ -28,6 +32,8 @@ _KEPT: dict[str, Callable[[Any], bool]] = {
     "lstm.input": _is_half,
     "linalg_inv.default": lambda node: True,  # decomposes to a check with an effect token
     "take.default": lambda node: True,  # reads the value of a 0-d index
+    "roll.default": _is_symbolic,  # divides by a size that may be 0
+    "multilabel_margin_loss.default": lambda node: True,  # adds terms behind the first -1
 }
 
 

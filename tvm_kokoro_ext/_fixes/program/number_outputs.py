@@ -31,6 +31,10 @@ def bind_constants(program: Any, converters: Collection[str]) -> Any:
                 "a compiled program returns tensors and numbers, and this is a text",
                 "Keep it outside of the program",
             )
+    if all(leaf is None for leaf in leaves):
+        raise UnsupportedOperatorError(
+            "the program", "it returns nothing", "Return a tensor or a number"
+        )
     if not any(isinstance(leaf, int | float) for leaf in leaves):
         return program
     graph = copy.deepcopy(program.graph)  # do not change the caller's program

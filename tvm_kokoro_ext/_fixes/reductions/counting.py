@@ -8,7 +8,7 @@ import numpy as np
 
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, tirx
-from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fix import Converter, Fix
 from tvm_kokoro_ext._fixes._shared import extremum, loops
 
 
@@ -72,7 +72,10 @@ def histc(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def mode(importer: Any, node: Any, previous: Any) -> Any:
-    """The most frequent value along an axis (the smallest one if tied), and its last index."""
+    """The most frequent value along an axis (the smallest one if tied), and its last index.
+
+    As in PyTorch, a NaN is like no other value.
+    """
     x, dim, keep = _emit.arguments(importer, node, "self", "dim", "keepdim", dim=-1, keepdim=False)
     rank, dtype = _compat.rank_of(x), _compat.dtype_of(x)
     axis = _emit.normalize_axis(dim, rank)
@@ -80,19 +83,17 @@ def mode(importer: Any, node: Any, previous: Any) -> Any:
     moved = _emit.emit(importer, relax.op.permute_dims(x, order)) if axis != rank - 1 else x
     *outer, steps = _compat.shape_of(moved)
 
-    def same(a: Any, b: Any) -> Any:
-        alike = a == b
-        return (
-            tirx.any(alike, tirx.all(tirx.isnan(a), tirx.isnan(b))) if "float" in dtype else alike
-        )
-
     def body(dims: Any, values: Any, places: Any, most: Any, seen: Any, data: Any, n: Any) -> None:
         with T.serial(0, _emit.extent(dims[0])) as row:
             most[0] = tirx.const(0, "int64")
             with T.serial(0, n) as i:
                 value = data[row * n + i]
                 seen[0] = tirx.const(0, "int64")
-                with T.serial(0, n) as j, T.If(same(data[row * n + j], value)), T.Then():
+                with (
+                    T.serial(0, n) as j,
+                    T.If(tirx.any(data[row * n + j] == value, i == j)),
+                    T.Then(),
+                ):
                     seen[0] += tirx.const(1, "int64")
                 tied = tirx.all(seen[0] == most[0], value <= values[row])
                 with T.If(tirx.any(seen[0] > most[0], tied)), T.Then():
@@ -183,18 +184,20 @@ def embedding_bag(importer: Any, node: Any, previous: Any) -> Any:
 
 _MEAN, _MAXIMUM = 1, 2  # torch's codes for the modes of embedding_bag
 
+_CONVERTERS: dict[str, Converter] = {
+    "bincount.default": bincount,
+    "histc.default": histc,
+    "mode.default": mode,
+    "embedding_bag.padding_idx": embedding_bag,
+    "_embedding_bag_forward_only.default": embedding_bag,
+    "_embedding_bag.default": embedding_bag,
+}
+
 FIX = Fix(
     id="counting",
     what="bincount, histc, mode and embedding_bag are missing",
     op="aten.bincount, aten.histc, aten.mode, aten.embedding_bag",
     affected="",
-    converters={
-        "bincount.default": bincount,
-        "histc.default": histc,
-        "mode.default": mode,
-        "embedding_bag.padding_idx": embedding_bag,
-        "_embedding_bag_forward_only.default": embedding_bag,
-        "_embedding_bag.default": embedding_bag,
-    },
-    probe=_probe.lacks("bincount.default"),
+    converters=_CONVERTERS,
+    probe=_probe.lacks(*_CONVERTERS),
 )

@@ -52,15 +52,16 @@ def _filled(importer: Any, node: Any, wanted: Any, number: float) -> Any:
 
 
 @_probe.wrong
-def _still_wrong() -> bool:
-    made = _probe.convert("mean.dim", _probe.Input((0, 4)), [0], out=((4,), "float32"))
-    return "relax.mean" in made.ops
-
-
-@_probe.wrong
-def _any_reads() -> bool:
-    x = _probe.Input((0, 4), "bool")
-    return bool({"relax.max", "relax.any"} & set(_probe.convert("any.dim", x, 0).ops))
+def _computed() -> bool:
+    """Whether an average of no elements, or a question about them, is a reduction."""
+    x, mask, out = _probe.Input((0, 4)), _probe.Input((0, 4), "bool"), ((4,), "float32")
+    made = [
+        _probe.convert("mean.dim", x, [0], out=out),
+        _probe.convert("var.correction", x, [0], correction=1, out=out),
+        _probe.convert("any.dim", mask, 0, out=((4,), "bool")),
+        _probe.convert("all.dim", mask, 0, out=((4,), "bool")),
+    ]
+    return any(one.ops != ("relax.full",) for one in made)
 
 
 FIX = Fix(
@@ -76,5 +77,5 @@ FIX = Fix(
         **dict.fromkeys(("any.default", "any.dim", "any.dims"), _of_nothing(0)),
         **dict.fromkeys(("all.default", "all.dim", "all.dims"), _of_nothing(1)),
     },
-    probe=_probe.any_of(_still_wrong, _any_reads),
+    probe=_computed,
 )

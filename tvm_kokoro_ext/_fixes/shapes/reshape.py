@@ -19,11 +19,31 @@ def reshape(importer: Any, node: Any, previous: Any) -> Any:
     if all(_compat.as_int(size) is not None for size in sizes):
         return previous(node)
     proved = _symbolic.proved_shape(importer, node)
-    target = [_emit.int64(_compat.prim(size)) for size in proved or sizes]
+    if proved is not None:
+        sizes = _simplest(node, sizes, proved)
+    target = [_emit.int64(_compat.prim(size)) for size in sizes]
     shape = [_emit.int64(dim) for dim in _compat.shape_of(x)]
     if len(shape) == len(target) and all(map(_compat.prim_equal, shape, target)):
         return x
     return _emit.emit(importer, relax.op.reshape(x, target))
+
+
+def _simplest(node: Any, sizes: list[Any], proved: list[Any]) -> list[Any]:
+    """Each size as the program gives it, if that is simpler than what torch records, or as that.
+
+    Torch records the last size as a quotient of the others, s²//s where the program has s. Stock's
+    compiler does not see that they are equal, and stops at some kernels of several such sizes.
+    """
+    given = node.args[1] if isinstance(node.args[1], list | tuple) else node.args[1:]
+    chosen = []
+    for argument, size, known, recorded in zip(
+        given, sizes, proved, node.meta["val"].shape, strict=True
+    ):
+        value: Any = getattr(argument, "meta", {}).get("val")
+        plain = hasattr(value, "node") and hasattr(recorded, "node")
+        plain = plain and value.node.expr.count_ops() < recorded.node.expr.count_ops()
+        chosen.append(size if plain else known)
+    return chosen
 
 
 @_probe.wrong

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared import detour
@@ -89,8 +89,8 @@ def unchanged(importer: Any, node: Any, previous: Any) -> Any:
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    softmax = _probe.convert("softmax.int", _probe.Input(()), 0, out=((), "float32"))
-    return softmax.shape != ()
+    made = _program_probe.operators("softmax.int", _probe.Input(()), 0, out=((), "float32"))
+    return made != ("relax.reshape", "relax.nn.softmax", "relax.reshape")
 
 
 FIX = Fix(

@@ -63,19 +63,43 @@ def _part(axis: int) -> Any:
 
 @needs_previous
 def arange(importer: Any, node: Any, previous: Any) -> Any:
-    """Stock computes a wrong length if the step is negative, rounding away from zero."""
-    start, _, step = _emit.arguments(importer, node, "start", "end", "step", step=1)
-    dtype, count = _emit.result_dtype(importer, node), _compat.as_int(step)
-    shape = _symbolic.proved_shape(importer, node)
-    if count is None or count > 0 or shape is None or dtype is None or "float" in dtype:
+    """An arange of symbolic length downwards, or of operands that are floats.
+
+    Stock computes a wrong length if the step is negative, rounding away from zero, and where an
+    operand is a float, one in floating point, with which the compiler cannot reason.
+    """
+    names = ("end",) if node.target.__name__ == "arange.default" else ("start", "end", "step")
+    given = _emit.arguments(importer, node, *names, start=0, step=1)
+    given = given if len(given) == 3 else [0, *given, 1]
+    first, last, step = (_compat.prim(value) for value in given)
+    dtype, shape = _emit.result_dtype(importer, node), _symbolic.proved_shape(importer, node)
+    if shape is None or dtype is None or not isinstance(step, int | float):
         return previous(node)
-    first = _compat.prim(start)
+    whole = not any(map(_is_float, (first, last, step)))
+    if step > 0 and (whole or isinstance(shape[0], int)):
+        return previous(node)
+    counted = "float64" if "float" in dtype else "int64"
+    if counted == "int64":  # torch drops the fractions of the operands first
+        first = int(first) if isinstance(first, float) else first
+        step = int(step)
+    if _compat.is_prim(first) and _is_float(first) and counted == "int64":
+        return previous(node)
 
     def compute(size: Any, first: Any) -> Any:
-        return te.compute((size,), lambda i: tirx.Cast(dtype, first + i * count), name="arange")
+        def element(i: Any) -> Any:
+            at = tirx.Cast(counted, first) + tirx.Cast(counted, i) * tirx.const(step, counted)
+            return tirx.Cast(dtype, at)
 
-    size = _emit.int64(shape[0])
-    return _emit.emit_te(importer, compute, size, _emit.int64(first), hint="arange")
+        return te.compute((size,), element, name="arange")
+
+    first = tirx.const(first, "float64") if isinstance(first, float) else _emit.int64(first)
+    return _emit.emit_te(importer, compute, _emit.int64(shape[0]), first, hint="arange")
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, float) or (
+        _compat.is_prim(value) and "float" in _compat.prim_dtype(value)
+    )
 
 
 @_probe.wrong
@@ -93,7 +117,7 @@ FIX = Fix(
     converters={
         "repeat.default": repeat,
         "split_with_sizes.default": split_with_sizes,
-        "arange.start_step": arange,
+        **dict.fromkeys(("arange.default", "arange.start", "arange.start_step"), arange),
     },
     probe=_still_wrong,
 )

@@ -78,6 +78,24 @@ def _sum(values: Any) -> Any:
     return functools.reduce(operator.add, values)
 
 
+def _rounded(value: Any, digits: int | None = None) -> Any:
+    """round(value, digits), an integer without digits; torch.export drops those of an integer."""
+    if digits is None or not _is_float(value):
+        return _to_int(tirx.nearbyint)(value)
+    return tirx.nearbyint(value)
+
+
+def _round(importer: Any, node: Any, previous: Any) -> Any:
+    value, *digits = importer.retrieve_args(node)
+    if any(digits) and _is_float(value):
+        raise _emit.refuse(
+            node,
+            "Python rounds to decimal digits exactly, which no expression of TVM does",
+            "Round it to an integer: round(x)",
+        )
+    return _scalar(round, _rounded)(importer, node, previous)
+
+
 _FUNCTIONS: dict[str, Converter] = {
     "sym_float": _scalar(float, _float64),
     "sym_int": _scalar(int, _to_int(tirx.trunc)),
@@ -86,7 +104,7 @@ _FUNCTIONS: dict[str, Converter] = {
     "trunc": _scalar(math.trunc, _to_int(tirx.trunc)),
     "floor": _scalar(math.floor, _to_int(tirx.floor)),
     "ceil": _scalar(math.ceil, _to_int(tirx.ceil)),
-    "round": _scalar(round, _to_int(tirx.nearbyint)),
+    "round": _round,
     "pow": _scalar(operator.pow, _power),
     "sym_max": _scalar(max, _either(tirx.max)),
     "sym_min": _scalar(min, _either(tirx.min)),
