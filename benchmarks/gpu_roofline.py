@@ -1,6 +1,6 @@
 """An ESTIMATE of the time of a GPU in each kernel of the model. No GPU is needed or used.
 
-    python -m benchmarks.gpu_roofline [--seconds 1,4] [--gpu A100,H100] [--rows 12]
+    python -m benchmarks.gpu_roofline [--seconds 1,4] [--gpu A100,H100] [--precision float32-fma]
 
 Lowers the model for CUDA, reads from the TIR of every launch what it does (see
 `benchmarks/roofline/kernel_work.py`) and bounds its time by published figures. It tells
@@ -36,14 +36,20 @@ HEAD = (
 )
 
 
-def lower() -> tuple[tvm.IRModule, list[Component]]:
-    """The kernels of the model for CUDA at the highest level, with bound threads."""
+def lower(
+    precision: str, names: Sequence[str] | None = None
+) -> tuple[tvm.IRModule, list[Component]]:
+    """The kernels of the model for CUDA at the highest level, with bound threads.
+
+    `names` are the functions to lower, by default all.
+    """
     components = [*make_components(load_model(resolve("synthetic"))), make_alignment()]
+    components = [c for c in components if names is None or c.name in names]
     parameters = ParameterTable()
     modules = [import_program(export_component(c), c.name, parameters) for c in components]
-    target = resolve_target("cuda").tvm
-    todo = phases(2, target, parameters, [c.name for c in components])
-    last = [phase.name for phase in phases].index("bind_threads")
+    target = resolve_target("cuda", precision=precision).tvm
+    todo = phases(2, target, parameters, [c.name for c in components], precision)
+    last = [phase.name for phase in todo].index("schedule")
     return run_phases(merge_components(modules), todo[: last + 1], target), components
 
 
@@ -122,13 +128,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", default="1,4", help="lengths of audio")
     parser.add_argument("--gpu", default=",".join(GPUS), help=f"of {', '.join(GPUS)}")
+    parser.add_argument("--precision", default="float32", help="as `build --target cuda` takes it")
     parser.add_argument("--rows", type=int, default=12, help="kernels of a table")
     args = parser.parse_args()
     unknown = [name for name in args.gpu.split(",") if name not in GPUS]
     if unknown:
         parser.error(f"unknown GPU {', '.join(unknown)}: the known are {', '.join(GPUS)}")
     try:
-        module, components = lower()
+        module, components = lower(args.precision)
         for seconds in map(float, args.seconds.split(",")):
             found = launches(module, sizes_of(components, seconds))
             for name in args.gpu.split(","):

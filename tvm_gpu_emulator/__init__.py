@@ -36,11 +36,11 @@ since Volta.
 Supported types are 8 to 64 bit integers, float32, float64, float16 (needs g++ 12 and x86-64 or
 aarch64) and bfloat16. Inline PTX is supported with one instruction per statement: mma.sync m16n8
 with tf32, bf16 or f16 operands and float32 sums, and the conversions to these types. Its products
-are exact, and its sums are computed in float32 in the order of k; the order and rounding of the
-device may differ. The following are rejected, with the line: all other PTX (cp.async, ldmatrix,
-wgmma), wmma and simdgroup matrices, atomics, cooperative groups, launch parameters other than grid,
-block and dynamic shared memory, and all names that are missing in the headers. Needs g++
-(`apt-get install g++`).
+are exact, and its sums are cut toward zero, like those of devices but with no bits to spare, so the
+last bits of the device may differ. The following are rejected, with the line: all other PTX
+(cp.async, ldmatrix, wgmma), wmma and simdgroup matrices, atomics, cooperative groups, launch
+parameters other than grid, block and dynamic shared memory, and all names that are missing in the
+headers. Needs g++ (`apt-get install g++`).
 """
 
 from .executable import Executable, Launches, emulate

@@ -26,8 +26,8 @@ def main() -> int:
     parser.add_argument(
         "--precision",
         default="float32",
-        help="of the decoder's products, as `kokoro-pipeline build` takes it: tf32, bfloat16, "
-        "float16; parity is then a signal-to-noise ratio",
+        help="of the decoder's products, as `kokoro-pipeline build` takes it; with tf32, bfloat16 "
+        "and float16 parity is a signal-to-noise ratio",
     )
     parser.add_argument("--python", help="the version there, such as 3.12; default this one")
     parser.add_argument("--seed", type=int, default=0)

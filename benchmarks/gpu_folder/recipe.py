@@ -47,7 +47,12 @@ LITERAL_BYTES = 16 << 10
 """Arrays up to this size are stored if they cannot be recreated."""
 _DIGITS = 256
 """All integers below this are exact in every precision."""
-_REDUCED = (Precision.TF32, Precision.BFLOAT16, Precision.FLOAT16)
+_REDUCED = (Precision.TF32, Precision.BFLOAT16, Precision.FLOAT16, Precision.BFLOAT16X3)
+_ABOVE = np.float32(1 << 16)
+"""Added to an integer below `_DIGITS`, it is the first of two bfloat16 parts, and that the second.
+
+A digit alone is its own first part.
+"""
 _ULPS = 4
 """Maximum distance of torch's factor of a row from the exact one, in units in the last place."""
 
@@ -178,19 +183,33 @@ def _find_layout(
         fits = layout is not None and _same(apply_layout(sources, layout), packed)
         return (layout, Precision.FLOAT32) if layout is not None and fits else None
     for precision in _REDUCED:
-        words = [
-            _moved(transform, sources, functools.partial(_digit, place=place))
-            for place in (1, _DIGITS, _DIGITS**2)
+        parts = [
+            _part_indices(transform, sources, precision, part) for part in range(precision.parts)
         ]
-        low, middle, high = (_values(np.asarray(word, np.uint32), precision) for word in words)
-        layout = _checked(low + _DIGITS * middle + _DIGITS**2 * high, total)
+        layout = _checked(np.concatenate(parts), total)
         if layout is not None and _same(apply_reduced(sources, layout, precision), packed):
             return layout, precision
     return None
 
 
-def _digit(index: Array, place: int) -> Array:
-    return index // place % _DIGITS
+def _part_indices(
+    transform: Transform, sources: Sequence[Array], precision: Precision, part: int
+) -> Array:
+    """The position of the value in each word, float64 [values per word, *shape of the words].
+
+    Words of other parts have 0, like those of padding.
+    """
+    found: Any = 0
+    for place in (1, _DIGITS, _DIGITS**2):
+        words = _moved(transform, sources, functools.partial(_digit, place=place, part=part))
+        values = _values(np.asarray(words, np.uint32), precision)
+        found = found + place * np.where(values == _ABOVE, 0, values)
+    return np.asarray(found)
+
+
+def _digit(index: Array, place: int, part: int) -> Array:
+    """A digit as a number with which a word of a part says it, and one of the others does not."""
+    return index // place % _DIGITS + (part > 0) * _ABOVE
 
 
 def _moved(

@@ -21,7 +21,7 @@ from kokoro_pipeline.validation.compare import (
     compare_case,
     whole_audio,
 )
-from kokoro_pipeline.validation.gates import reduced_note
+from kokoro_pipeline.validation.gates import is_reduced, reduced_note
 from kokoro_pipeline.validation.validation_report import ValidationReport
 
 Array = NDArray[Any]
@@ -76,7 +76,7 @@ def compare(
     `precision` is that of the decoder's products: with reduced precision, the decoder is judged by
     its signal-to-noise ratio, and the whole audio is not judged.
     """
-    reduced = precision != "float32"
+    reduced = is_reduced(precision)
     results, comparisons = [], []
     for reference in references:
         comparison = compare_case(functions, reference, precision).without_outputs()

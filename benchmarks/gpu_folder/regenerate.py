@@ -2,7 +2,7 @@
 
 The source of a parameter is a tensor of the weights, a tensor with folded weight norm, or the
 tensors of both directions of an LSTM. Its values are rearranged with zeros in between, according to
-a layout, and for tensor cores they are rounded, with one or two values per word. All other
+a layout, and for tensor cores they are rounded or split, with one or two values per word. All other
 parameters are small and are stored. Every step is exact, so the hash of the file is that of the
 artifact.
 """
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from kokoro_pipeline.artifact.manifest import Manifest
 from kokoro_pipeline.artifact.parameter_file import write_parameters
 from kokoro_pipeline.artifact.reader import file_sha256
-from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision, to_words
+from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision, to_parts
 from kokoro_pipeline.compiler.weights.constants import stored_constants
 from kokoro_pipeline.compiler.weights.draws import draw_tensor
 from kokoro_pipeline.errors import ArtifactError
@@ -48,8 +48,8 @@ class Source:
 class Step:
     """How to recreate a parameter: the concatenated values of its sources in a layout.
 
-    Without a layout, it is its only source. With reduced precision, the first axis of the layout
-    are the values of a word.
+    Without a layout, it is its only source. For tensor cores, the first axis of the layout are the
+    values of a word, for each part of a value in turn.
     """
 
     sources: tuple[Source, ...]
@@ -121,12 +121,15 @@ def apply_layout(sources: Sequence[Array], layout: Array) -> Array:
 
 
 def apply_reduced(sources: Sequence[Array], layout: Array, precision: Precision) -> Array:
-    """Like `apply_layout`, with values rounded to words.
+    """Like `apply_layout`, with values rounded or split to words.
 
     Returns uint32 of the shape of the layout without its first axis, which are the values of a
-    word, the lower half first.
+    word, the lower half first. With parts, there are as many for each part, and of them only those
+    of the part that a word holds are not zero.
     """
-    return np.ascontiguousarray(to_words(apply_layout(sources, layout), precision)[0])
+    values = apply_layout(sources, layout).reshape(precision.parts, -1, *layout.shape[1:])
+    words = [to_parts(each, precision)[part, 0] for part, each in enumerate(values)]
+    return np.ascontiguousarray(np.bitwise_or.reduce(words))
 
 
 class Recipe:

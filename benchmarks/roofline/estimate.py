@@ -20,7 +20,11 @@ from .kernel_work import WARP, KernelWork, count_work
 
 @dataclass(frozen=True)
 class Gpu:
-    """Figures of the vendor's data sheet, except for the last three, which are assumptions."""
+    """Figures of the vendor's data sheet, except for the last three, which are assumptions.
+
+    `tensor` is what `mma.sync` reaches of the data sheet's figure: all of it on Ampere, and on
+    Hopper about 0.63 (Luo et al. 2025, "Dissecting the NVIDIA Hopper architecture").
+    """
 
     name: str
     processors: int
@@ -28,10 +32,13 @@ class Gpu:
     """Boost clock in Hz."""
     lanes: int
     """float32 multiply-adds per processor and cycle."""
+    tensor: int
+    """Multiply-adds of half precision on tensor cores per processor and cycle."""
     bandwidth: float
     """Memory bandwidth in bytes per second."""
     threads: int = 2048
     """Maximum number of threads per processor."""
+    registers: int = 65536
     shared_bytes: int = 160 << 10
     cache_bytes: int = 64
     """Bytes per cycle from the L2 cache to a processor."""
@@ -42,11 +49,13 @@ class Gpu:
 
 
 GPUS: Mapping[str, Gpu] = {
-    "A100": Gpu("A100 SXM 80 GB", 108, 1.41e9, 64, 2.039e12),
-    "H100": Gpu("H100 SXM", 132, 1.98e9, 128, 3.35e12, shared_bytes=224 << 10),
+    "A100": Gpu("A100 SXM 80 GB", 108, 1.41e9, 64, 1024, 2.039e12),
+    "H100": Gpu("H100 SXM", 132, 1.98e9, 128, 1290, 3.35e12, shared_bytes=224 << 10),
 }
 _BARRIER = 30
 """Cycles per barrier."""
+_OTHER_REGISTERS = 24
+"""Registers of a thread beside its arrays."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +90,15 @@ def estimate(work: KernelWork, gpu: Gpu) -> Estimate:
     of_one = -(-work.blocks // gpu.processors)  # blocks of the busiest processor
     warps = -(-work.threads // WARP)
     resident = max(1, min(gpu.threads // (warps * WARP), 32))
+    held = warps * WARP * (work.registers + _OTHER_REGISTERS)
+    resident = max(1, min(resident, gpu.registers // held))
     if work.shared_bytes:
         resident = max(1, min(resident, gpu.shared_bytes // work.shared_bytes))
     waves = -(-of_one // resident)
     issue = of_one * work.instructions * WARP / gpu.lanes
     cached = of_one * work.requested / work.blocks / gpu.cache_bytes
-    alone = work.serial + work.waits * gpu.latency + work.barriers * _BARRIER
+    products = work.tensor / gpu.tensor
+    alone = work.serial + work.waits * gpu.latency + work.barriers * _BARRIER + products
     return Estimate(
         {
             "launch": gpu.launch,
@@ -94,6 +106,7 @@ def estimate(work: KernelWork, gpu: Gpu) -> Estimate:
             "instructions": issue / gpu.clock,
             "cache": cached / gpu.clock,
             "shared": of_one * work.shared / gpu.clock,
+            "tensor cores": of_one * products / gpu.clock,
             "latency": waves * alone / gpu.clock,
         }
     )

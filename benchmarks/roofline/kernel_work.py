@@ -13,6 +13,7 @@ strength-reduce the rest.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,8 @@ UNDER_WAY = 4
 # Approximate number of instructions to which NVIDIA's compiler expands operations.
 _CALLS = {"fma": 1, "tirx.sqrt": 8, "tirx.exp": 12, "tirx.floor": 1, "tirx.reinterpret": 0}
 _OTHER_CALL = 30  # sin, cos, tanh, ...
+_CONVERSION = 2  # to an operand of tensor cores: at half the rate of arithmetic or less
+_PRODUCT = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _DIVISION = {"float": 9, "constant": 5, "int32": 22, "int64": 90}
 _LONG = {"Add": 2, "Sub": 2, "Mul": 4}
 
@@ -84,6 +87,10 @@ class KernelWork:
     barriers: float = 0.0
     shared: float = 0.0
     """Accesses of a block to shared memory, counted once per warp."""
+    tensor: float = 0.0
+    """Multiply-adds of a block on tensor cores, those of tf32 counted twice."""
+    registers: int = 0
+    """Words of a thread's arrays, of which its registers hold at least as many."""
     trips: float = 0.0
     """Number of loop iterations with a load per thread."""
     shared_bytes: int = 0
@@ -199,8 +206,9 @@ class _Walk:
             work.flops += self.work.flops * work.blocks
             work.instructions += self.work.instructions
             work.shared += self.work.shared
+            work.tensor += self.work.tensor
             work.serial = max(work.serial, self.work.instructions / self.weight)
-            for longest in ("waits", "barriers", "trips", "shared_bytes"):
+            for longest in ("waits", "barriers", "trips", "shared_bytes", "registers"):
                 setattr(work, longest, max(getattr(work, longest), getattr(self.work, longest)))
         self.work = None
         for root, requested in self.traffic.items():
@@ -228,8 +236,13 @@ class _Walk:
 
     def _allocbuffer(self, node: Any) -> None:
         buffer = node.buffer
-        if self.work is not None and str(buffer.scope()).startswith("shared"):
-            self.work.shared_bytes += math.prod(map(int, buffer.shape)) * _item_bytes(buffer)
+        if self.work is None:
+            return
+        size = math.prod(map(int, buffer.shape))
+        if str(buffer.scope()).startswith("shared"):
+            self.work.shared_bytes += size * _item_bytes(buffer)
+        elif size > 1:  # others hold a value of an expression, and not for long
+            self.work.registers += size * _item_bytes(buffer) // 4
 
     def _declbuffer(self, node: Any) -> None:
         self.roots[node.buffer] = self.roots.get(node.data.args[0])
@@ -292,8 +305,28 @@ class _Walk:
             self.work.barriers += 1
             self.met = True
             self._issue(1)
+        elif self.work is not None and _name(call).startswith("tirx.ptx."):
+            self._instruction(call)
         else:
             self.value(call)
+
+    def _instruction(self, call: Any) -> None:
+        """A product on tensor cores, or a conversion to its operands."""
+        assert self.work is not None
+        words = [str(a.value) for a in call.args if _is_text(a)]
+        shape = next(filter(None, map(_PRODUCT.fullmatch, words)), None)
+        operands = [a for a in call.args if not _is_text(a)]
+        for operand in operands:
+            self.value(operand)
+        if shape is None:
+            for operand in operands[1:]:
+                self._arithmetic(operand)
+            self._issue(_CONVERSION)
+            return
+        products = math.prod(map(int, shape.groups())) * self.weight
+        self.work.flops += 2 * products
+        self.work.tensor += products * (2 if "tf32" in words else 1)
+        self._issue(1)
 
     def _bufferstore(self, node: Any) -> None:
         self._arithmetic(node.value)
@@ -428,6 +461,10 @@ def _name(node: Any) -> str:
     if _is_extern(node):
         return str(node.args[0].value)
     return str(getattr(node.op, "name", node.op))
+
+
+def _is_text(node: Any) -> bool:
+    return type(node).__name__ == "StringImm"
 
 
 def _is_extern(node: Any) -> bool:

@@ -116,9 +116,11 @@ def test_a_packing_that_computes_is_refused_by_name(tmp_path):
         write_recipe(tmp_path, 0, [name], table)
 
 
-@pytest.mark.parametrize("precision", [Precision.TF32, Precision.BFLOAT16, Precision.FLOAT16])
+@pytest.mark.parametrize(
+    "precision", [p for p in Precision if p is not Precision.FLOAT32], ids=lambda p: p.value
+)
 def test_weights_of_tensor_cores_are_made_again_bit_for_bit(precision, tmp_path):
-    """A packing that rounds, pads and pairs."""
+    """A packing that rounds or splits, pads and pairs."""
     name = "predictor.F0_proj.weight"
     conv = Conv1d(256, 1, 1)
     tensor = SyntheticTensors(0, {}).tensor(name)

@@ -7,6 +7,8 @@ from tvm import relax, te, tirx
 
 from benchmarks.roofline.estimate import GPUS, estimate, launches
 from benchmarks.roofline.kernel_work import KernelWork, count_work
+from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision
+from kokoro_pipeline.compiler.kernels.gpu.conv1d import Conv1d, conv1d, conv_tile
 from kokoro_pipeline.compiler.kernels.gpu.linear import LinearTile, linear
 from kokoro_pipeline.compiler.kernels.gpu.lstm import lstm_recurrence
 from kokoro_pipeline.compiler.kernels.gpu.statistics import row_statistics
@@ -77,6 +79,29 @@ def test_a_linear_layer(rows, blocks):
     assert work.shared_bytes == 4 * 4 * 32 * (20 + 32)
 
 
+@pytest.mark.parametrize(
+    ("precision", "products", "weight"),
+    [(Precision.TF32, 1, 2), (Precision.BFLOAT16, 1, 1), (Precision.BFLOAT16X3, 3, 1)],
+)
+def test_a_convolution_on_tensor_cores(precision, products, weight):
+    """A block of 64 by 128 sums, over 7 taps of 64 channels."""
+    conv = Conv1d(64, 64, 7, 1, 1, 3, 3)
+    tile = conv_tile(conv, precision=precision)
+    shapes = [(1, 64, 256), tile.weight_shape, (1, 64, 256)]
+    (work,) = count_work(conv1d(conv, precision=precision), shapes)
+    sums = 64 * 128 * 64 * 7 * products
+    assert (work.blocks, work.kind) == (2, "block")
+    assert work.tensor == sums * weight
+    assert work.flops == pytest.approx(2 * work.blocks * sums, rel=0.02)
+    assert work.barriers == 2 * tile.turns * tile.stages
+    assert 32 + 16 <= work.registers <= 32 * 3 + 16
+
+
+def test_registers_bound_the_blocks_that_are_resident():
+    few, many = (KernelWork(1000, 256, waits=100, registers=words) for words in (20, 200))
+    assert estimate(many, A100).seconds > 3 * estimate(few, A100).seconds
+
+
 def test_a_recurrence_waits_for_every_step():
     """Twice the steps, twice the barriers; the weights are read again in every step."""
     kernel = lstm_recurrence(64, 2)
@@ -108,6 +133,7 @@ def test_statistics_are_sums_of_a_block():
         (KernelWork(1, 256, instructions=1e5, requested=1e8, unique=1e5), "cache"),
         (KernelWork(1, 256, waits=1e5), "latency"),
         (KernelWork(1000, 256, instructions=1e5, shared=1e6), "shared"),
+        (KernelWork(1000, 256, instructions=1e5, tensor=1e9), "tensor cores"),
     ],
 )
 def test_an_estimate_names_what_bounds(work, bound_by):

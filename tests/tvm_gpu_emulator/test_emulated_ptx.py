@@ -109,6 +109,43 @@ def test_a_product_of_matrices(kind, device, cache):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
+INF, NAN = float("inf"), float("nan")
+TINY = 2.0**-24  # half of the last bit of 1
+SUBNORMAL = 2.0**-130
+
+
+@pytest.mark.parametrize(
+    ("terms", "start", "expected"),
+    [
+        ([1.75 * TINY], 1.0, 1.0),  # nearest is 1 + 2**-23
+        ([2 * TINY], 1.0, 1.0 + 2 * TINY),
+        ([-2.0 * TINY], 1.0, 1.0 - 2 * TINY),
+        ([-TINY], 1.0, 1.0),  # nearest is 1 - 2**-24
+        ([1.75 * TINY], -1.0, -1.0),
+        ([1.5 * TINY, 1.5 * TINY], 1.0, 1.0),  # each is cut before it is added
+        ([-1.0, 1.75 * TINY], 1.0, 0.0),
+        ([1.0, 1.0, 1.0], 2.0**24 - 1, 2.0**24 + 2),  # the result is cut to its own last bit
+        ([SUBNORMAL], SUBNORMAL, 2 * SUBNORMAL),
+        ([0.0, -0.0], 0.0, 0.0),
+        ([INF], 1.0, INF),
+        ([1.0], -INF, -INF),
+        ([INF, -INF], 1.0, NAN),
+        ([NAN], 1.0, NAN),
+    ],
+)
+def test_sums_are_cut_toward_zero(terms, start, expected, device, cache):
+    """Each term is a product with 1, and all are within a group of four."""
+    a, b = np.zeros((32, 4), np.float32), np.zeros((32, 2), np.float32)
+    for lane, term in enumerate(terms):
+        # Row 0 of A is in register 0 of lanes 0 to 3, and so is column 0 of B.
+        a[lane, 0], b[lane, 0] = 1, term
+    c, d = np.zeros((2, 32, 4), np.float32)
+    c[0, 0] = start
+    executable = emulate(warp_product(PRODUCTS["tf32"][0]), device, cache=cache)
+    executable["product"](a.view(np.uint32), b.view(np.uint32), c, d)
+    np.testing.assert_array_equal(d[0, 0], np.float32(expected))
+
+
 def test_a_lane_that_stays_away_is_named(device, cache):
     kernel = warp_product(PRODUCTS["tf32"][0], divergent=True)
     executable = emulate(kernel, device, cache=cache)

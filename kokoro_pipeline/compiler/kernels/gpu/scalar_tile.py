@@ -29,8 +29,6 @@ from .tile import Geometry, Multiplier, Place, ProductTile
 
 ROWS = 8  # rows per thread
 MAX_WARPS = 8
-DEEP = 512
-"""From this number of input channels on, sequences are assumed to be short."""
 SHARED_BYTES = 24 << 10
 
 
@@ -41,7 +39,7 @@ def scalar_tile(geometry: Geometry, dtype: str = "float32") -> ProductTile:
     larger blocks would not occupy all processors of a GPU.
     """
     rows, channels = geometry.rows, geometry.in_channels
-    deep = channels >= DEEP and rows < 4 * DEEP
+    deep = geometry.is_deep
     warps = min(MAX_WARPS // 2 if deep else MAX_WARPS, -(-rows // ROWS))
     few = rows <= ROWS and channels >= 4 * WARP
     slices = MAX_WARPS // warps if deep or few else 1
@@ -74,7 +72,7 @@ class _ScalarMultiplier(Multiplier):
     def put(self, index: int, value: Expr, to: Expr) -> None:
         store(self._place.window, to, value)
 
-    def multiply(self) -> None:
+    def multiply(self, stage: Expr) -> None:
         tile, place, geometry = self._tile, self._place, self._tile.geometry
         vector = 4 if tile.dtype == "float32" else 1
         with T.serial(i32(0), i32(tile.chunk)) as c, T.serial(i32(0), i32(geometry.taps)) as k:

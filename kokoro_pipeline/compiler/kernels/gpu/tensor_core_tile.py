@@ -1,111 +1,244 @@
-"""The tile that multiplies on tensor cores: operands of reduced precision, float32 sums.
+"""The tile that multiplies on tensor cores: rounded or split operands, float32 sums.
 
-A warp computes 32 by 32 sums, in products of 16 by 8. A word of shared memory holds one channel of
-tf32, or two of half precision, rounded once after the producer; weights were rounded when they were
-packed. The 32 lanes of a fragment read 8 neighbours in each of 4 words, so the length of a word's
-row is 8 modulo 32, which makes them read 32 different banks.
+A warp computes 32 by 32 sums, or 32 by 16 of a deep product, in products of 16 by 8. A word of
+shared memory holds one channel of tf32, or two of half precision, rounded once after the producer;
+weights were rounded when they were packed. The 32 lanes of a fragment read 8 neighbours in each of
+4 words, so the length of a word's row is 8 modulo 32, which makes them read 32 different banks.
+
+Operands of two parts lie in shared memory as parts, in as many bytes as float32: an input is split
+once, after the producer, and a weight when it is packed. Tensor cores cut their sums toward zero,
+which adds up over thousands of terms. With parts, the product of each panel therefore starts from 0
+on the tensor cores, and the threads add it to the total, rounded to nearest (Ootomo and Yokota
+2022).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+from tvm import tirx
+
 from kokoro_pipeline.errors import InputError
 
+from ..common.bfloat16_parts import LARGEST, to_float32
 from ..common.operand_precision import Precision
-from .threads import Expr, T, bind, const, div, i32, mod, registers, store
+from .threads import (
+    MAX_SHARED_BYTES,
+    Expr,
+    T,
+    add_to,
+    bind,
+    const,
+    div,
+    hold,
+    i32,
+    mod,
+    registers,
+    store,
+    synchronize,
+)
 from .tile import Geometry, Multiplier, Place, ProductTile
 
 ROWS, COLUMNS, WORDS = 16, 8, 8  # of one product; words are counted along its inner dimension
 WARP_ROWS, WARP_COLUMNS = 2 * ROWS, 4 * COLUMNS
-DOWN = 2  # warps per block along the rows
-BLOCK_ROWS = DOWN * WARP_ROWS
+SLICES, SLICED_COLUMNS = 4, 2 * COLUMNS  # of a deep product; columns of a warp of it
 BANKS = 32
-SHARED_BYTES = 32 << 10
+SHARED_BYTES = MAX_SHARED_BYTES
+SLICED_BYTES = 40 << 10  # of two arrays
 MAX_CHUNK = 32
+LARGEST_BFLOAT16 = float(to_float32(np.uint16(LARGEST)))
+LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def tensor_core_tile(geometry: Geometry, precision: Precision) -> ProductTile:
-    """A block has BLOCK_ROWS rows, and fewer columns with many rows, where sequences are short.
+    """A block has two warps along the rows, and fewer columns with many rows or a large stride.
 
-    Smaller blocks then give a GPU enough blocks.
+    With many channels, which in a model means that sequences are short, it has 32 by 32 sums of two
+    warps, and `SLICES` such pairs share the channels: smaller blocks keep more of a GPU busy.
+    Taps are taken in as few stages as fit.
 
-    Raises InputError if not even one product fits shared memory.
+    Raises InputError if not even one product of one tap fits shared memory.
     """
-    across = 2 if geometry.rows >= 512 or geometry.stride > 2 else 4  # warps along the columns
-    columns = across * WARP_COLUMNS
-    window, panel = geometry.window(columns), geometry.taps * BLOCK_ROWS + 8
+    for deep in (True, False) if geometry.is_deep else (False,):
+        tile = _tile(geometry, precision, deep)
+        if tile is not None:
+            return tile
+    raise InputError(
+        f"a convolution of {geometry.taps} taps, dilation {geometry.dilation} and stride "
+        f"{geometry.stride} needs more than {SHARED_BYTES} bytes of shared memory on tensor "
+        "cores: build with --precision float32-fma"
+    )
+
+
+def _tile(geometry: Geometry, precision: Precision, deep: bool) -> ProductTile | None:
+    """The tile with or without slices; None if it does not fit shared memory."""
+    down, slices, available = (1, SLICES, SLICED_BYTES) if deep else (2, 1, SHARED_BYTES)
+    across = 2 if deep or geometry.rows >= 256 or geometry.stride > 2 else 4
+    rows, columns = down * WARP_ROWS, across * (SLICED_COLUMNS if deep else WARP_COLUMNS)
+    window = geometry.window(columns)
     window += (8 - window) % BANKS
-    fitting = SHARED_BYTES // (4 * (window + panel))
-    wanted = -(-geometry.in_channels // precision.per_word)
-    chunk = min(MAX_CHUNK, fitting // WORDS * WORDS, -(-wanted // WORDS) * WORDS)
-    if chunk == 0:
-        raise InputError(
-            f"a convolution of {geometry.taps} taps, dilation {geometry.dilation} and stride "
-            f"{geometry.stride} needs more than {SHARED_BYTES} bytes of shared memory on tensor "
-            "cores: build with --precision float32"
+    wanted = -(-geometry.in_channels // (precision.per_word * slices))
+    for stages in range(1, geometry.taps + 1):
+        panel = -(-geometry.taps // stages) * rows + 8
+        row_bytes = 4 * precision.parts * slices  # of both arrays together, and of each alone
+        fitting = min(
+            available // (row_bytes * (window + panel)),
+            SHARED_BYTES // (row_bytes * max(window, panel)),
         )
-    sizes = BLOCK_ROWS, columns, DOWN * across, chunk, window, panel
-    return ProductTile(geometry, _TensorCores, *sizes, precision=precision)
+        chunk = min(MAX_CHUNK, fitting // WORDS * WORDS, -(-wanted // WORDS) * WORDS)
+        if chunk > 0:
+            sizes = rows, columns, down * across, chunk, window, panel, slices
+            return ProductTile(geometry, _TensorCores, *sizes, precision=precision, stages=stages)
+    return None
 
 
 class _TensorCores(Multiplier):
     def __init__(self, tile: ProductTile, place: Place) -> None:
         self._tile, self._place = tile, place
-        # Products of a warp.
-        self._down, self._across = WARP_ROWS // ROWS, WARP_COLUMNS // COLUMNS
-        self._totals = registers(self._down * self._across * 4)
-        self._left = registers(self._down * 4, "uint32")
-        self._right = registers(self._across * 2, "uint32")
+        self._parts = tile.precision.parts
+        # Warps along the columns, and products of a warp.
+        warps_across = tile.warps // (tile.block_rows // WARP_ROWS)
+        warp_columns = tile.block_columns // warps_across
+        self._down, self._across = WARP_ROWS // ROWS, warp_columns // COLUMNS
+        self._count = self._down * self._across * 4
+        self._totals = registers(self._count)
+        # The sums that the tensor cores add to: those of a panel, or the totals themselves.
+        self._sums = registers(self._count) if self._parts > 1 else self._totals
+        self._left = registers(self._parts * self._down * 4, "uint32")
+        self._right = registers(self._parts * self._across * 2, "uint32")
         self._values = registers(tile.precision.per_word)
         self._word = registers(1, "uint32")
-        for i in range(self._down * self._across * 4):
+        for i in range(self._count):
             store(self._totals, i, const(0))
         # The lanes of a fragment: eight groups of rows (or columns) by four words.
         self._group, self._quarter = bind(div(place.lane, 4)), bind(mod(place.lane, 4))
-        self._row = bind(div(place.warp, tile.warps // DOWN) * WARP_ROWS)
-        self._column = bind(mod(place.warp, tile.warps // DOWN) * WARP_COLUMNS)
+        self._row = bind(div(place.warp, warps_across) * WARP_ROWS)
+        self._column = bind(mod(place.warp, warps_across) * warp_columns)
 
     def put(self, index: int, value: Expr, to: Expr) -> None:
         store(self._values, index, value)
 
     def end_word(self, to: Expr) -> None:
+        values = [self._values[i32(i)] for i in range(self._tile.precision.per_word)]
+        if self._parts == 1:
+            self._store_word(to, values)
+            return
+        # As in `split_words`, what is not finite is left to the second part, and no first part is
+        # infinite. The comparison is false for NaN.
+        near = [
+            tirx.Select(
+                tirx.abs(value) <= const(LARGEST_FLOAT32),
+                tirx.max(tirx.min(value, const(LARGEST_BFLOAT16)), const(-LARGEST_BFLOAT16)),
+                const(0),
+            )
+            for value in values
+        ]
+        self._store_word(to, near)
+        word = self._word[i32(0)]
+        kept = tirx.shift_left(word, _u32(16)), tirx.bitwise_and(word, _u32(0xFFFF0000))
+        rests = [
+            hold(value - tirx.reinterpret("float32", bits))
+            for value, bits in zip(values, kept, strict=True)
+        ]
+        self._store_word(to + self._tile.chunk * self._tile.window_pitch, rests)
+
+    def _store_word(self, to: Expr, values: list[Expr]) -> None:
+        """Round values to a word of the window."""
         # PTX takes the upper half first.
-        operands = [self._values[i32(i)] for i in reversed(range(self._tile.precision.per_word))]
-        T.evaluate(T.ptx[self._tile.precision.conversion](self._word[i32(0)], *operands))
+        T.evaluate(T.ptx[self._tile.precision.conversion](self._word[i32(0)], *reversed(values)))
         store(self._place.window, to, self._word[i32(0)])
 
-    def multiply(self) -> None:
+    def multiply(self, stage: Expr) -> None:
         """Multiply the chunk, eight words of channels and one tap at a time."""
-        tile, place, geometry = self._tile, self._place, self._tile.geometry
-        chunk, taps = i32(tile.chunk // WORDS), i32(geometry.taps)
-        with T.serial(i32(0), chunk) as c, T.serial(i32(0), taps) as k:
+        tile, geometry = self._tile, self._tile.geometry
+        if self._parts > 1:
+            for i in range(self._count):
+                store(self._sums, i, const(0))
+        first_tap = bind(stage * tile.stage_taps)
+        taps = i32(geometry.taps) if tile.stages == 1 else bind(_least(tile, first_tap))
+        with T.serial(i32(0), i32(tile.chunk // WORDS)) as c, T.serial(i32(0), taps) as k:
             words = [bind(c * WORDS + self._quarter), bind(c * WORDS + self._quarter + 4)]
-            for i in range(self._down):
-                for half, at in enumerate(words):
-                    for side in range(2):
-                        row = self._row + (i * ROWS + side * 8) + self._group
-                        value = place.panel[at * tile.panel_pitch + k * BLOCK_ROWS + row]
-                        store(self._left, i * 4 + half * 2 + side, value)
-            for j in range(self._across):
-                column = (self._column + j * COLUMNS + self._group) * geometry.stride
-                for half, at in enumerate(words):
-                    sample = place.window[at * tile.window_pitch + (column + k * geometry.dilation)]
-                    store(self._right, j * 2 + half, sample)
-            for i in range(self._down):
-                for j in range(self._across):
-                    sums = [self._totals[i32((i * self._across + j) * 4 + n)] for n in range(4)]
-                    left = [self._left[i32(i * 4 + n)] for n in range(4)]
-                    right = [self._right[i32(j * 2 + n)] for n in range(2)]
-                    product = T.ptx[tile.precision.instruction]
-                    T.evaluate(product(*sums, *left, *right, *sums))
+            for part in range(self._parts):
+                self._load_left(part, words, k)
+                self._load_right(part, words, first_tap + k)
+            for right_part, left_part in tile.precision.pairs:
+                for i in range(self._down):
+                    for j in range(self._across):
+                        self._add_product(i, j, left_part, right_part)
+        if self._parts > 1:
+            for i in range(self._count):
+                add_to(self._totals, i, self._sums[i32(i)])
+
+    def _load_left(self, part: int, words: list[Expr], tap: Expr) -> None:
+        """The fragments of a part of the weights."""
+        tile = self._tile
+        for i in range(self._down):
+            for half, word in enumerate(words):
+                for side in range(2):
+                    row = self._row + (i * ROWS + side * 8) + self._group
+                    at = (part * tile.chunk + word) * tile.panel_pitch + tap * tile.block_rows + row
+                    to = (part * self._down + i) * 4 + half * 2 + side
+                    store(self._left, to, self._place.panel[self._place.panel_start + at])
+
+    def _load_right(self, part: int, words: list[Expr], tap: Expr) -> None:
+        """The fragments of a part of the input."""
+        tile, geometry = self._tile, self._tile.geometry
+        for j in range(self._across):
+            column = (self._column + j * COLUMNS + self._group) * geometry.stride
+            for half, word in enumerate(words):
+                sample = column + tap * geometry.dilation
+                at = (part * tile.chunk + word) * tile.window_pitch + sample
+                to = (part * self._across + j) * 2 + half
+                store(self._right, to, self._place.window[self._place.window_start + at])
+
+    def _add_product(self, i: int, j: int, left_part: int, right_part: int) -> None:
+        """Multiply fragments (i, j), and add the product to the sums."""
+        sums = [self._sums[i32((i * self._across + j) * 4 + n)] for n in range(4)]
+        left = [self._left[i32((left_part * self._down + i) * 4 + n)] for n in range(4)]
+        right = [self._right[i32((right_part * self._across + j) * 2 + n)] for n in range(2)]
+        T.evaluate(T.ptx[self._tile.precision.instruction](*sums, *left, *right, *sums))
 
     def write(self, write: Callable[[Expr, Expr, Expr], None]) -> None:
+        tile, place = self._tile, self._place
+        places: list[tuple[int, Expr, Expr]] = []  # a sum, its row and its column
         for i in range(self._down):
             for side in range(2):
                 row = self._row + (i * ROWS + side * 8) + self._group
                 for j in range(self._across):
                     for n in range(2):
                         column = self._column + j * COLUMNS + self._quarter * 2 + n
-                        at = (i * self._across + j) * 4 + side * 2 + n
-                        write(row, column, self._totals[i32(at)])
+                        places.append(((i * self._across + j) * 4 + side * 2 + n, row, column))
+
+        def meeting(part: Expr, row: Expr, column: Expr) -> Expr:
+            """Where a sum of a part other than 0 lies."""
+            return (part * tile.block_rows + row) * tile.block_columns + column
+
+        def write_all() -> None:
+            for at, row, column in places:
+                write(row, column, self._totals[i32(at)])
+
+        if tile.slices == 1:
+            write_all()
+            return
+        synchronize()
+        with T.If(place.part > 0), T.Then():
+            for at, row, column in places:
+                word = tirx.reinterpret("uint32", self._totals[i32(at)])
+                store(place.panel, meeting(place.part - 1, row, column), word)
+        synchronize()
+        with T.If(place.part == 0), T.Then():
+            with T.serial(i32(0), i32(tile.slices - 1)) as other:
+                for at, row, column in places:
+                    word = place.panel[meeting(other, row, column)]
+                    add_to(self._totals, at, tirx.reinterpret("float32", word))
+            write_all()
+
+
+def _least(tile: ProductTile, first_tap: Expr) -> Expr:
+    """The taps of the stage that begins with a tap."""
+    return tirx.min(i32(tile.stage_taps), i32(tile.geometry.taps) - first_tap)
+
+
+def _u32(value: int) -> Expr:
+    return tirx.const(value, "uint32")

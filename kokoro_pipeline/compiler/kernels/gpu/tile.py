@@ -9,6 +9,8 @@ product to sums in registers. Two kinds of tiles differ in the multiplier, and i
 thread multiplies by itself (`scalar_tile`), or tensor cores do (`tensor_core_tile`).
 
 With `slices`, groups of warps take turns with the chunks, and the multiplier combines their sums.
+With `stages`, the weights of a chunk are copied and multiplied in groups of taps, one after the
+other: many taps then fit.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import tirx
 
-from ..common.operand_precision import Precision, to_words
+from ..common.operand_precision import Precision, to_parts
 from .producer import NOTHING, Producer, channel_function
 from .threads import (
     WARP,
@@ -37,6 +39,9 @@ from .threads import (
     store,
     synchronize,
 )
+
+DEEP = 512
+"""From this number of input channels on, sequences are assumed to be short."""
 
 Store = Callable[[Expr, Expr, Expr, Expr], None]
 """(batch row, row m, column l, total): writes one sum; m and l are within bounds."""
@@ -66,8 +71,8 @@ class Multiplier(ABC):
         """Write the kept word to the window."""
 
     @abstractmethod
-    def multiply(self) -> None:
-        """Add the product of window and panel to the sums."""
+    def multiply(self, stage: Expr) -> None:
+        """Add the product of the window and the panel, which has a stage's taps, to the sums."""
 
     @abstractmethod
     def write(self, write: Callable[[Expr, Expr, Expr], None]) -> None:
@@ -84,6 +89,11 @@ class Geometry:
     stride: int = 1
     dilation: int = 1
     pad_left: int = 0
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether the sum is shared by groups of warps, since there are too few sums for a GPU."""
+        return self.in_channels >= DEEP and self.rows < 4 * DEEP
 
     def window(self, columns: int) -> int:
         """Samples of one channel that neighbouring columns read."""
@@ -105,11 +115,13 @@ class ProductTile:
     """Words of input channels that a slice keeps in shared memory at a time."""
     window_pitch: int
     panel_pitch: int
-    """Words of samples and of weights in shared memory per word of channels."""
+    """Words of samples and of weights in shared memory per part of a word of channels."""
     slices: int = 1
     """Groups of warps, each with its own chunks of the input channels."""
     dtype: str = "float32"
     precision: Precision = Precision.FLOAT32
+    stages: int = 1
+    """Groups of taps; the panel has the weights of one at a time."""
 
     @property
     def weight_dtype(self) -> str:
@@ -131,24 +143,37 @@ class ProductTile:
         return self.turns * self.slices
 
     @property
+    def stage_taps(self) -> int:
+        """Taps of a stage; the last one may have fewer."""
+        return -(-self.geometry.taps // self.stages)
+
+    @property
+    def panel_words(self) -> int:
+        """Words of the weights of a stage in shared memory, for one slice."""
+        return self.precision.parts * self.chunk * self.panel_pitch
+
+    @property
     def weight_shape(self) -> tuple[int, int]:
-        return self.blocks, self.chunks * self.chunk * self.panel_pitch
+        return self.blocks, self.chunks * self.stages * self.panel_words
 
     def pack(self, weight: np.ndarray) -> np.ndarray:
         """Pack a weight [rows, in_channels, taps] into `weight_shape`, padded with 0.
 
-        The order is block, word of channels, tap, row.
+        The order is block, chunk, stage, part, word of channels, tap, row.
         """
         rows, channels, taps = weight.shape
-        words = self.chunks * self.chunk
-        per_word, all_rows = self.precision.per_word, self.blocks * self.block_rows
-        padded = np.zeros((words * per_word, all_rows, taps), self.dtype)
-        padded[:channels, :rows] = weight.transpose(1, 0, 2)
+        parts, per_word = self.precision.parts, self.precision.per_word
+        words, all_rows = self.chunks * self.chunk, self.blocks * self.block_rows
+        padded = np.zeros((words * per_word, all_rows, self.stages * self.stage_taps), self.dtype)
+        padded[:channels, :rows, :taps] = weight.transpose(1, 0, 2)
         reduced = self.precision is not Precision.FLOAT32
-        split = to_words(padded, self.precision) if reduced else padded
-        split = split.reshape(words, self.blocks, self.block_rows, taps).transpose(1, 0, 3, 2)
-        result = np.zeros((self.blocks, words, self.panel_pitch), self.weight_dtype)
-        result[:, :, : taps * self.block_rows] = split.reshape(self.blocks, words, -1)
+        split = to_parts(padded, self.precision) if reduced else padded[None]
+        split = split.reshape(
+            *(parts, self.chunks, self.chunk, self.blocks, self.block_rows, self.stages, -1)
+        ).transpose(3, 1, 5, 0, 2, 6, 4)
+        outer = split.shape[:5]
+        result = np.zeros((*outer, self.panel_pitch), self.weight_dtype)
+        result[..., : self.stage_taps * self.block_rows] = split.reshape(*outer, -1)
         return result.reshape(self.weight_shape)
 
     def emit(
@@ -170,24 +195,25 @@ class ProductTile:
         C, samples = geometry.in_channels, geometry.window(self.block_columns)
         # Load 16 bytes at a time; float64 values, which are not time-critical, one by one.
         vector = 1 if self.weight_dtype == "float64" else 4
-        chunk_words = self.chunk * self.panel_pitch
+        panel_words = self.panel_words
         grid = [ceil_div(columns, self.block_columns), self.blocks, batch]
         block = [WARP, self.warps, *([self.slices] if self.slices > 1 else [])]
-        resident = 4 if self.slices > 1 else None  # such launches never have many blocks
+        # Launches with slices never have many blocks. Parts take more registers.
+        resident = 4 // self.precision.parts if self.slices > 1 else None
         with launch(grid, block, resident) as (
             (column_block, row_block, b),
             (lane, warp, *slice_index),
         ):
             part = slice_index[0] if slice_index else i32(0)
-            window_words = self.chunk * self.window_pitch
+            window_words = self.precision.parts * self.chunk * self.window_pitch
             window = shared(self.slices * window_words, self.weight_dtype)
             meeting_words = (self.slices - 1) * self.block_rows * self.block_columns
-            panel = shared(max(self.slices * chunk_words, meeting_words), self.weight_dtype)
-            window_start, part_panel = part * window_words, part * chunk_words
+            panel = shared(max(self.slices * panel_words, meeting_words), self.weight_dtype)
+            window_start, part_panel = part * window_words, part * panel_words
             place = Place(lane, warp, part, window, window_start, panel, part_panel)
             multiplier = self.multiplier(self, place)
             first = bind(column_block * (self.block_columns * geometry.stride) - geometry.pad_left)
-            panel_start = row_block * (self.chunks * chunk_words)
+            panel_start = row_block * (self.chunks * self.stages * panel_words)
 
             def load_window(chunk: Expr) -> None:
                 rounds = -(-self.chunk // self.warps)
@@ -216,12 +242,13 @@ class ProductTile:
                                     multiplier.put(i, const(0, self.dtype), to)
                         multiplier.end_word(to)
 
-            def load_panel(chunk: Expr) -> None:
-                start = bind(panel_start + chunk * chunk_words)
+            def load_panel(number: Expr) -> None:
+                """Copy panel `number` of the row block, which has `stages` for each chunk."""
+                start = bind(panel_start + number * panel_words)
                 stride = self.warps * WARP * vector
-                with T.serial(i32(0), i32(-(-chunk_words // stride))) as j:
+                with T.serial(i32(0), i32(-(-panel_words // stride))) as j:
                     offset = bind(j * stride + (warp * WARP + lane) * vector)
-                    exists = offset < chunk_words
+                    exists = offset < panel_words
                     with T.If(exists), T.Then(), T.vectorized(i32(0), i32(vector)) as v:
                         store(panel, part_panel + offset + v, weights[start + offset + v])
 
@@ -233,9 +260,18 @@ class ProductTile:
 
             with T.serial(i32(0), i32(self.turns)) as turn:
                 chunk = bind(turn * self.slices + part)
-                synchronize()
-                load_window(chunk)
-                load_panel(chunk)
-                synchronize()
-                multiplier.multiply()
+                if self.stages == 1:
+                    synchronize()
+                    load_window(chunk)
+                    load_panel(chunk)
+                    synchronize()
+                    multiplier.multiply(i32(0))
+                else:
+                    with T.serial(i32(0), i32(self.stages)) as stage:
+                        synchronize()
+                        with T.If(stage == 0), T.Then():
+                            load_window(chunk)
+                        load_panel(chunk * self.stages + stage)
+                        synchronize()
+                        multiplier.multiply(stage)
             multiplier.write(write_existing)

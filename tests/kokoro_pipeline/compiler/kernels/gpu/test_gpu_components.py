@@ -21,7 +21,7 @@ from kokoro_pipeline.compiler.passes.merge_components import merge_components
 from kokoro_pipeline.compiler.passes.pipeline import phases, run_phases
 from kokoro_pipeline.compiler.weights import load_model, resolve
 from kokoro_pipeline.errors import EnvironmentFault
-from kokoro_pipeline.validation.gates import NETWORK_MAX, judge_source
+from kokoro_pipeline.validation.gates import NETWORK_MAX, judge_network, judge_source
 from tvm_gpu_emulator import emulate
 from tvm_gpu_emulator.msl_check import check_metal, find_clang
 
@@ -143,8 +143,8 @@ def test_networks(device, imported, name):
     component = imported.components[name]
     arrays = example(component.signature)
     for ours, expected in zip(device(name, arrays), exact(component, arrays), strict=True):
-        assert ours.shape == expected.shape
-        assert np.abs(ours - expected).max() <= NETWORK_MAX * np.abs(expected).max()
+        judged = judge_network("case", name, "output", ours, expected)
+        assert judged.passed, judged
 
 
 def test_whole_functions_under_the_checker(kind, imported, device_target):
@@ -187,17 +187,31 @@ def test_the_metal_text_passes_clang(device):
     assert check_metal(source) == []
 
 
-def test_reduced_precision_is_the_decoders_alone(imported, device_target):
+@pytest.mark.parametrize(
+    ("kind", "precision", "ending"),
+    [
+        ("cuda", "tf32", "_tf32"),
+        ("cuda", "float32", "_bfloat16x3"),
+        ("cuda", "float32-fma", None),
+        ("metal", "float32", None),
+    ],
+)
+def test_tensor_cores_are_the_decoders_alone(imported, device_target, kind, precision, ending):
     """Elsewhere, durations and phases would change, which is more than noise."""
     names = ["f0n_forward", "decoder_forward"]
     parameters = ParameterTable(dict(imported.parameters.arrays))
-    target = device_target("cuda")
-    todo = phases(2, target, parameters, names, Precision.TF32)
+    target = device_target(kind)
+    todo = phases(2, target, parameters, names, precision)
     lowered = run_phases(imported.merged(names), todo, target)
+    endings = tuple(f"_{operands.value}" for operands in Precision)
     packed = {
-        name: [p for p in map(str, lowered[name].attrs[PARAMETER_NAMES]) if p.endswith("_tf32")]
+        name: [p for p in map(str, lowered[name].attrs[PARAMETER_NAMES]) if p.endswith(endings)]
         for name in names
     }
     assert packed["f0n_forward"] == []
-    assert len(packed["decoder_forward"]) > 50
+    if ending is None:
+        assert packed["decoder_forward"] == []
+        return
+    assert len(packed["decoder_forward"]) > 40
+    assert all(parameter.endswith(ending) for parameter in packed["decoder_forward"])
     assert all(parameters[p].dtype == np.uint32 for p in packed["decoder_forward"])
