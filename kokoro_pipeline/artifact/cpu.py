@@ -108,6 +108,20 @@ X86_LEVELS: dict[str, frozenset[str]] = {
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
+_NAME_FIELDS = ("model name", "Model", "Hardware")
+
+
+def cpu_name() -> str:
+    """The name of this CPU as the system gives it."""
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        for line in information.read_text(errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() in _NAME_FIELDS and value.strip():
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
 def host_architecture() -> str:
     """ "x86_64" or "aarch64"; for other machines, the name that the system reports."""
     machine = platform.machine().lower()

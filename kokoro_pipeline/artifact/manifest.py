@@ -16,11 +16,11 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ..errors import ArtifactError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """The schema that this package writes and reads; no release has written an older one."""
 
 MANIFEST_NAME = "manifest.json"
@@ -29,6 +29,10 @@ CONFIG_NAME = "config.json"
 VOICES_FOLDER = "voices"
 LIBRARY_NAMES = ("model.so", "model.dylib")
 """Names of the compiled library: ELF and Mach-O."""
+
+GRAPH_DURATIONS = "graph_durations"
+GRAPH_SPEECH = "graph_speech"
+"""The two functions of an artifact that was built from a graph in an ONNX file, in place of six."""
 
 ALIGNMENT = 64
 """Alignment in bytes that kernels assume of every tensor; parameters are stored at multiples."""
@@ -49,8 +53,12 @@ DTYPES: Mapping[str, int] = {
 }
 """The dtypes that tensors of an artifact may have, with their sizes in bytes."""
 
-PRECISIONS = ("float32", "tf32", "bfloat16", "float16")
-"""The dtypes that the operands of the decoder's products may be rounded to."""
+PRECISIONS = ("float32", "float32-fma", "tf32", "bfloat16", "float16")
+"""What the operands of the decoder's products may be rounded to; the first two do not round.
+
+With "float32" a matrix unit may multiply operands in parts, within float32's tolerances; with
+"float32-fma" only threads multiply.
+"""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _AFFINE = re.compile(
@@ -93,8 +101,7 @@ class TargetInfo:
     features that the CPU must have (canonical names, see `cpu.vector_features`). `host` is the
     system ("linux-x86_64", "linux-aarch64", "macos-arm64"). `archs` are the CUDA architectures
     with machine code ("sm_80"), the oldest first; the PTX of the newest supports newer GPUs.
-    `precision` is the dtype that the operands of the decoder's products are rounded to:
-    "float32", or one for the tensor cores of a GPU.
+    `precision` is one of `PRECISIONS`.
     """
 
     kind: str
@@ -159,14 +166,37 @@ class FunctionSpec:
 
 
 @dataclass(frozen=True)
+class ConvolutionChoice:
+    """The algorithm of the convolutions of one shape, and what the measured ones took.
+
+    `microseconds` are those of all convolutions of the shape in 4 s of audio, by algorithm; empty
+    if nothing was measured for it.
+    """
+
+    algorithm: str
+    microseconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The algorithms of the convolutions for which there is a choice, by their shape.
+
+    `measured_on` names the CPU that `build --tune` measured on; empty if the model of costs chose.
+    """
+
+    measured_on: str = ""
+    convolutions: dict[str, ConvolutionChoice] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The manifest of an artifact.
 
     `files` maps paths relative to the folder (with "/") to their entries, without the manifest
     itself. `versions` maps distributions ("apache-tvm", "apache-tvm-ffi", …) to the versions that
     built the artifact. `fixes` maps each fix of the extension to its state. `validation` holds the
-    figures of the build's validation. `sha256` is the hash of everything else, empty until
-    `sealed`.
+    figures of the build's validation, and `choices` the algorithms of convolutions. `sha256` is the
+    hash of everything else, empty until `sealed`.
     """
 
     package_version: str
@@ -178,6 +208,7 @@ class Manifest:
     files: dict[str, FileEntry] = field(default_factory=dict)
     fixes: dict[str, str] = field(default_factory=dict)
     validation: dict[str, Any] = field(default_factory=dict)
+    choices: Choices = field(default_factory=Choices)
     schema_version: int = SCHEMA_VERSION
     sha256: str = ""
 
@@ -199,6 +230,7 @@ class Manifest:
             "functions": {name: _function_json(spec) for name, spec in self.functions.items()},
             "fixes": dict(self.fixes),
             "validation": self.validation,
+            "choices": _choices_json(self.choices),
             "files": {
                 path: {"sha256": entry.sha256, "size": entry.size}
                 for path, entry in sorted(self.files.items())
@@ -222,6 +254,11 @@ class Manifest:
         data = self.sealed().to_json()
         from_json(data)
         return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the artifact was built from the graph of an ONNX file."""
+        return {GRAPH_DURATIONS, GRAPH_SPEECH} <= self.functions.keys()
 
     @property
     def library(self) -> str:
@@ -326,6 +363,16 @@ def _function_json(spec: FunctionSpec) -> dict[str, Any]:
     }
 
 
+def _choices_json(choices: Choices) -> dict[str, Any]:
+    return {
+        "measured_on": choices.measured_on,
+        "convolutions": {
+            shape: {"algorithm": choice.algorithm, "microseconds": dict(choice.microseconds)}
+            for shape, choice in choices.convolutions.items()
+        },
+    }
+
+
 def _target_json(target: TargetInfo) -> dict[str, Any]:
     return {
         "kind": target.kind,
@@ -363,7 +410,7 @@ class _Reader:
             top,
             "the manifest",
             "schema_version package_version weights versions target opt_level functions fixes "
-            "validation files sha256",
+            "validation choices files sha256",
         )
         manifest = Manifest(
             schema_version=self.integer(top["schema_version"], "schema_version"),
@@ -375,6 +422,7 @@ class _Reader:
             functions=self.table(top["functions"], "functions", self.function),
             fixes=self.table(top["fixes"], "fixes", self.string),
             validation=self.mapping(top["validation"], "validation"),
+            choices=self.choices(top["choices"]),
             files=self.table(top["files"], "files", self.file),
             sha256=top["sha256"],
         )
@@ -422,6 +470,22 @@ class _Reader:
             host=self.string(data["host"], "target.host"),
             archs=self.sequence(data["archs"], "target.archs", self.string),
             precision=self.precision(data["precision"]),
+        )
+
+    def choices(self, value: Any) -> Choices:
+        data = self.fields(value, "choices", "measured_on convolutions")
+        return Choices(
+            measured_on=self.string(data["measured_on"], "choices.measured_on"),
+            convolutions=self.table(data["convolutions"], "choices.convolutions", self.choice),
+        )
+
+    def choice(self, value: Any, field_name: str) -> ConvolutionChoice:
+        data = self.fields(value, field_name, "algorithm microseconds")
+        return ConvolutionChoice(
+            algorithm=self.string(data["algorithm"], f"{field_name}.algorithm"),
+            microseconds=self.table(
+                data["microseconds"], f"{field_name}.microseconds", self.measure
+            ),
         )
 
     def file(self, value: Any, field_name: str) -> FileEntry:
@@ -498,6 +562,13 @@ class _Reader:
         if not _is_int(value) or value < 0:
             raise self.damaged(f"{field_name} is {value!r}, not a whole number from 0 up")
         return value
+
+    def measure(self, value: Any, field_name: str) -> float:
+        number: Any = value
+        if not (_is_int(number) or isinstance(number, float)) or not 0 <= number < math.inf:
+            raise self.damaged(f"{field_name} is {value!r}, not a number from 0 up")
+        # As it was read: 20 and 20.0 are equal numbers, and their texts have different hashes.
+        return cast(float, number)
 
     def sha256(self, value: Any, field_name: str) -> str:
         if not isinstance(value, str) or not _SHA256.fullmatch(value):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..artifact.manifest import PARAMETERS_NAME
 from ..artifact.reader import Artifact, open_artifact
-from ..errors import EnvironmentFault
+from ..errors import EnvironmentFault, InputError
 from ..runtime.engine.device import find_device
 from .benchmark_report import (
     BETWEEN,
@@ -68,6 +68,11 @@ def run_benchmark(request: BenchmarkRequest, progress: Progress) -> BenchmarkRep
     """
     artifact = open_artifact(request.artifact)
     find_device(request.device, artifact.manifest.target, str(request.artifact))
+    if request.against and artifact.manifest.is_graph:
+        raise InputError(
+            f"{request.artifact} was built from an ONNX file, and peers are compared function by "
+            "function: leave out --against, or build from a checkpoint"
+        )
     comparing = comparison() if request.against else None
     peers = comparing.check_peers(request.against) if comparing is not None else ()
     machine = describe_machine()

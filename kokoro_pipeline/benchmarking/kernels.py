@@ -61,6 +61,7 @@ class KernelRole:
 
         from ..compiler.codegen.target import tiles_here
         from ..compiler.kernel_cases import kernel_cases, peak_case, tile_cases
+        from ..compiler.kernels.cpu.core import Core
         from ..compiler.kernels.cpu.tile_unit import TileUnit
         from ..compiler.kernels.cpu.vector import VectorTarget
 
@@ -69,7 +70,7 @@ class KernelRole:
         target = VectorTarget.of(self._mcpu)
         self._lanes = target.lanes
         built = tvm.target.Target({"kind": "llvm", "mcpu": self._mcpu})
-        cases = list(kernel_cases(target, int(frames)))
+        cases = list(kernel_cases(target, int(frames), Core.of(self._mcpu)))
         if TileUnit.of(built) is not None and tiles_here():
             cases += tile_cases(target, int(frames))
         wanted = [case for case in cases if only in case.name]

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from ..artifact.cpu import cpu_name
 from ..runtime.engine.threads import available_cpus
-
-_PROC_NAMES = ("model name", "Model", "Hardware")
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class ProcessMemory:
 def describe_machine() -> Machine:
     """Describe this machine."""
     return Machine(
-        cpu=_cpu_name(),
+        cpu=cpu_name(),
         usable_cpus=available_cpus(),
         cpus=os.cpu_count() or 1,
         memory_bytes=_memory(),
@@ -84,16 +83,6 @@ def installed_versions(*distributions: str) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
-
-
-def _cpu_name() -> str:
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        for line in information.read_text(errors="replace").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() in _PROC_NAMES and value.strip():
-                return value.strip()
-    return platform.processor() or platform.machine()
 
 
 def _memory() -> int | None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import MAX_PHONEMES, SAMPLE_RATE, SAMPLES_PER_FRAME, load_config
-from ..runtime.speech.chunk import predict_timing, render_audio
+from ..runtime.speech.binding import binding_of
 from ..runtime.speech.noise import seeded_noise
 from ..runtime.speech.synthesizer import load
 from ..runtime.text.chunking import split_phonemes
@@ -38,6 +38,7 @@ class OurRole:
         self._functions: Any = self._synthesizer.functions
         # The functions as used by synthesis: on a device, their results stay there.
         self._chain: Any = self._synthesizer.chain
+        self._binding = binding_of(self._synthesizer.manifest)
         self._voices = Path(artifact) / "voices"
         self._vocabulary = Vocabulary(load_config(Path(artifact) / "config.json").vocab)
 
@@ -84,16 +85,16 @@ class OurRole:
             return time.perf_counter() - start
 
     def steps(self, phonemes: str, voice: str) -> Sample:
-        """The times of the steps, the six functions and the noise, summed over chunks."""
+        """The times of the steps, the functions and the noise, summed over chunks."""
         timed: Any = TimedFunctions(self._chain)
         drawing = 0.0
         cpu, start = time.process_time(), time.perf_counter()
         for index, (ids, style) in enumerate(self._chunks(phonemes, voice)):
-            timing = predict_timing(timed, ids, style, SPEED)
+            timing = self._binding.predict_timing(timed, ids, style, SPEED)
             before = time.perf_counter()
             noise = seeded_noise(SEED, index, timing.total_frames)
             drawing += time.perf_counter() - before
-            render_audio(timed, timing, style, noise)
+            self._binding.render_audio(timed, timing, style, noise)
         seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
         return Sample(seconds, cpu_seconds, {**timed.seconds, NOISE: drawing})
 

@@ -14,7 +14,7 @@ from .kernels.common.builder import Parameter, T, build_kernel, f32, i64
 from .kernels.common.convolutions import Conv1d, ConvTranspose1d
 from .kernels.common.producer import NOTHING, Producer
 from .kernels.cpu.adain import Activation, adain
-from .kernels.cpu.fft_conv1d import fft_of
+from .kernels.cpu.core import Core
 from .kernels.cpu.tile_conv1d import Multiplication
 from .kernels.cpu.tile_unit import (
     COLUMNS,
@@ -25,9 +25,7 @@ from .kernels.cpu.tile_unit import (
     TERMS,
     TileUnit,
 )
-from .kernels.cpu.transform_conv1d import Transform
 from .kernels.cpu.vector import VectorTarget
-from .kernels.cpu.winograd_conv1d import winograd_of
 from .lowering.backend import Fusion, Kernel
 from .lowering.cpu_backend import CpuBackend
 
@@ -71,9 +69,14 @@ def peak_case(target: VectorTarget, threads: int) -> KernelCase:
     return KernelCase("peak", lambda: _peak_kernel(target), arguments, flop, flop)
 
 
-def kernel_cases(target: VectorTarget, frames: int) -> Iterator[KernelCase]:
-    """All kernels with their sizes for `frames` frames (25 ms each) and 60 tokens."""
-    direct, fast = (CpuBackend(fused, target) for fused in (False, True))
+def kernel_cases(
+    target: VectorTarget, frames: int, core: Core | None = None
+) -> Iterator[KernelCase]:
+    """All kernels with their sizes for `frames` frames (25 ms each) and 60 tokens.
+
+    Algorithms are those for the core.
+    """
+    direct, fast = (CpuBackend(fused, target, core=core or Core()) for fused in (False, True))
     low, high, pre = 20 * frames, 120 * frames + 1, 2 * frames
     fused = Producer(adain=True, activation=Activation.SNAKE)
     for channels, length in ((256, low), (128, high)):
@@ -201,11 +204,11 @@ def _case(
 
 
 def _transformed(backend: CpuBackend, conv: Conv1d, length: int, producer: Producer) -> KernelCase:
-    c, taps = conv.in_channels, conv.taps
-    transform: Transform = (winograd_of if taps == 3 else fft_of)(c, c, taps)
-    name = f"winograd F({transform.outputs}, {taps})," if taps == 3 else f"FFT {transform.window},"
+    c, transform = conv.in_channels, backend.algorithm(conv, length).transform
+    if transform is None:
+        return _fused(backend, conv, length, producer, "conv1d")
     own_flop = 2.0 * c * c * transform.multiplications * length / transform.outputs
-    return _fused(backend, conv, length, producer, name, own_flop)
+    return _fused(backend, conv, length, producer, transform.title, own_flop)
 
 
 def _fused(
@@ -218,7 +221,8 @@ def _fused(
 ) -> KernelCase:
     """A convolution with as many outputs as inputs; with a producer it also adds a residual."""
     c, taps = conv.in_channels, conv.taps
-    kernel = backend.conv1d(conv, Fusion(producer, residual=producer.adain), "float32")
+    fusion = Fusion(producer, residual=producer.adain, rows=length)
+    kernel = backend.conv1d(conv, fusion, "float32")
     coefficients: Arguments = ((1, c), (1, c), (c,), (c,), (1, 2 * c), (c,))
     rows = (1, length, c)
     return _case(

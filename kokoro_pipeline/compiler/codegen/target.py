@@ -98,7 +98,7 @@ class BuildTarget:
     attributes: tuple[tuple[str, Any], ...] = ()
     """Further attributes from a tag or JSON, passed on to TVM."""
     precision: str = "float32"
-    """The precision of the decoder's products; others than "float32" need a matrix unit."""
+    """The precision of the decoder's products, one of `PRECISIONS`."""
 
     @property
     def host_tvm(self) -> tvm.target.Target:
@@ -145,9 +145,15 @@ class BuildTarget:
     def at_level(self, opt_level: int) -> BuildTarget:
         """The target for an optimization level; below 2 no kernel uses tiles.
 
+        Where a kernel for CUDA has to run on a GPU without the tensor cores that "float32" takes,
+        the precision becomes "float32-fma".
+
         Raises InputError if the level does not support the precision.
         """
         chosen = self if opt_level >= 2 else self.without_tiles()
+        if self.kind == "cuda" and opt_level >= 1 and self.precision == "float32":
+            lacking = set(self.archs) - set(TENSOR_CORE_ARCHS)
+            return replace(self, precision="float32-fma") if lacking else self
         if self.precision != "float32" and opt_level < (2 if self.kind == "llvm" else 1):
             raise InputError(
                 f"--precision {self.precision} with --opt {opt_level}: that level computes in "
@@ -245,6 +251,13 @@ def _check_precision(target: BuildTarget) -> None:
     precision, kind = target.precision, target.kind
     if precision == "float32" or (precision == "bfloat16" and target.has_tiles):
         return
+    if precision == "float32-fma":
+        if kind == "cuda":
+            return
+        raise InputError(
+            f"--precision float32-fma with --target {kind}: it keeps float32 off CUDA's tensor "
+            "cores, and this target has none; leave out --precision, or give --target cuda"
+        )
     if kind == "llvm" and precision == "bfloat16":
         raise InputError(
             f"--precision bfloat16 with --target llvm for {target.mcpu}: only AMX multiplies in it "

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 import numpy as np
+import tvm
 from tvm import relax, tirx
 
 from ..kernels.common.convolutions import Conv1d, ConvTranspose1d
@@ -16,6 +17,9 @@ from ..kernels.common.producer import NOTHING, Producer
 from .channels_last import Value, dimensions
 
 Extent: TypeAlias = tirx.Expr | int
+
+TYPICAL = 160
+"""The number of tokens or frames for which kernels are chosen; as frames, 4 s of audio."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +44,25 @@ class Fusion:
     """What a convolution is to compute besides its product.
 
     `producer` transforms the input; a bias and a residual may be added to the result. `epsilon` is
-    that of an instance norm which reads the result, or None.
+    that of an instance norm which reads the result, or None. `rows` is about how many rows the
+    result has, for which the kernel is chosen; it serves every number.
     """
 
     producer: Producer = NOTHING
     bias: bool = False
     residual: bool = False
     epsilon: float | None = None
+    rows: int = 20 * TYPICAL
+
+
+def typical(length: Extent) -> int:
+    """A length with `TYPICAL` in place of each of its symbols."""
+    if isinstance(length, int):
+        return length
+    analyzer = tvm.sym.Analyzer()
+    for symbol in tirx.analysis.undefined_vars(length):
+        analyzer.bind(symbol, tirx.IntImm("int64", TYPICAL))
+    return int(analyzer.simplify(length))
 
 
 @dataclass(frozen=True)

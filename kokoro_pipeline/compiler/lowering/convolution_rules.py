@@ -8,7 +8,7 @@ from tvm import relax
 
 from ..kernels.common.convolutions import Conv1d, ConvTranspose1d
 from ..kernels.common.producer import NOTHING, Activation, Producer
-from .backend import Fusion
+from .backend import Fusion, typical
 from .channels_last import Value, dimensions
 from .match_adain import AdaIN, match_adain
 from .match_polar import match_polar
@@ -86,17 +86,18 @@ def conv1d(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) ->
     fuse = backend.fused and dtype == "float32"
     source = _input(lowering, data) if fuse else _Input(lowering.sequence(data))
     epilogue = lowering.epilogue(variable, out_channels, column=True, residual=fuse)
+    batch, _, length = backend.extents(source.x)
     fusion = Fusion(
         source.producer,
         epilogue.bias is not None,
         epilogue.residual is not None,
         _norm_epsilon(lowering, epilogue.end),
+        typical(call.ty.shape[2]),
     )
     kernel = backend.conv1d(conv, fusion, dtype)
     arguments = [source.x, *source.coefficients, *lowering.weights(kernel, name, epilogue.bias)]
     if epilogue.residual is not None:
         arguments.append(backend.arranged(epilogue.residual, lowering.builder))
-    batch, _, length = backend.extents(source.x)
     shape = backend.shape(batch, out_channels, conv.out_length(length))
     if not kernel.moments or fusion.epsilon is None:
         result = lowering.call(kernel, arguments, shape, dtype=dtype)

@@ -17,7 +17,14 @@ from ..kernels.common.harmonic_source import HarmonicSource, Transform
 from ..kernels.common.producer import Activation, Producer
 from ..kernels.cpu import harmonic_source
 from ..kernels.cpu.attention import attention
-from ..kernels.cpu.bin_products import padded_channels, padded_outputs
+from ..kernels.cpu.choose_conv1d import (
+    DIRECT,
+    Candidate,
+    ConvShape,
+    candidates,
+    choose,
+    shape_of,
+)
 from ..kernels.cpu.conv1d import conv1d, pack_conv1d
 from ..kernels.cpu.conv_transpose1d import (
     conv_transpose1d,
@@ -25,7 +32,7 @@ from ..kernels.cpu.conv_transpose1d import (
     pack_conv_transpose1d,
     pack_depthwise_upsample,
 )
-from ..kernels.cpu.fft_conv1d import fft_conv1d, pack_fft_conv1d
+from ..kernels.cpu.core import DEFAULT_CORE, Core
 from ..kernels.cpu.layer_norm import layer_norm
 from ..kernels.cpu.linear import linear, pack_linear
 from ..kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
@@ -42,32 +49,11 @@ from ..kernels.cpu.tile_conv1d import (
 )
 from ..kernels.cpu.tile_products import pack_tiles
 from ..kernels.cpu.tile_unit import TileUnit
-from ..kernels.cpu.transform_conv1d import SameConv1d
+from ..kernels.cpu.transform_conv1d import SameConv1d, pack_transformed, transformed_conv1d
 from ..kernels.cpu.vector import VectorTarget
-from ..kernels.cpu.winograd_conv1d import pack_winograd_conv1d, winograd_conv1d
 from .backend import Backend, Fusion, Kernel, SourceKernels
 
 Pack = Callable[..., np.ndarray]
-
-# Channels are padded with zeros to whole vectors. Padding by more than these factors would cost
-# more than the fast algorithm saves.
-MOST_INPUT_PADDING, MOST_OUTPUT_PADDING = 1.1, 1.5
-
-
-@dataclass(frozen=True)
-class _Algorithm:
-    """A fast convolution and the function that packs its weight."""
-
-    recipe: str
-    kernel: Callable[[VectorTarget, SameConv1d], tirx.PrimFunc]
-    pack: Pack
-
-
-_WINOGRAD = _Algorithm("winograd_conv1d", winograd_conv1d, pack_winograd_conv1d)
-_FFT = _Algorithm("fft_conv1d", fft_conv1d, pack_fft_conv1d)
-
-# By the number of taps. With fewer taps a transform does not pay off; more do not occur.
-_ALGORITHMS: Mapping[int, _Algorithm] = {3: _WINOGRAD, 7: _FFT, 11: _FFT}
 
 
 def _direct(
@@ -82,25 +68,41 @@ class CpuBackend(Backend):
 
     `parts` are those of the operands in the functions that may multiply on `unit`. On it, in the
     function that is lowered, convolutions and linear layers that are large enough compute with
-    `multiplication`.
+    `multiplication`. The algorithm of other convolutions is that of `choices`, and where they have
+    none, what costs least on the `core`.
     """
 
     target: VectorTarget
     unit: TileUnit | None = None
     parts: tuple[tuple[str, Parts], ...] = ()
     multiplication: Multiplication | None = None
+    core: Core = DEFAULT_CORE
+    choices: tuple[tuple[ConvShape, Candidate], ...] = ()
 
     channels_last: ClassVar[bool] = True
     packs_bias: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, target: tvm.target.Target, fused: bool, parts: Mapping[str, Parts]) -> CpuBackend:
+    def of(
+        cls,
+        target: tvm.target.Target,
+        fused: bool,
+        parts: Mapping[str, Parts],
+        choices: Mapping[ConvShape, Candidate] | None = None,
+    ) -> CpuBackend:
         """The kernels for an LLVM target; only where they may be fused do they multiply on tiles.
 
         Raises InputError for a target of another kind.
         """
-        unit = TileUnit.of(target) if fused else None
-        return cls(fused, VectorTarget.of(target), unit, tuple(sorted(parts.items())))
+        vectors = VectorTarget.of(target)
+        return cls(
+            fused,
+            vectors,
+            TileUnit.of(target) if fused else None,
+            tuple(sorted(parts.items())),
+            core=Core.of(target),
+            choices=tuple((choices or {}).items()),
+        )
 
     def for_function(self, name: str) -> CpuBackend:
         parts = dict(self.parts).get(name)
@@ -135,8 +137,8 @@ class CpuBackend(Backend):
             pack_parts = partial(pack_tiles, tiled.parts)
             kernel = self._kernel(tile_conv1d, whole, recipe=tiled.name, pack=pack_parts)
             return replace(kernel, moments=fusion.epsilon is not None)
-        algorithm = self._algorithm(conv) if self.fused else None
-        if algorithm is None:
+        chosen = self.algorithm(conv, fusion.rows)
+        if chosen.transform is None:
             static = conv, fusion.producer, fusion.residual
             pack = partial(pack_conv1d, self.target)
             return self._kernel(_direct, *static, recipe="conv1d", pack=pack)
@@ -148,22 +150,26 @@ class CpuBackend(Backend):
             fusion.residual,
             fusion.epsilon,
         )
-        pack = partial(algorithm.pack, self.target)
-        kernel = self._kernel(algorithm.kernel, same, recipe=algorithm.recipe, pack=pack)
+        transform = chosen.transform
+        pack = partial(pack_transformed, self.target, transform)
+        sizes = same, transform, chosen.tiles
+        kernel = self._kernel(transformed_conv1d, *sizes, recipe=transform.name, pack=pack)
         moments = fusion.epsilon is not None
         return replace(kernel, numbers=(conv.dilation,), moments=moments)
 
-    def _algorithm(self, conv: Conv1d) -> _Algorithm | None:
-        """The fast algorithm for a convolution, or None where none applies."""
-        reach = conv.dilation * (conv.taps // 2)
-        same = conv.stride == 1 and (conv.pad_left, conv.pad_right) == (reach, reach)
-        inputs = padded_channels(self.target.lanes, conv.in_channels)
-        outputs = padded_outputs(self.target, conv.out_channels)
-        few_zeros = (
-            inputs <= MOST_INPUT_PADDING * conv.in_channels
-            and outputs <= MOST_OUTPUT_PADDING * conv.out_channels
-        )
-        return _ALGORITHMS.get(conv.taps) if same and few_zeros else None
+    def conv_shape(self, conv: Conv1d, rows: int) -> ConvShape | None:
+        """The shape of a convolution whose algorithm is a choice; None where there is one way."""
+        if not self.fused or self._tiled(conv.in_channels, conv.out_channels) is not None:
+            return None
+        shape = shape_of(conv, rows)
+        return shape if shape and candidates(self.target, shape) != (DIRECT,) else None
+
+    def algorithm(self, conv: Conv1d, rows: int) -> Candidate:
+        """The algorithm of a convolution with about this many rows."""
+        shape = self.conv_shape(conv, rows)
+        if shape is None:
+            return DIRECT
+        return dict(self.choices).get(shape) or choose(self.target, self.core, shape)
 
     def conv_transpose1d(self, conv: ConvTranspose1d, bias: bool) -> Kernel:
         tiled = self._tiled(conv.in_channels, conv.stride * conv.out_channels)

@@ -122,21 +122,26 @@ class FunctionLowering:
 
     def _collect(self, bindings: list[relax.Binding]) -> None:
         for binding in bindings:
-            bound = binding.value if isinstance(binding, relax.VarBinding) else binding
-            if isinstance(bound, relax.MatchCast | relax.If | relax.Function | relax.SeqExpr):
+            bound = binding.value
+            cast = isinstance(binding, relax.MatchCast) and not isinstance(bound, relax.Var)
+            if cast or isinstance(bound, relax.If | relax.Function | relax.SeqExpr):
                 raise NotImplementedError(
-                    f"{type(bound).__name__} of {binding.var.name}: kernels are for "
-                    "straight-line programs; build with --opt 0"
+                    f"{type(binding if cast else bound).__name__} of {binding.var.name}: kernels "
+                    "are for straight-line programs; build with --opt 0"
                 )
             self._bindings[binding.var] = bound
         for user, expression in [*self._bindings.items(), (None, self.function.body.body)]:
             for variable in relax.analysis.free_vars(expression):
                 self._users.setdefault(variable, []).append(user)
 
-    def _lower_binding(self, binding: relax.VarBinding) -> None:
+    def _lower_binding(self, binding: relax.Binding) -> None:
         variable, expression = binding.var, binding.value
         if variable in self._values:
             # It was fused into a kernel as the epilogue of an earlier binding.
+            return
+        if isinstance(binding, relax.MatchCast):
+            cast = self.builder.match_cast(self.original(expression), binding.ty)
+            self._values[variable] = Value(first=cast)
             return
         value: Value | None = None
         if isinstance(expression, relax.Var):
@@ -246,7 +251,12 @@ class FunctionLowering:
         dtype: str = "float32",
     ) -> relax.Var:
         """Bind the call of a kernel with one result of `dtype` per shape; several form a tuple."""
-        outputs = [relax.TensorType(shape, dtype) for shape in shapes]
+        # TVM's fusion knows equal extents again only where they are written alike.
+        simplify = tvm.sym.Analyzer().simplify
+        outputs = [
+            relax.TensorType([e if isinstance(e, int) else simplify(e) for e in shape], dtype)
+            for shape in shapes
+        ]
         numbers = [relax.prim_value(tirx.IntImm("int64", number)) for number in kernel.numbers]
         return self.emit(
             relax.call_tir(

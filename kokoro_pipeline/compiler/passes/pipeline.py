@@ -20,6 +20,7 @@ from kokoro_pipeline.errors import EnvironmentFault, InputError
 
 from ..kernels.common.bfloat16_parts import Parts
 from ..kernels.common.operand_precision import Precision
+from ..kernels.cpu.choose_conv1d import Candidate, ConvShape
 from ..kernels.cpu.vector import VectorTarget
 from ..lowering.backend import Backend
 from ..lowering.cpu_backend import CpuBackend
@@ -94,6 +95,16 @@ class PlannedMemory:
         return module
 
 
+def gpu_operands(kind: str, precision: str) -> Precision:
+    """What the operands of large products become on a GPU of this kind, in the functions `REDUCED`.
+
+    `precision` is one of `PRECISIONS`. Metal's kernels take float32 as it is.
+    """
+    if precision == "float32":
+        return Precision.BFLOAT16X3 if kind == "cuda" else Precision.FLOAT32
+    return Precision.FLOAT32 if precision == "float32-fma" else Precision(precision)
+
+
 def named(name: str, function: Callable[[tvm.IRModule], tvm.IRModule]) -> tvm.transform.Pass:
     """A function of modules as a pass of TVM."""
 
@@ -104,30 +115,43 @@ def named(name: str, function: Callable[[tvm.IRModule], tvm.IRModule]) -> tvm.tr
     return transform
 
 
+def cpu_backend(
+    opt_level: int,
+    target: tvm.target.Target,
+    precision: str = "float32",
+    choices: Mapping[ConvShape, Candidate] | None = None,
+) -> CpuBackend:
+    """The kernels of a level and a precision for a CPU; see `phases`."""
+    reduced = dict.fromkeys(REDUCED, Parts.ONE) if precision == "bfloat16" else {}
+    return CpuBackend.of(target, opt_level >= 2, {**TILED, **reduced}, choices)
+
+
 def phases(
     opt_level: int,
     target: tvm.target.Target,
     parameters: ParameterTable,
     entry: Sequence[str],
-    precision: Precision = Precision.FLOAT32,
+    precision: str = "float32",
     memory: PlannedMemory | None = None,
+    choices: Mapping[ConvShape, Candidate] | None = None,
 ) -> list[Phase]:
     """The phases of a build for a CPU, CUDA or Metal. Of the Relax functions, `entry` are kept.
 
     The levels are those of `OPT_LEVELS`. On a GPU, level 0 runs one thread per element, and only
     the harmonic source uses kernels on Metal, which has no float64; level 1 uses the explicit
     kernels, level 2 also fuses norms, activations and residuals into the convolutions. Running the
-    phases adds the packed weights to `parameters`. `precision` is that of the products of the
-    functions in `REDUCED`, on levels 1 and 2 of a GPU, and on level 2 of a CPU with AMX, where
-    float32 means the parts of `TILED`.
+    phases adds the packed weights to `parameters`. `precision`, one of `PRECISIONS`, is that of the
+    products of the functions in `REDUCED`, on levels 1 and 2 of a GPU, and on level 2 of a CPU with
+    AMX. There "float32" means the parts of `TILED`, and for CUDA those of `gpu_operands`. `choices`
+    are the algorithms of convolutions on a CPU that are not left to the model of costs.
     """
     on_cpu, on_metal = target.kind.name == "llvm", target.kind.name == "metal"
     backend: Backend
     if on_cpu:
-        reduced = dict.fromkeys(REDUCED, Parts.ONE) if precision is Precision.BFLOAT16 else {}
-        backend = CpuBackend.of(target, opt_level >= 2, {**TILED, **reduced})
+        backend = cpu_backend(opt_level, target, precision, choices)
     else:
-        backend = GpuBackend.of(target, opt_level >= 2, precision, REDUCED)
+        operands = gpu_operands(target.kind.name, precision)
+        backend = GpuBackend.of(target, opt_level >= 2, operands, REDUCED)
 
     def to_kernels(module: tvm.IRModule) -> tvm.IRModule:
         return lower_to_kernels(module, parameters, backend)

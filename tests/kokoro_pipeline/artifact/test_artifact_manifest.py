@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kokoro_pipeline.artifact.manifest import (
+    PRECISIONS,
     SCHEMA_VERSION,
+    Choices,
+    ConvolutionChoice,
     FileEntry,
     Manifest,
     ParameterSpec,
@@ -29,7 +34,9 @@ FILES = {"model.so": ENTRY, "params.bin": ENTRY, "voices/af_heart.npy": ENTRY}
 @pytest.fixture
 def manifest(make_manifest: Callable[..., Manifest]) -> Manifest:
     parameters = [ParameterSpec("w", "float32", (2, 3), 64), ParameterSpec("s", "int64", (), 128)]
-    return make_manifest(parameters, files=dict(FILES))
+    choice = ConvolutionChoice("fft32x8", {"fft32x8": 10.5, "direct": 20})
+    choices = Choices("a CPU", {"64->64 k3, 9 rows": choice})
+    return make_manifest(parameters, files=dict(FILES), choices=choices)
 
 
 def resealed(manifest: Manifest, change: Callable[[dict[str, Any]], object]) -> str:
@@ -68,10 +75,23 @@ def test_every_changed_character_is_refused_or_means_the_same(manifest: Manifest
         assert read == manifest.sealed(), f"position {position}"
 
 
-def test_precision_is_kept_and_one_that_is_not_known_refused(manifest: Manifest) -> None:
-    target = replace(manifest.target, kind="cuda", precision="tf32")
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_precision_is_kept(manifest: Manifest, precision: str) -> None:
+    target = replace(manifest.target, kind="cuda", precision=precision)
     assert loads(replace(manifest, target=target).dumps()).target == target
-    with pytest.raises(ArtifactError, match="target.precision is 'int4', not one of float32, tf32"):
+
+
+def test_the_native_runtime_knows_the_same_precisions() -> None:
+    source = Path(__file__).parents[3] / "native/kokoro-runtime/src/artifact/manifest.rs"
+    found = re.search(r"const PRECISIONS: \[&str; \d+\] =\s*\[(.*?)\];", source.read_text("utf-8"))
+    assert found is not None
+    assert tuple(json.loads(f"[{found[1]}]")) == PRECISIONS
+
+
+def test_a_precision_that_is_not_known_is_refused(manifest: Manifest) -> None:
+    target = replace(manifest.target, kind="cuda")
+    known = ", ".join(PRECISIONS)
+    with pytest.raises(ArtifactError, match=f"target.precision is 'int4', not one of {known}"):
         replace(manifest, target=replace(target, precision="int4")).dumps()
 
 
@@ -91,7 +111,7 @@ def test_truncated_text_is_damaged(manifest: Manifest, length: int) -> None:
         loads(manifest.dumps()[:length])
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_an_older_schema_is_refused_with_what_to_do(manifest: Manifest, version: int) -> None:
     with pytest.raises(ArtifactError, match=rf"schema {version}, .* older .*; build .* anew"):
         loads(resealed(manifest, lambda data: data.update(schema_version=version)))
@@ -99,7 +119,7 @@ def test_an_older_schema_is_refused_with_what_to_do(manifest: Manifest, version:
 
 def test_newer_schema_is_named_even_where_its_hash_is_unknown(manifest: Manifest) -> None:
     data = {**manifest.to_json(), "schema_version": SCHEMA_VERSION + 1, "sha256": "other rule"}
-    with pytest.raises(ArtifactError, match=r"schema 4, this package reads up to 3.*upgrade"):
+    with pytest.raises(ArtifactError, match=r"schema 5, this package reads up to 4.*upgrade"):
         from_json(data)
 
 
@@ -127,6 +147,24 @@ BAD_FIELDS: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
     ("expected one of model.so", lambda d: d["files"].pop("model.so")),
     ("expected one of", lambda d: d["files"].update({"model.dylib": d["files"]["model.so"]})),
     ("size", lambda d: d["files"]["model.so"].update(size=-1)),
+    ("choices lacks convolutions", lambda d: d["choices"].pop("convolutions")),
+    ("choices.measured_on is 1", lambda d: d["choices"].update(measured_on=1)),
+    (
+        "64->64 k3, 9 rows has unknown x",
+        lambda d: d["choices"]["convolutions"]["64->64 k3, 9 rows"].update(x=1),
+    ),
+    (
+        "microseconds.direct is -1",
+        lambda d: d["choices"]["convolutions"]["64->64 k3, 9 rows"]["microseconds"].update(
+            direct=-1
+        ),
+    ),
+    (
+        "microseconds.direct is True",
+        lambda d: d["choices"]["convolutions"]["64->64 k3, 9 rows"]["microseconds"].update(
+            direct=True
+        ),
+    ),
     ("versions.apache-tvm", lambda d: d["versions"].update({"apache-tvm": 27})),
 ]
 

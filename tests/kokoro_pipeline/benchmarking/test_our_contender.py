@@ -10,7 +10,7 @@ from benchmarks.peers.ours import OurContender
 from kokoro_pipeline.benchmarking.ours import NOISE
 from kokoro_pipeline.errors import CheckFailed, InputError
 from kokoro_pipeline.runtime import load
-from kokoro_pipeline.runtime.speech.synthesizer import FUNCTIONS
+from kokoro_pipeline.runtime.speech.binding import FUNCTIONS
 
 SHORT = "ðə kwˈɪk bɹˈWn fˈɑks"
 LONG = "ðə kwˈɪk bɹˈWn fˈɑks ʤˈʌmps. " * 20

@@ -29,6 +29,7 @@ from .sums import Sums
 from .vector import Tile, VectorTarget
 
 PAIR = 2  # the minimum number of transform tiles in a register tile
+LEAST_HEIGHT = 3
 
 
 class Kind(Enum):
@@ -256,6 +257,20 @@ def _heights(rows: int) -> list[int]:
     while heights[-1] > PAIR:
         heights.append(max(PAIR, heights[-1] // 2))
     return heights
+
+
+def effort(height: int, tiles: Expr) -> Expr:
+    """What register tiles of at most this height take for a number of tiles, in rows.
+
+    A low register tile takes as long as one of `LEAST_HEIGHT`, since its sums wait for each other;
+    an odd last tile is computed by a pair. Constants give constants.
+    """
+    total: Expr = i64(0)
+    for rows in _heights(height):
+        count = div(tiles + (1 if rows == PAIR else 0), rows)
+        total = total + count * max(rows, LEAST_HEIGHT)
+        tiles = tiles - count * rows
+    return total
 
 
 Scalar = Callable[[int, int, Expr], Expr]

@@ -37,10 +37,6 @@ from .transform_conv1d import (
 )
 from .vector import VectorTarget
 
-# A window of 64 pays off for many taps, as long as its weights fit into the L3 cache.
-LONG_WINDOW_TAPS = 11
-LONG_WINDOW_CHANNELS = 128
-
 # The real and imaginary part of a number; None is a zero, which needs no operation.
 Complex = tuple[Expr, Expr | None]
 
@@ -132,8 +128,12 @@ class RealFFT(Transform):
         return Bins(Kind.REAL, 2), Bins(Kind.COMPLEX, self.window // 2 - 1)
 
     @property
-    def name(self) -> str:
-        return f"fft{self.window}_conv1d_k{self.taps}"
+    def algorithm(self) -> str:
+        return f"fft{self.window}"
+
+    @property
+    def title(self) -> str:
+        return f"FFT {self.window},"
 
     def forward(self, target: VectorTarget, row: Load, put: Store) -> None:
         numbers = _Arithmetic(target).forward(row, self.window)
@@ -161,31 +161,25 @@ class RealFFT(Transform):
         return np.concatenate([ends, parts], axis=2).transpose(0, 2, 1)
 
 
-def fft_of(in_channels: int, out_channels: int, taps: int) -> RealFFT:
-    """The transform to use for a convolution, both in its kernel and to pack its weights."""
-    few = max(in_channels, out_channels) <= LONG_WINDOW_CHANNELS
-    return RealFFT(taps, 64 if few and taps >= LONG_WINDOW_TAPS else 32)
-
-
 def pack_fft_conv1d(
-    target: VectorTarget, weight: np.ndarray, bias: np.ndarray | None = None
+    target: VectorTarget, window: int, weight: np.ndarray, bias: np.ndarray | None = None
 ) -> np.ndarray:
-    """Pack PyTorch's weight [CO, CI, K] and bias [CO] into float32 [CO + N * CI * CO].
+    """Pack PyTorch's weight [CO, CI, K] and bias [CO] into float32 [CO + window * CI * CO].
 
-    CI and CO are padded (see `pack_transformed`). N is 32, or 64 for at most 128 channels and 11
-    taps or more.
+    CI and CO are padded (see `pack_transformed`). The window must be the same as for the kernel.
     """
-    out_channels, in_channels, taps = weight.shape
-    return pack_transformed(target, fft_of(in_channels, out_channels, taps), weight, bias)
+    return pack_transformed(target, RealFFT(weight.shape[2], window), weight, bias)
 
 
-def fft_conv1d(target: VectorTarget, conv: SameConv1d) -> tirx.PrimFunc:
+def fft_conv1d(
+    target: VectorTarget, conv: SameConv1d, window: int = 32, tiles: int = 16
+) -> tirx.PrimFunc:
     """The kernel (x, *producer arguments, u[, residual], dilation) -> y[, mean, rstd].
 
-    The arguments are those of `transformed_conv1d`, with u as packed by `pack_fft_conv1d`.
+    The arguments are those of `transformed_conv1d`, with u as packed by `pack_fft_conv1d` for the
+    same window, and blocks of about `tiles` tiles.
 
-    Raises InputError if the number of taps is even or exceeds the window of the transform, or if
-    the channels of Snake do not divide into vectors.
+    Raises InputError if the number of taps is even or exceeds the window, the window is not a power
+    of two from 4, or the channels of Snake do not divide into vectors.
     """
-    transform = fft_of(conv.in_channels, conv.out_channels, conv.taps)
-    return transformed_conv1d(target, conv, transform)
+    return transformed_conv1d(target, conv, RealFFT(conv.taps, window), tiles)

@@ -6,7 +6,8 @@ M = N - K + 1 rows of the output. With a dilation d, the rows with equal index m
 independent convolutions without dilation, called phases: M * d neighbouring output rows are d tiles
 of M rows, called a group.
 
-A task processes a block of groups that is small enough to stay in the L2 cache:
+A task processes a block of groups. Its number of tiles is a parameter (`choose_conv1d` sets it): a
+longer block reads the matrices less often, and a shorter one stays in the cache:
 
 1. For a few channels at a time, it reads the input rows of the block once, applies the producer
    (with zeros outside of the sequence, since the padding comes after the activation), and
@@ -47,14 +48,12 @@ from ..common.builder import (
     mod,
 )
 from ..common.producer import NOTHING, Producer
-from .bin_products import BinProducts, Bins, padded_channels, padded_outputs
+from .bin_products import BinProducts, Bins, effort, padded_channels, padded_outputs
 from .lanes import Lanes, over_channels
 from .producer import Prepared, check_vectors
 from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
 from .vector import VectorTarget, zero_range
 
-SCRATCH_BYTES = 640 * 1024
-TILES = 30  # tiles per block: whole groups for dilations 1, 2, 3, 5, 6
 TASKS = 8  # blocks shrink to reach this many tasks, but keep at least two register tiles
 COLUMNS = 32  # floats of a row read together: memory is fetched in pairs of cache lines
 LINE = 16  # floats per cache line: slots and tiles must not all start in the same cache set
@@ -88,8 +87,18 @@ class Transform(ABC):
 
     @property
     @abstractmethod
+    def algorithm(self) -> str:
+        """A short name of the transform, with its size."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The name of the transform in a table."""
+
+    @property
     def name(self) -> str:
-        """The first part of the kernel's name."""
+        """The first part of the kernel's name, and of what its weights are packed for."""
+        return f"{self.algorithm}_conv1d_k{self.taps}"
 
     @abstractmethod
     def forward(self, target: VectorTarget, row: Load, put: Store) -> None:
@@ -129,7 +138,10 @@ class SameConv1d:
 
 
 def pack_transformed(
-    target: VectorTarget, transform: Transform, weight: np.ndarray, bias: np.ndarray | None
+    target: VectorTarget,
+    transform: Transform,
+    weight: np.ndarray,
+    bias: np.ndarray | None = None,
 ) -> np.ndarray:
     """Pack weight [CO, CI, K] and bias [CO] into float32 [CO + parts * CI * CO].
 
@@ -148,10 +160,67 @@ def pack_transformed(
     return np.concatenate([shift, products.pack(np.pad(matrices, zeros))])
 
 
-def _block_tiles(products: BinProducts, of_tile: int) -> int:
-    """Tiles per block: as many as fit into the scratch, a multiple of those in a register tile."""
-    fit = SCRATCH_BYTES // (4 * of_tile)
-    return max(1, min(TILES, fit) // products.height) * products.height
+@dataclass(frozen=True)
+class Scratch:
+    """The memory of a task: the numbers and products of the tiles of a block, in floats.
+
+    A slot holds one number or product of all channels, and a tile has `products.slots` of them.
+    """
+
+    products: BinProducts
+    slot: int
+    of_tile: int
+
+    @classmethod
+    def of(cls, target: VectorTarget, conv: SameConv1d, transform: Transform) -> Scratch:
+        padded = padded_channels(target.lanes, conv.in_channels)
+        outputs = padded_outputs(target, conv.out_channels)
+        products = BinProducts(target, padded, outputs, transform.bins)
+        slot = max(padded, outputs) + LINE
+        return cls(products, slot, products.slots * slot + LINE)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """How the groups of a sequence are distributed over tasks.
+
+    A task computes `per_block` groups of `phases` phases each, one tile for each; the `parts` of
+    the phases of a group are tasks of their own. There are `blocks * parts` tasks.
+    """
+
+    phases: Expr
+    parts: Expr
+    groups: Expr
+    per_block: Expr
+    blocks: Expr
+
+    @classmethod
+    def of(
+        cls,
+        length: Expr,
+        dilation: Expr,
+        outputs: int,
+        tiles: int,
+        height: int,
+        bind: Callable[[Expr], Expr] = lambda value: value,
+    ) -> Blocks:
+        """Blocks of about `tiles` tiles of `outputs` rows, for register tiles of `height` tiles.
+
+        They have whole groups: as many as fit, or one more where that fills register tiles better.
+        The groups are distributed evenly. Constants give constants.
+        """
+        phases = bind(minimum(dilation, tiles))
+        parts = bind(_parts(dilation, phases))
+        groups = bind(_groups(length, dilation, outputs))
+        fit = bind(div(i64(tiles), phases))
+        fewer, more = bind(fit * phases), bind(fit * phases + phases)
+        saved = bind(effort(height, fewer) * more - effort(height, more) * fewer)
+        most = bind(fit + minimum(maximum(saved, 0), 1))
+        wanted = maximum(minimum(div(groups * phases, 2 * height), TASKS), 2)
+        blocks = bind(maximum(div(groups + most - 1, most), wanted))
+        even = bind(minimum(blocks + mod(blocks, 2), groups))
+        per_block = bind(div(groups + even - 1, even))
+        return cls(phases, parts, groups, per_block, bind(div(groups + per_block - 1, per_block)))
 
 
 def _parts(dilation: Expr, phases: Expr) -> Expr:
@@ -175,25 +244,25 @@ def _most_tasks(length: Expr, dilation: Expr, outputs: int, tiles: int) -> Expr:
 
 
 def transformed_conv1d(
-    target: VectorTarget, conv: SameConv1d, transform: Transform
+    target: VectorTarget, conv: SameConv1d, transform: Transform, tiles: int
 ) -> tirx.PrimFunc:
     """The kernel (x, *producer arguments, u[, residual], dilation) -> y[, mean, rstd].
 
     The dilation is an int64, at least 1. Everything else is float32: x [B, L, CI]; the arguments
     that `Producer.parameters` lists; u as packed by `pack_transformed`; residual, y [B, L, CO];
-    mean, rstd [B, CO]. B and L are at least 1.
+    mean, rstd [B, CO]. B and L are at least 1. A block has about `tiles` tiles (see `Blocks.of`),
+    on which the result does not depend.
 
     Raises InputError for parameters that transformed convolutions do not support.
     """
     conv.check(target)
+    if tiles < 1:
+        raise InputError(f"{tiles} tiles a block: a block has at least one")
     CI, CO, V = conv.in_channels, conv.out_channels, target.lanes
     N, M = transform.window, transform.outputs
-    padded = padded_channels(V, CI)
-    outputs = padded_outputs(target, CO)
-    products = BinProducts(target, padded, outputs, transform.bins)
-    slot = max(padded, outputs) + LINE
-    of_tile = products.slots * slot + LINE
-    tiles = _block_tiles(products, of_tile)
+    scratch_of = Scratch.of(target, conv, transform)
+    products, slot, of_tile = scratch_of.products, scratch_of.slot, scratch_of.of_tile
+    padded, outputs = products.in_channels, products.out_channels
     together = max(n for n in range(1, max(COLUMNS // V, 1) + 1) if padded // V % n == 0)
     columns = V * together
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
@@ -202,17 +271,9 @@ def transformed_conv1d(
         *coefficients, u = rest[: len(conv.producer.parameters(batch, CI)) + 1]
         residual = rest[len(coefficients) + 1 :][: int(conv.residual)]
         dilation, y, *statistics = rest[len(coefficients) + 1 + len(residual) :]
-        # A block is `per_block` groups with `phases` phases each. The groups of the sequence are
-        # distributed evenly over the blocks.
-        phases = bind(minimum(dilation, tiles))
-        parts = bind(_parts(dilation, phases))
-        groups = bind(_groups(length, dilation, M))
-        most = div(i64(tiles), phases)
-        wanted = maximum(minimum(div(groups * phases, 2 * products.height), TASKS), 2)
-        blocks = bind(maximum(div(groups + most - 1, most), wanted))
-        even = bind(minimum(blocks + mod(blocks, 2), groups))
-        per_block = bind(div(groups + even - 1, even))
-        blocks = bind(div(groups + per_block - 1, per_block))
+        plan = Blocks.of(length, dilation, M, tiles, products.height, bind)
+        phases, parts, groups = plan.phases, plan.parts, plan.groups
+        per_block, blocks = plan.per_block, plan.blocks
 
         tasks = bind(blocks * parts)
         record = 1 + 3 * CO  # floats that `runs_moments` writes per task
@@ -229,7 +290,7 @@ def transformed_conv1d(
             first = bind(group * step + phase)
             start = bind(first - dilation * (conv.taps // 2))
             rows = bind((n_groups - 1) * step + dilation * (N - 1) + n_phases)
-            scratch = T.alloc_buffer(((tiles + 1) * of_tile,), "float32")
+            scratch = T.alloc_buffer(((per_block * phases + 1) * of_tile,), "float32")
             prepared = Prepared(conv.producer, target, CI, coefficients, b)
 
             # 1. The numbers of all tiles.
@@ -349,7 +410,7 @@ def transformed_conv1d(
 
     name = (
         f"{transform.name}_ci{CI}_co{CO}{conv.producer.name}{'_residual' if conv.residual else ''}"
-        f"{statistics_name(conv.statistics)}"
+        f"{statistics_name(conv.statistics)}_t{tiles}"
         f"_v{target.lanes}r{target.registers}"
     )
     residuals = [Parameter("residual", (batch, length, CO))] if conv.residual else []

@@ -64,8 +64,12 @@ class Winograd(Transform):
         return (Bins(Kind.REAL, self.window),)
 
     @property
-    def name(self) -> str:
-        return f"winograd{self.outputs}_conv1d_k{self.taps}"
+    def algorithm(self) -> str:
+        return f"winograd{self.outputs}"
+
+    @property
+    def title(self) -> str:
+        return f"winograd F({self.outputs}, {self.taps}),"
 
     @property
     def pairs(self) -> tuple[float, ...]:
@@ -135,42 +139,31 @@ def _weighted_sum(target: VectorTarget, terms: Iterable[tuple[float, Expr]]) -> 
     return target.hold(target.splat(0.0) if total is None else total)
 
 
-def winograd_of(
-    in_channels: int, out_channels: int, taps: int, outputs: int | None = None
-) -> Winograd:
-    """F(outputs, taps); without `outputs`, the number that suits the channels best."""
-    if outputs is None:
-        channels = max(in_channels, out_channels)
-        outputs = 6 if channels <= 256 else 4 if channels <= 512 else 2
+def winograd_of(taps: int, outputs: int) -> Winograd:
+    """F(outputs, taps). Raises InputError if no points are known for it."""
     return Winograd(taps, outputs + taps - 1)
 
 
 def pack_winograd_conv1d(
-    target: VectorTarget,
-    weight: np.ndarray,
-    bias: np.ndarray | None = None,
-    outputs: int | None = None,
+    target: VectorTarget, outputs: int, weight: np.ndarray, bias: np.ndarray | None = None
 ) -> np.ndarray:
     """Pack PyTorch's weight [CO, CI, K] and bias [CO] into float32 [CO + (M + K - 1) * CI * CO].
 
-    CI and CO are padded (see `pack_transformed`). `outputs` is M (see `winograd_of`) and must be
-    the same as for the kernel.
+    CI and CO are padded (see `pack_transformed`). `outputs` is M and must be the same as for the
+    kernel.
     """
-    out_channels, in_channels, taps = weight.shape
-    transform = winograd_of(in_channels, out_channels, taps, outputs)
-    return pack_transformed(target, transform, weight, bias)
+    return pack_transformed(target, winograd_of(weight.shape[2], outputs), weight, bias)
 
 
 def winograd_conv1d(
-    target: VectorTarget, conv: SameConv1d, outputs: int | None = None
+    target: VectorTarget, conv: SameConv1d, outputs: int, tiles: int = 30
 ) -> tirx.PrimFunc:
     """The kernel (x, *producer arguments, u[, residual], dilation) -> y[, mean, rstd].
 
-    It computes by F(outputs, taps). The arguments are those of `transformed_conv1d`, with u as
-    packed by `pack_winograd_conv1d`.
+    It computes by F(outputs, taps), in blocks of about `tiles` tiles. The arguments are those of
+    `transformed_conv1d`, with u as packed by `pack_winograd_conv1d`.
 
     Raises InputError if the number of taps is even, outputs + taps - 1 is not 4, 6 or 8, or the
     channels of Snake do not divide into vectors.
     """
-    transform = winograd_of(conv.in_channels, conv.out_channels, conv.taps, outputs)
-    return transformed_conv1d(target, conv, transform)
+    return transformed_conv1d(target, conv, winograd_of(conv.taps, outputs), tiles)

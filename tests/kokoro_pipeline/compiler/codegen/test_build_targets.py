@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from kokoro_pipeline.artifact import amx
@@ -142,6 +144,13 @@ def test_a_precision_reaches_the_manifest():
         ('{"kind": "cuda", "arch": "sm_80"}', "bfloat16x3", ("bfloat16x3", *PRECISIONS)),
         ("metal", "float16", ("--target metal", "--target cuda")),
         ('{"kind": "cuda", "arch": ["sm_75", "sm_90"]}', "bfloat16", ("sm_75", "sm_80")),
+        ("metal", "float32-fma", ("float32-fma", "--target metal", "--target cuda")),
+        ("llvm", "float32-fma", ("float32-fma", "--target llvm", "--target cuda")),
+        (
+            '{"kind": "llvm", "mcpu": "sapphirerapids"}',
+            "float32-fma",
+            ("--target llvm", "--target cuda"),
+        ),
     ],
 )
 def test_a_precision_that_cannot_be_is_refused(target, precision, named):
@@ -149,6 +158,30 @@ def test_a_precision_that_cannot_be_is_refused(target, precision, named):
         resolve_target(target, precision=precision)
     for words in named:
         assert words in str(caught.value)
+
+
+def test_float32_without_tensor_cores_is_a_precision_of_cuda():
+    chosen = resolve_target("cuda", "znver4", precision="float32-fma")
+    assert chosen.at_level(1).info.precision == "float32-fma"
+    assert str(chosen) == "cuda sm_80 sm_90 in float32-fma on linux-x86_64, znver4"
+    with pytest.raises(InputError, match="--precision float32-fma with --opt 0"):
+        chosen.at_level(0)
+
+
+@pytest.mark.parametrize(
+    ("archs", "precision"),
+    [
+        (["sm_80"], "float32"),
+        (["sm_90", "sm_120"], "float32"),
+        (["sm_75"], "float32-fma"),
+        (["sm_75", "sm_90"], "float32-fma"),
+    ],
+)
+def test_float32_is_on_tensor_cores_where_every_architecture_has_them(archs, precision):
+    """The code is that of the oldest, and the manifest says which it is."""
+    chosen = resolve_target(json.dumps({"kind": "cuda", "arch": archs}))
+    assert chosen.at_level(2).info.precision == chosen.at_level(1).info.precision == precision
+    assert chosen.at_level(0).info.precision == "float32"
 
 
 def test_plain_legalization_has_no_reduced_precision():

@@ -11,10 +11,12 @@ import torch
 from kokoro_pipeline.artifact.cpu import host_features, portable_mcpu
 
 
-def runnable_cpus() -> list[str]:
-    """The best generic CPU that this machine can run, and the AVX2 level below AVX-512."""
+def runnable_cpus() -> list[Any]:
+    """The best generic CPU that this machine can run, and the AVX2 level below AVX-512, which is of
+    the tier `variants`."""
     best = portable_mcpu(host_features())
-    return [best, "x86-64-v3"] if best == "x86-64-v4" else [best]
+    lower = ["x86-64-v3"] if best == "x86-64-v4" else []
+    return [best, *(pytest.param(cpu, marks=pytest.mark.variants) for cpu in lower)]
 
 
 @pytest.fixture(scope="module", params=runnable_cpus())

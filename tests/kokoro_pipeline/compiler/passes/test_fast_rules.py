@@ -206,10 +206,20 @@ def test_input_channels_are_padded_where_few_are_missing(
     module = as_module(
         lambda m, x: same(m.w, functional.leaky_relu(x, 0.1)), w=0.1 * seeded(64, channels, 3)
     )
-    x = seeded(1, channels, 9)
+    x = seeded(1, channels, 300)
     program = compile_program(module, [x], opt=2)
     called = program.operators("lower_to_kernels")
     assert any(operator.startswith(kernel) for operator in called), called
+    np.testing.assert_allclose(program(x.numpy()), module(x).numpy(), atol=2e-5)
+
+
+def test_a_few_rows_do_not_pay_for_a_transform(as_module, compile_program):
+    """The matrices of a transform are more to read than the taps."""
+    module = as_module(lambda m, x: same(m.w, x), w=0.1 * seeded(64, 90, 3))
+    x = seeded(1, 90, 9)
+    program = compile_program(module, [x], opt=2)
+    called = program.operators("lower_to_kernels")
+    assert any(operator.startswith("conv1d_") for operator in called), called
     np.testing.assert_allclose(program(x.numpy()), module(x).numpy(), atol=2e-5)
 
 

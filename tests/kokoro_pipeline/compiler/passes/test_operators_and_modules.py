@@ -24,6 +24,7 @@ from kokoro_pipeline.compiler.model.blocks import BidirectionalLSTM
 from kokoro_pipeline.compiler.model.operators import lstm_recurrence, masked_attention
 from kokoro_pipeline.compiler.passes.drop_parameters import drop_parameters
 from kokoro_pipeline.compiler.passes.merge_components import merge_components
+from kokoro_pipeline.compiler.passes.pipeline import gpu_operands
 
 BATCH, STEPS = Dim("B", min=1, max=64), Dim("n", min=1, max=512)
 LENGTHS = ([9], [1], [4, 9, 1])
@@ -221,8 +222,9 @@ def control_flow(kind: str) -> tvm.IRModule:
             double = relax.SeqExpr([], relax.op.add(x, x))
             same = relax.SeqExpr([], relax.op.multiply(x, x))
             y = builder.emit(relax.If(condition, double, same))
-        elif kind == "match_cast":
-            y = builder.match_cast(x, relax.TensorType([4], "float32"))
+        elif kind.startswith("match_cast"):
+            value = relax.op.add(x, x) if kind == "match_cast_of_call" else x
+            y = builder.match_cast(value, relax.TensorType([4], "float32"))
             y = builder.emit(relax.op.add(y, x))
         else:
             z = relax.Var("z", relax.TensorType([4], "float32"))
@@ -234,13 +236,23 @@ def control_flow(kind: str) -> tvm.IRModule:
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [("if", "If"), ("match_cast", "MatchCast"), ("closure", "Function")]
+    ("kind", "words"),
+    [("if", "If"), ("match_cast_of_call", "MatchCast"), ("closure", "Function")],
 )
 @pytest.mark.parametrize("backend", BACKENDS, ids=["cpu", "gpu"])
 def test_control_flow_is_refused_with_the_way_out(kind, words, backend):
     """The traversal only supports a sequence of bindings."""
     with pytest.raises(NotImplementedError, match=rf"{words}.*straight-line.*--opt 0"):
         lower_to_kernels(control_flow(kind), ParameterTable(), backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=["cpu", "gpu"])
+def test_a_check_of_sizes_stays(backend):
+    """An importer writes one where sizes are equal and it cannot prove that."""
+    lowered = lower_to_kernels(control_flow("match_cast"), ParameterTable(), backend)
+    bindings = [b for block in lowered["program"].body.blocks for b in block.bindings]
+    (cast,) = [binding for binding in bindings if isinstance(binding, relax.MatchCast)]
+    assert str(cast.ty) == str(relax.TensorType([4], "float32"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=["cpu", "gpu"])
@@ -255,6 +267,21 @@ def test_a_backend_is_frozen(backend):
     with pytest.raises(dataclasses.FrozenInstanceError):
         backend.fused = True
     assert hash(backend) == hash(dataclasses.replace(backend))
+
+
+@pytest.mark.parametrize(
+    ("kind", "precision", "operands"),
+    [
+        ("cuda", "float32", Precision.BFLOAT16X3),
+        ("cuda", "float32-fma", Precision.FLOAT32),
+        ("cuda", "tf32", Precision.TF32),
+        ("cuda", "bfloat16", Precision.BFLOAT16),
+        ("cuda", "float16", Precision.FLOAT16),
+        ("metal", "float32", Precision.FLOAT32),
+    ],
+)
+def test_what_a_gpu_takes_for_a_precision(kind, precision, operands):
+    assert gpu_operands(kind, precision) is operands
 
 
 def test_only_reduced_functions_multiply_in_reduced_precision():

@@ -16,7 +16,6 @@ from torch.nn import functional
 
 from kokoro_pipeline.artifact import amx
 from kokoro_pipeline.compiler.kernels.common.bfloat16_parts import Parts
-from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision
 from kokoro_pipeline.compiler.kernels.cpu import tile_unit
 from kokoro_pipeline.compiler.kernels.cpu.tile_unit import TileUnit, emulated_tiles
 from kokoro_pipeline.compiler.lowering.cpu_backend import CpuBackend
@@ -154,9 +153,7 @@ def test_what_feeds_phases_is_float32():
     assert set(pipeline.TILED.values()) == {Parts.TWO}
 
 
-@pytest.mark.parametrize(
-    ("precision", "parts"), [(Precision.FLOAT32, Parts.TWO), (Precision.BFLOAT16, Parts.ONE)]
-)
+@pytest.mark.parametrize(("precision", "parts"), [("float32", Parts.TWO), ("bfloat16", Parts.ONE)])
 def test_a_precision_chooses_the_parts_of_the_decoder(monkeypatch, precision, parts):
     made = []
     of = CpuBackend.of

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tvm
@@ -21,12 +23,23 @@ CONVS = {
     "output channels are padded": SameConv1d(128, 22, 7, residual=True),
     "many channels, many taps": SameConv1d(144, 128, 11),
 }
+# The window of each, and tiles of a block; 32 and 16 where none are named.
+SIZES = {"resblock, first": (64, 8), "encoder": (16, 24), "plain": (32, 40)}
 LENGTHS = (1, 2, 5, 25, 26, 27, 96, 601)
+
+
+def packed(name: str) -> Any:
+    """The function that packs weights for the window of a convolution."""
+    window, _ = SIZES.get(name, (32, 16))
+    return lambda target, *weights: pack_fft_conv1d(target, window, *weights)
 
 
 @pytest.fixture(scope="module")
 def compiled(kernel_target):
-    functions = {name: fft_conv1d(kernel_target.vectors, conv) for name, conv in CONVS.items()}
+    functions = {
+        name: fft_conv1d(kernel_target.vectors, conv, *SIZES.get(name, ()))
+        for name, conv in CONVS.items()
+    }
     library = kernel_target.compile(list(functions.values()))
     return {name: library[str(f.attrs["global_symbol"])] for name, f in functions.items()}
 
@@ -39,18 +52,20 @@ def test_equals_float64_at_every_length_and_dilation(
     for length in LENGTHS:
         for dilation in (1, 3, 5, 40) if length < 100 else (1, 3, 5):
             largest, rms = check_same_conv1d(
-                compiled[name], CONVS[name], kernel_target, pack_fft_conv1d, length, dilation
+                compiled[name], CONVS[name], kernel_target, packed(name), length, dilation
             )
             assert largest <= 3e-6, (length, dilation)
             assert rms <= 5e-7, (length, dilation)
 
 
 def test_other_rows_of_the_batch_are_never_read(compiled, kernel_target, isolate_batch_rows):
-    isolate_batch_rows(compiled, CONVS, kernel_target, pack_fft_conv1d)
+    for name, conv in CONVS.items():
+        isolate_batch_rows(compiled, {name: conv}, kernel_target, packed(name))
 
 
 def test_the_number_of_threads_cannot_show(compiled, kernel_target, vary_threads):
-    vary_threads(compiled, CONVS, kernel_target, pack_fft_conv1d)
+    for name, conv in CONVS.items():
+        vary_threads(compiled, {name: conv}, kernel_target, packed(name))
 
 
 def test_called_from_relax_with_the_dilation_as_a_number(kernel_target):
@@ -58,7 +73,9 @@ def test_called_from_relax_with_the_dilation_as_a_number(kernel_target):
     conv = SameConv1d(64, 64, 7)
     kernel = fft_conv1d(kernel_target.vectors, conv)
     rng = np.random.default_rng(3)
-    packed = pack_fft_conv1d(kernel_target.vectors, rng.standard_normal((64, 64, 7), np.float32))
+    packed = pack_fft_conv1d(
+        kernel_target.vectors, 32, rng.standard_normal((64, 64, 7), np.float32)
+    )
     batch, length = tirx.Var("batch", "int64"), tirx.Var("length", "int64")
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((batch, length, 64), "float32"))
@@ -84,7 +101,7 @@ def test_gives_the_statistics_of_what_it_writes(kernel_target, check_statistics)
     conv = SameConv1d(48, 22, 7, residual=True, statistics=1e-5)
     function = fft_conv1d(kernel_target.vectors, conv)
     (compiled,) = kernel_target.compile([function]).values()
-    check_statistics(compiled, conv, kernel_target, pack_fft_conv1d)
+    check_statistics(compiled, conv, kernel_target, packed(""))
 
 
 def test_what_cannot_be_done_is_refused():

@@ -79,7 +79,7 @@ def test_the_kernels_lower_to_neon():
         lstm_recurrence(vectors, 32),
         attention(vectors, 2, 16),
         fft_conv1d(vectors, SameConv1d(32, 32, 7)),
-        winograd_conv1d(vectors, SameConv1d(32, 32, 3)),
+        winograd_conv1d(vectors, SameConv1d(32, 32, 3), 6),
     ]
     for function in functions:
         module = tvm.IRModule({"kernel": function})

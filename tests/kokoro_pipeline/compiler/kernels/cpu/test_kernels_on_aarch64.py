@@ -70,8 +70,8 @@ class Transformed:
 
     def pack(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
         if self.outputs is None:
-            return pack_fft_conv1d(NEON, w, b)
-        return pack_winograd_conv1d(NEON, w, b, outputs=self.outputs)
+            return pack_fft_conv1d(NEON, 32, w, b)
+        return pack_winograd_conv1d(NEON, self.outputs, w, b)
 
 
 def elementwise(name: str) -> Any:
