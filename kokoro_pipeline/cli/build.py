@@ -26,7 +26,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         help=f"auto (default: {arguments.HUB_WEIGHTS}, else synthetic if the hub cannot be "
         "reached), "
-        f"{arguments.HUB_WEIGHTS}, synthetic, or a folder in the hub's layout",
+        f"{arguments.HUB_WEIGHTS}, synthetic, a folder in the hub's layout, or an ONNX file with "
+        "the whole of Kokoro",
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="the config.json of an ONNX file (default: the one beside it, else Kokoro-82M's)",
+    )
+    parser.add_argument(
+        "--voices",
+        type=Path,
+        nargs="+",
+        default=(),
+        metavar="DIR",
+        help="the voices of an ONNX file: folders of packs, packs, or archives of packs (default: "
+        "the folder voices beside it)",
     )
     arguments.add_synthetic_seed(parser)
     parser.add_argument(
@@ -52,14 +68,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="float32",
         metavar="P",
         help="dtype that the decoder's products are rounded to: tf32, bfloat16, float16 for CUDA's "
-        "tensor cores, bfloat16 for a CPU with AMX (default: float32, without tensor cores; AMX "
-        "then multiplies in parts with float32's tolerances)",
+        "tensor cores, bfloat16 for a CPU with AMX (default: float32, where both multiply in parts "
+        "with float32's tolerances; float32-fma: CUDA without tensor cores)",
     )
     parser.add_argument(
         "--opt",
         type=int,
         metavar="LEVEL",
         help="0 plain legalization, 1 direct kernels, 2 fast algorithms (default: the highest)",
+    )
+    tuning = parser.add_mutually_exclusive_group()
+    tuning.add_argument(
+        "--tune",
+        action="store_true",
+        help="choose the algorithms of convolutions by measuring them on this machine, for up to a "
+        "minute, and record them in the manifest",
+    )
+    tuning.add_argument(
+        "--tune-from",
+        type=Path,
+        metavar="FILE",
+        help="repeat what an artifact that was built with --tune has recorded (its folder or its "
+        "manifest.json) without measuring",
     )
     parser.add_argument(
         "--components",
@@ -123,7 +153,11 @@ def build_artifact(args: argparse.Namespace, console: Console) -> BuildReport:
         validate=args.validate,
         debug_dump=args.debug_dump,
         seed=args.seed,
+        tune=args.tune,
+        tune_from=args.tune_from,
         progress=console.progress,
+        config=args.config,
+        voices=args.voices,
     )
     if report.manifest.weights.synthetic:
         console.warn(_synthetic(args))
@@ -157,24 +191,30 @@ def _synthetic(args: argparse.Namespace) -> str:
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
     """Print what a build would do, with the checks that a build does first; reads no weights."""
+    from ..artifact.manifest import GRAPH_DURATIONS, GRAPH_SPEECH
     from ..compiler.codegen.cuda_compiler import find_cuda_compiler
     from ..compiler.codegen.linking import find_linker
     from ..compiler.codegen.target import resolve_target
+    from ..compiler.onnx_file.opening import is_onnx, open_onnx
     from ..compiler.passes.pipeline import OPT_LEVELS
-    from ..runtime.speech.synthesizer import FUNCTIONS
+    from ..runtime.speech.binding import FUNCTIONS
 
     opt = max(OPT_LEVELS) if args.opt is None else args.opt
     if opt not in OPT_LEVELS:
         levels = "; ".join(f"{level}: {words}" for level, words in OPT_LEVELS.items())
         raise InputError(f"unknown --opt {opt}: the levels are {levels}")
-    components = args.components or FUNCTIONS
-    unknown = [name for name in components if name not in FUNCTIONS]
+    from_graph = is_onnx(args.weights)
+    components = args.components or ((GRAPH_DURATIONS, GRAPH_SPEECH) if from_graph else FUNCTIONS)
+    unknown = [name for name in args.components or () if name not in FUNCTIONS]
     if unknown:
         raise InputError(f"no component {', '.join(unknown)}: there are {', '.join(FUNCTIONS)}")
     if args.output is not None and args.output.exists() and not args.force:
         raise ArtifactError(f"{args.output} exists: choose another -o, or replace it with --force")
     chosen = resolve_target(args.target, args.mcpu, args.host, args.precision).at_level(opt)
     target = chosen.info
+    tuning = _check_tuning(args, from_graph)
+    if from_graph:
+        open_onnx(args.weights, args.config, args.voices)
     compiler = find_cuda_compiler().name if chosen.kind == "cuda" else None
     linker = find_linker(chosen.host)
     plan = {
@@ -185,6 +225,7 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
         "components": components,
         "linker": linker.name,
         "cuda_compiler": compiler,
+        "tune": tuning,
         "validate": args.validate,
     }
     if args.json:
@@ -201,6 +242,7 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
                 ("components", " ".join(components)),
                 ("linker", linker.name),
                 *([("CUDA compiler", compiler)] if compiler else []),
+                ("convolutions", tuning),
                 ("validate", "yes" if args.validate else "no"),
             ]
         )
@@ -208,10 +250,33 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
     return exit_codes.OK
 
 
+def _check_tuning(args: argparse.Namespace, from_graph: bool) -> str:
+    """How algorithms would be chosen, after the checks that a build makes of these options."""
+    if not args.tune and args.tune_from is None and not from_graph:
+        return "chosen by the model of costs"
+    from ..builder import check_options
+
+    check_options(
+        args.target,
+        args.mcpu,
+        args.host,
+        args.precision,
+        args.opt,
+        args.components,
+        args.tune,
+        args.tune_from,
+        from_graph=from_graph,
+    )
+    if not args.tune and args.tune_from is None:
+        return "chosen by the model of costs"
+    return "measured on this machine" if args.tune else f"as measured for {args.tune_from}"
+
+
 COMMAND = Command(
     name="build",
-    summary="build an artifact from PyTorch weights",
+    summary="build an artifact from PyTorch weights or an ONNX file",
     configure=configure,
     run=run,
-    epilog="Needs the extra `build`: pip install 'tvm-kokoro[build]'.",
+    epilog="Needs the extra `build`, for an ONNX file also `onnx`: pip install "
+    "'tvm-kokoro[build,onnx]'.",
 )

@@ -232,7 +232,7 @@ def linker() -> list[Finding]:
 
 def text() -> list[Finding]:
     """Text to phonemes, tried in a separate process, since eSpeak may terminate the process."""
-    missing = [name for name in ("misaki", "num2words", "spacy") if find_spec(name) is None]
+    missing = [name for name in ("misaki", "num2words") if find_spec(name) is None]
     missing += [name for name in ("phonemizer", "espeakng_loader") if find_spec(name) is None]
     if missing:
         detail = f"not installed: {', '.join(missing)}; phonemes can be spoken without them"

@@ -38,6 +38,8 @@ def describe(manifest: Manifest) -> str:
     origin = weights.source + (f" at {weights.revision}" if weights.revision else "")
     if weights.synthetic:
         origin = f"synthetic, seed {weights.seed} (random numbers: its output is not speech)"
+    if manifest.is_graph:
+        origin += " (the graph of an ONNX file, compiled as two functions)"
     target = manifest.target
     files = list(manifest.files.values())
     states = Counter(manifest.fixes.values())
@@ -52,6 +54,7 @@ def describe(manifest: Manifest) -> str:
         ("voices", " ".join(manifest.voices) or "none"),
         ("files", f"{len(files)}, {size(sum(entry.size for entry in files))}"),
         ("validation", _validation(manifest)),
+        ("convolutions", _choices(manifest)),
         ("manifest", f"sha256 {manifest.sha256}"),
     ]
     functions = [
@@ -80,7 +83,19 @@ def _validation(manifest: Manifest) -> str:
     passed = manifest.validation.get("passed")
     if passed is None:
         return "stored (see --json)"
-    return "passed when built" if passed else "FAILED when built"
+    verdict = "passed when built" if passed else "FAILED when built"
+    not_proved = manifest.validation.get("not_proved")
+    return verdict if not_proved is None else f"{verdict}; {not_proved}"
+
+
+def _choices(manifest: Manifest) -> str:
+    choices = manifest.choices
+    if not choices.convolutions:
+        return "one way each"
+    counts = Counter(choice.algorithm for choice in choices.convolutions.values())
+    algorithms = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+    how = f"measured on {choices.measured_on}" if choices.measured_on else "chosen by the model"
+    return f"{algorithms} ({how})"
 
 
 def _tensors(tensors: tuple[TensorSpec, ...]) -> str:

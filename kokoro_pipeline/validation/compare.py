@@ -16,6 +16,7 @@ from ..runtime.speech.chunk import predict_timing, render_audio
 from .case_reference import CaseReference, rounded
 from .gates import (
     Measurement,
+    is_reduced,
     judge_durations,
     judge_failed,
     judge_network,
@@ -219,7 +220,7 @@ def _decoder(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -
 
 def _judge_audio(reference: CaseReference, audio: Array, precision: str) -> Measurement:
     name, expected = reference.inputs.case.name, reference.arrays.audio
-    if precision == "float32":
+    if not is_reduced(precision):
         return judge_network(name, "decoder_forward", "audio", audio, expected)
     return judge_signal(name, "decoder_forward", "audio", audio, expected, precision)
 

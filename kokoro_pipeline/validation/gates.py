@@ -102,6 +102,11 @@ def judge_network(
     )
 
 
+def is_reduced(precision: str) -> bool:
+    """Whether a precision rounds operands, so that the tolerances of float32 do not apply."""
+    return precision in DECODER_SNR
+
+
 def reduced_note(precision: str) -> str:
     """The note of a report for a decoder in reduced precision."""
     return (

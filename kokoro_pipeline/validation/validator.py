@@ -39,6 +39,9 @@ def validate(
     for `load`. `save_dir` is a folder for the audio and the intermediate results of every case.
     `progress` is called with lines of text.
 
+    An artifact of an ONNX file is compared with ONNX Runtime (`graph_reference`), and `weights` is
+    that file; `save_dir` is not for it.
+
     The first full run takes minutes, mostly for PyTorch in float64, whose results are cached by the
     hash of the weights.
 
@@ -46,14 +49,36 @@ def validate(
     kokoro is missing, and ArtifactError if the artifact cannot be loaded. A missed tolerance does
     not raise an exception: see `ValidationReport.passed`.
     """
-    from ..artifact.reader import open_artifact
+    from ..artifact.reader import Artifact, open_artifact
+    from ..config import load_config
     from ..runtime import load
+    from ..runtime.voices import load_voice
+    from .graph_reference import compare_graph, open_file
 
     path = Path(artifact)
     manifest = open_artifact(path).manifest
     if cases is None or isinstance(cases, str):
         cases = select_cases(manifest.opt_level, cases or "full")
     prepare_save_dir(save_dir)
+    if manifest.is_graph:
+        if save_dir is not None:
+            raise InputError(
+                f"{path} was built from an ONNX file, and --save-dir is for the intermediate "
+                "results of PyTorch: leave it out"
+            )
+        file = open_file(weights or manifest.weights.source, manifest.weights.sha256)
+        artifact_voices = Artifact(path, manifest).voices
+        with load(path, device=device) as synthesizer:
+            return compare_graph(
+                synthesizer.functions,
+                file,
+                load_config(Artifact(path, manifest).config),
+                {name: load_voice(name, artifact_voices) for name in manifest.voices},
+                cases,
+                artifact=str(path),
+                opt_level=manifest.opt_level,
+                progress=progress,
+            )
     folder = weights_of(manifest.weights, weights)
     with load(path, device=device) as synthesizer:
         return validate_functions(
@@ -131,7 +156,7 @@ def compare_functions(
 ) -> ValidationReport:
     """Run the cases and create the report; without a `store`, every reference is computed."""
     from .compare import FUNCTION_NAMES, case_result, compare_case, whole_audio
-    from .gates import reduced_note
+    from .gates import is_reduced, reduced_note
     from .references import References
     from .saved_audio import save_case
     from .store import package_versions
@@ -167,7 +192,7 @@ def compare_functions(
         # Keep only the figures, since the arrays of a long case are large.
         comparisons.append(comparison.without_outputs())
     whole = None
-    if precision == "float32":
+    if not is_reduced(precision):
         whole = whole_audio(comparisons, sum(result.seconds for result in results))
     else:
         notes.append(reduced_note(precision))

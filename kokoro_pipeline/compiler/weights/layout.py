@@ -48,7 +48,12 @@ def voice_files(folder: Path) -> list[Path]:
 def require_layout(folder: Path) -> None:
     """Raise InputError unless the folder has a configuration, a checkpoint and a voice."""
     if not folder.is_dir():
-        what = "is a file" if folder.exists() else "does not exist"
+        what = "does not exist"
+        if folder.exists():
+            what = (
+                "is a file. A graph in an ONNX file is built from, and then spoken with, by: "
+                f"kokoro-pipeline build --weights {folder} -o DIR"
+            )
         raise InputError(
             f"weights are a folder in the hub's layout ({CONFIG}, {CHECKPOINT}, {VOICES}/*.pt); "
             f"{folder} {what}"

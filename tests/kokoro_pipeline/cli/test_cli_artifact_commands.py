@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from kokoro_pipeline.artifact.manifest import WeightsInfo
+from kokoro_pipeline.artifact.manifest import Choices, ConvolutionChoice, WeightsInfo
 
 
 @pytest.fixture
@@ -43,6 +43,15 @@ def test_info_names_real_weights_and_a_failed_validation(run_cli, make_artifact,
     out = run_cli("info", artifact).out
     assert "hexgrad/Kokoro-82M at f3ff35" in out
     assert "FAILED when built" in out
+
+
+def test_info_says_how_convolutions_were_chosen(run_cli, make_artifact, tmp_path):
+    one = ConvolutionChoice("fft32x16", {"fft32x16": 1.5})
+    convolutions = {"256->256 k7, 3200 rows": one, "256->256 k11, 3200 rows": one}
+    for measured_on, words in (("a CPU", "measured on a CPU"), ("", "chosen by the model")):
+        choices = Choices(measured_on, convolutions)
+        artifact = make_artifact(tmp_path / f"a{len(measured_on)}", choices=choices)
+        assert f"2 fft32x16 ({words})" in run_cli("info", artifact).out
 
 
 def test_info_json_is_the_manifest(run_cli, artifact):

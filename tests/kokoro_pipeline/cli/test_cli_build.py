@@ -11,7 +11,7 @@ import pytest
 from kokoro_pipeline import validation
 from kokoro_pipeline.artifact.manifest import TargetInfo, WeightsInfo
 from kokoro_pipeline.compiler.codegen.cuda_compiler import KernelResources
-from kokoro_pipeline.errors import EnvironmentFault
+from kokoro_pipeline.errors import ArtifactError, EnvironmentFault
 
 HUB = "hexgrad/Kokoro-82M"
 REAL = WeightsInfo(HUB, "f3ff35", "1" * 64)
@@ -49,7 +49,7 @@ def test_every_option_reaches_the_builder(run_cli, builder, tmp_path):
         *("build", "-o", tmp_path / "a", "--weights", HUB, "--target", "llvm", "--mcpu", "znver4"),
         *("--opt", "0", "--components", "bert_forward,f0n_forward", "--force", "--no-validate"),
         *("--debug-dump", tmp_path / "dump", "--seed", "3", "--host", "linux-aarch64"),
-        *("--precision", "tf32"),
+        *("--precision", "tf32", "--tune-from", tmp_path / "other"),
     )
     assert ended.code == 0
     (asked,) = builder.asked
@@ -67,6 +67,10 @@ def test_every_option_reaches_the_builder(run_cli, builder, tmp_path):
         "validate": False,
         "debug_dump": tmp_path / "dump",
         "seed": 3,
+        "tune": False,
+        "tune_from": tmp_path / "other",
+        "config": None,
+        "voices": (),
     }
 
 
@@ -76,6 +80,7 @@ def test_the_defaults(run_cli, builder, tmp_path):
     assert (asked["weights"], asked["target"], asked["seed"]) == ("auto", "llvm", 0)
     assert (asked["mcpu"], asked["opt"], asked["components"]) == (None, None, None)
     assert (asked["validate"], asked["force"]) == (True, False)
+    assert (asked["tune"], asked["tune_from"]) == (False, None)
 
 
 def test_it_says_where_the_time_went_and_progress_only_to_a_terminal(run_cli, builder, tmp_path):
@@ -191,6 +196,35 @@ def test_a_dry_run_fails_where_a_build_would(run_cli, target, words, said, monke
     ended = run_cli("build", "--dry-run", *words)
     assert (ended.code, ended.out) == (3, "")
     assert said in ended.err
+
+
+def test_a_dry_run_checks_the_options_of_tuning_as_a_build_does(
+    run_cli, target, stand_in, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    asked = []
+
+    def check_options(*options, from_graph):
+        assert not from_graph
+        asked.append(options)
+        if options[-1] is not None:
+            raise ArtifactError("measured for another CPU")
+
+    stand_in("kokoro_pipeline.builder", check_options=check_options)
+    assert json.loads(run_cli("build", "--dry-run", "--json").out)["tune"].startswith("chosen")
+    assert asked == []
+    told = json.loads(run_cli("build", "--dry-run", "--tune", "--json").out)
+    assert told["tune"] == "measured on this machine"
+    ended = run_cli("build", "--dry-run", "--tune-from", "other")
+    assert (ended.code, ended.out) == (3, "")
+    assert "measured for another CPU" in ended.err
+    assert [options[-2:] for options in asked] == [(True, None), (False, Path("other"))]
+
+
+def test_one_of_the_options_of_tuning_is_given(run_cli, tmp_path):
+    ended = run_cli("build", "-o", tmp_path / "a", "--tune", "--tune-from", "other")
+    assert ended.code == 2
+    assert "not allowed with argument --tune" in ended.err
 
 
 @pytest.mark.parametrize(("passed", "code"), [(True, 0), (False, 1)])

@@ -26,6 +26,7 @@ from kokoro_pipeline.runtime.text import Sentence, Word
 from kokoro_pipeline.runtime.text.vocabulary import UnknownSymbol
 
 # The function of this name hides the module.
+UNKNOWN = UnknownSymbol("@", 3)
 PHONEMIZE = importlib.import_module("kokoro_pipeline.runtime.text.phonemize")
 
 
@@ -73,10 +74,13 @@ class Spoken:
             phonemes=piece.phonemes,
             chunks=(
                 ChunkSpans(
-                    Span(0, len(piece.phonemes)), Span(0, len(piece.phonemes) + 1), Span(0, 1200)
+                    Span(0, len(piece.phonemes)),
+                    Span(0, len(piece.phonemes) + 1),
+                    Span(0, 1200),
+                    tuple(p for p in range(len(piece.phonemes)) if p != UNKNOWN.position),
                 ),
             ),
-            unknown=(UnknownSymbol("@", 3),),
+            unknown=(UNKNOWN,),
             unspoken=piece.unspoken,
             voice=str(request.voice),
             speed=request.speed,
@@ -219,6 +223,7 @@ def test_json_tells_everything_but_the_samples(run_cli, voice_of, tmp_path):
                 "phonemes": {"start": 0, "end": 6},
                 "tokens": {"start": 0, "end": 7},
                 "samples": {"start": 0, "end": 1200},
+                "symbols": [0, 1, 2, 4, 5],
             }
         ],
         "marks": [],

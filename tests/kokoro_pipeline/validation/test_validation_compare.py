@@ -40,6 +40,8 @@ def test_a_decoder_of_reduced_precision_is_judged_as_one(functions: dict, tiny: 
 
     wrong = {**functions, "decoder_forward": noisy}
     assert failing(wrong, tiny) == {("decoder_forward", "audio")}
+    without = compare_case(wrong, tiny, "float32-fma").measurements
+    assert {(m.step, m.quantity) for m in without if not m.passed} == failing(wrong, tiny)
     reduced = compare_case(wrong, tiny, "tf32")
     assert [m for m in reduced.measurements if not m.passed] == []
     assert any("dB of signal to noise" in m.note for m in reduced.measurements)

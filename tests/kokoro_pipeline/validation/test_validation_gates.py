@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kokoro_pipeline.artifact.manifest import PRECISIONS
 from kokoro_pipeline.validation.gates import (
     DECODER_SNR,
+    is_reduced,
     judge_durations,
     judge_network,
     judge_signal,
@@ -45,6 +47,11 @@ def test_a_networks_limits_are_shares_of_the_peak(ours: np.ndarray, passes: bool
     assert judged.usable == (
         ours.dtype == np.float32 and ours.shape == REFERENCE.shape and bool(np.isfinite(ours).all())
     )
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_what_rounds_no_operand_is_held_to_the_tolerances_of_float32(precision: str) -> None:
+    assert is_reduced(precision) is not precision.startswith("float32")
 
 
 @pytest.mark.parametrize("precision", DECODER_SNR)
