@@ -21,7 +21,6 @@ from benchmarks.precision_cost import judge
 from kokoro_pipeline.compiler.codegen.target import resolve_target
 from kokoro_pipeline.compiler.exporting import export_component
 from kokoro_pipeline.compiler.importing import import_program
-from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision
 from kokoro_pipeline.compiler.kernels.cpu.tile_unit import emulated_tiles
 from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES, ParameterTable
 from kokoro_pipeline.compiler.model.components import COMPONENT_NAMES, make_components
@@ -33,7 +32,7 @@ Functions = Mapping[str, Callable[..., Any]]
 
 
 def compile_emulated(
-    folder: WeightsFolder, names: Sequence[str], precision: Precision
+    folder: WeightsFolder, names: Sequence[str], precision: str
 ) -> tuple[Functions, int]:
     """The functions, compiled in this process, and the bytes of their parameters."""
     target, table = resolve_target("llvm").tvm, ParameterTable()
@@ -71,7 +70,7 @@ def main() -> int:
     args = parser.parse_args()
     folder, passed = resolve(args.weights), True
     for name in args.precision.split(","):
-        functions, size = compile_emulated(folder, COMPONENT_NAMES, Precision(name))
+        functions, size = compile_emulated(folder, COMPONENT_NAMES, name)
         shown = f"emulated AMX, {name}, {size / 1e6:.0f} MB of parameters"
         passed = judge(functions, folder, shown, name) and passed
     return 0 if passed else 1

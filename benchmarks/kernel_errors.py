@@ -26,12 +26,13 @@ from kokoro_pipeline.compiler.kernels.common.convolutions import Conv1d, ConvTra
 from kokoro_pipeline.compiler.kernels.common.producer import Activation, Producer
 from kokoro_pipeline.compiler.kernels.cpu.adain import adain
 from kokoro_pipeline.compiler.kernels.cpu.attention import attention
+from kokoro_pipeline.compiler.kernels.cpu.choose_conv1d import ConvShape, choose
 from kokoro_pipeline.compiler.kernels.cpu.conv1d import conv1d, pack_conv1d
 from kokoro_pipeline.compiler.kernels.cpu.conv_transpose1d import (
     conv_transpose1d,
     pack_conv_transpose1d,
 )
-from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import fft_conv1d, fft_of, pack_fft_conv1d
+from kokoro_pipeline.compiler.kernels.cpu.core import Core
 from kokoro_pipeline.compiler.kernels.cpu.layer_norm import layer_norm
 from kokoro_pipeline.compiler.kernels.cpu.linear import linear, pack_linear
 from kokoro_pipeline.compiler.kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
@@ -45,11 +46,6 @@ from kokoro_pipeline.compiler.kernels.cpu.tile_products import pack_tiles
 from kokoro_pipeline.compiler.kernels.cpu.tile_unit import TileUnit
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
-from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import (
-    pack_winograd_conv1d,
-    winograd_conv1d,
-    winograd_of,
-)
 
 Truth = Callable[[Callable[[np.ndarray], torch.Tensor]], torch.Tensor]
 """Computes the result, given a function that makes tensors of the required precision."""
@@ -65,15 +61,15 @@ class Case:
     truth: Truth
 
 
-def cases(target: VectorTarget, rows: int) -> Iterator[Case]:
-    """Every family of kernels."""
+def cases(target: VectorTarget, core: Core, rows: int) -> Iterator[Case]:
+    """Every family of kernels, with the algorithms for a core."""
     for channels, taps in ((256, 3), (128, 3), (256, 7), (128, 7), (256, 11), (128, 11)):
-        yield transformed(target, SameConv1d(channels, channels, taps), rows)
+        yield transformed(target, core, SameConv1d(channels, channels, taps), rows)
     fused = Producer(adain=True, activation=Activation.SNAKE)
     for taps in (3, 7, 11):
-        yield transformed(target, SameConv1d(128, 128, taps, fused, residual=True), rows)
+        yield transformed(target, core, SameConv1d(128, 128, taps, fused, residual=True), rows)
     for channels in (1024, 512):
-        yield transformed(target, SameConv1d(channels, channels, 3), rows // 4)
+        yield transformed(target, core, SameConv1d(channels, channels, 3), rows // 4)
     for conv in (Conv1d(128, 128, 11, 1, 1, 5, 5), Conv1d(22, 256, 12, 6, 1, 3, 3)):
         yield direct(target, conv, rows)
     for up in (ConvTranspose1d(512, 256, 20, 10, 5, 5), ConvTranspose1d(22, 1, 20, 5, 10, 10)):
@@ -89,17 +85,16 @@ def cases(target: VectorTarget, rows: int) -> Iterator[Case]:
     yield from elementwise(target, rows)
 
 
-def transformed(target: VectorTarget, conv: SameConv1d, rows: int) -> Case:
+def transformed(target: VectorTarget, core: Core, conv: SameConv1d, rows: int) -> Case:
     c, taps = conv.in_channels, conv.taps
     w, b = draw(c, c, taps, scale=(c * taps) ** -0.5), draw(c)
     x, residual = draw(1, rows, c), draw(1, rows, c, seed=1)
     norm = adain_arguments(c) if conv.producer.adain else []
-    if taps == 3:
-        kernel, packed = winograd_conv1d(target, conv), pack_winograd_conv1d(target, w, b)
-        name = f"winograd F({winograd_of(c, c, taps).outputs}, {taps})"
-    else:
-        kernel, packed = fft_conv1d(target, conv), pack_fft_conv1d(target, w, b)
-        name = f"FFT {fft_of(c, c, taps).window}"
+    chosen = choose(target, core, ConvShape(c, c, taps, rows))
+    transform = chosen.transform
+    if transform is None:
+        return direct(target, Conv1d(c, c, taps, 1, 1, taps // 2, taps // 2), rows)
+    kernel, packed = chosen.kernel(target, conv), chosen.pack(target, w, b)
 
     def truth(tensor: Callable[[np.ndarray], torch.Tensor]) -> torch.Tensor:
         z = adain_snake(tensor, x, norm) if norm else tensor(x)
@@ -108,7 +103,9 @@ def transformed(target: VectorTarget, conv: SameConv1d, rows: int) -> Case:
 
     added = [residual] if conv.residual else []
     what = ", AdaIN + Snake + residual" if norm else ""
-    return Case(f"{name}, {c}->{c} k{taps}{what}", kernel, [x, *norm, packed, *added, 1], truth)
+    return Case(
+        f"{transform.title} {c}->{c} k{taps}{what}", kernel, [x, *norm, packed, *added, 1], truth
+    )
 
 
 def direct(target: VectorTarget, conv: Conv1d, rows: int, parts: Parts | None = None) -> Case:
@@ -260,7 +257,7 @@ def main() -> None:
     args = parser.parse_args()
     mcpu = args.mcpu or codegen.llvm_get_system_cpu()
     target = VectorTarget.of(mcpu)
-    table = list(cases(target, args.rows))
+    table = list(cases(target, Core.of(mcpu), args.rows))
     moments = channel_statistics(target, 128, 1e-5)
     kernels = {str(k.attrs["global_symbol"]): k for k in (*(c.kernel for c in table), moments)}
     library = tvm.compile(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,29 @@ FAST = (
 """Files and folders of the tier `fast`, in which a test is fast unless it is marked otherwise: no
 weights, no model, and neither torch nor the TVM compiler at collection."""
 
-OTHER_TIERS = {"slow", "qemu", "cuda_build", "sweep", "native", "models"}
+WHOLE_MODEL = (
+    "tests/benchmarks/test_gpu_folder.py",
+    "tests/benchmarks/test_peer_modules.py",
+    "tests/kokoro_pipeline/cli/test_cli_artifact_commands.py",
+    "tests/kokoro_pipeline/compiler/kernels/gpu/test_gpu_source.py",
+    "tests/kokoro_pipeline/compiler/model/test_model_components.py",
+    "tests/kokoro_pipeline/compiler/passes/test_harmonic_source_rule.py",
+    "tests/kokoro_pipeline/compiler/test_compiler_parts.py",
+    "tests/kokoro_pipeline/compiler/test_exporting_and_importing.py",
+    "tests/kokoro_pipeline/compiler/weights/test_calibration.py",
+    "tests/kokoro_pipeline/compiler/weights/test_resolving.py",
+    "tests/kokoro_pipeline/compiler/weights/test_synthetic_weights.py",
+    "tests/kokoro_pipeline/compiler/weights/test_weights_folder.py",
+    "tests/kokoro_pipeline/test_artifact_end_to_end.py",
+    "tests/kokoro_pipeline/validation/test_validation_reference.py",
+    "tests/kokoro_pipeline/validation/test_validation_run.py",
+)
+"""Files of the standard tier whose tests make whole models. One worker runs all of them: two at a
+time would take twice the memory, and would write the weights and build the artifact twice."""
+
+WHOLE_MODEL_FIXTURES = {"synthetic_folder", "artifact"}
+
+OTHER_TIERS = {"slow", "variants", "qemu", "cuda_build", "sweep", "native", "models"}
 
 # `benchmarks` is found in the checkout only; behind the rest, so that what is installed is tested.
 sys.path.append(str(HERE.parent))
@@ -55,12 +78,41 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """For `--dist loadfile` in the standard tier: the files of `WHOLE_MODEL` are one unit of work,
+    which begins first because it is the longest."""
+    if config.option.dist != "loadfile" or not config.option.markexpr.startswith("not slow"):
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class WholeModelsOnOneWorker(LoadFileScheduling):
+        unit = "whole models"
+
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return self.unit if file in WHOLE_MODEL else file
+
+        def _assign_work_unit(self, node: Any) -> None:
+            if self.unit in self.workqueue:
+                self.workqueue.move_to_end(self.unit, last=False)
+            super()._assign_work_unit(node)
+
+    return WholeModelsOnOneWorker(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         marked = {marker.name for marker in item.iter_markers()}
-        if _leads_to_fast(item.path) and not marked & OTHER_TIERS:
+        if marked & OTHER_TIERS:
+            continue
+        if _leads_to_fast(item.path):
             item.add_marker(pytest.mark.fast)
+        file = item.path.relative_to(HERE.parent).as_posix()
+        makes_models = WHOLE_MODEL_FIXTURES & set(getattr(item, "fixturenames", ()))
+        if makes_models and file not in WHOLE_MODEL:
+            raise pytest.UsageError(f"{file} makes whole models: name it in tests/conftest.py")
 
 
 def pytest_collection_finish() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import kokoro_pipeline
+from kokoro_pipeline.extras import EXTRA_OF
 
 PIPELINE = Path(kokoro_pipeline.__file__).parent
 # Beside it in the tree and in site-packages; importing it would apply its fixes to this process.
@@ -110,6 +111,14 @@ def test_the_running_half_imports_with_torch_and_tvm_blocked():
     names = modules(PIPELINE, RUNNING)
     assert "kokoro_pipeline.runtime.speech.synthesizer" in names
     blocked = ("torch", "tvm", "transformers", "kokoro", "huggingface_hub")
+    assert fresh(IMPORT_ALL, ",".join(blocked), ",".join(names)).strip() == ""
+
+
+def test_building_and_validating_import_with_the_extra_build_alone():
+    """README's first line installs `build` and no other extra."""
+    blocked = [module for module, extra in EXTRA_OF.items() if extra not in ("build", "text")]
+    assert "onnx" in blocked
+    names = ["kokoro_pipeline.builder", "kokoro_pipeline.validation", "kokoro_pipeline.cli.build"]
     assert fresh(IMPORT_ALL, ",".join(blocked), ",".join(names)).strip() == ""
 
 

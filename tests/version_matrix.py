@@ -88,7 +88,11 @@ def run(python: Path, files: Sequence[Path], arguments: Sequence[str]) -> Outcom
     """Run test files with one interpreter; their output goes to stderr."""
     started = time.monotonic()
     result = subprocess.run(
-        [python, "-m", "pytest", "-q", "--tb=short", "--show-capture=no", *arguments, *files],
+        [
+            *(python, "-m", "pytest", "-q", "--tb=short", "--show-capture=no"),
+            *("-m", "not slow and not sweep and not models"),
+            *(*arguments, *files),
+        ],
         cwd=REPOSITORY,
         env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
         stdout=subprocess.PIPE,

@@ -12,7 +12,6 @@ pytest.importorskip("torch")
 
 from benchmarks.amx_emulation import compile_emulated
 from kokoro_pipeline.artifact.cpu import host_architecture
-from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision
 from kokoro_pipeline.compiler.weights import resolve
 from kokoro_pipeline.validation import select_cases, validate_functions
 
@@ -24,7 +23,7 @@ pytestmark = [
 
 def test_three_products_hold_float32s_tolerances():
     folder = resolve("synthetic")
-    functions, _ = compile_emulated(folder, ["text_encoder_forward"], Precision.FLOAT32)
+    functions, _ = compile_emulated(folder, ["text_encoder_forward"], "float32")
     report = validate_functions(
         functions, folder, select_cases(2, "short")[:1], artifact="emulated", opt_level=2
     )

@@ -59,7 +59,7 @@ def test_the_table_of_errors_shows_a_wrong_kernel(damage, right, run_main, monke
             made.name, made.kernel, [wrong[0].astype("float32"), wrong[1]], made.truth
         )
 
-    monkeypatch.setattr(module, "cases", lambda target, rows: [damaged(target)])
+    monkeypatch.setattr(module, "cases", lambda target, core, rows: [damaged(target)])
     (row,) = [
         line for line in run_main(module, "--rows", "70").splitlines() if "linear 17->8" in line
     ]
@@ -81,3 +81,13 @@ def test_every_synthesizer_speaks_all_of_its_utterances_and_is_timed():
     assert order == ["kæt"] * (2 * module.UTTERANCES)
     assert len(seconds) == 2
     assert min(seconds) > 0
+
+
+@pytest.mark.slow
+def test_the_estimate_reads_the_kernels_of_the_model():
+    module = load_script("gpu_roofline")
+    name = "text_encoder_forward"
+    lowered, components = module.lower("float32", [name])
+    found = module.launches(lowered, module.sizes_of(components, 1.0))
+    text = module.table(found, module.GPUS["A100"], 3)
+    assert "| `gpu_conv1d_512x512k5s1d1p2_2_bias_float32` | text_encoder | 3 |" in text
