@@ -147,7 +147,7 @@ def test_an_interrupt_leaves_a_valid_file_of_what_was_said(
     deadline = time.monotonic() + 60
     while not any(says <= p.stat().st_size for p in tmp_path.glob(".out.wav.*")):
         assert time.monotonic() < deadline
-        time.sleep(0.02)
+        # No pause: the signal is sent as soon as the temporary file is there.
     program.send_signal(sent)
     assert program.stderr is not None
     error = program.stderr.read()  # standard input stays open: the program waits for more
@@ -161,6 +161,32 @@ def test_an_interrupt_leaves_a_valid_file_of_what_was_said(
             assert len(read.readframes(read.getnframes())) == 2 * read.getnframes()
     else:
         assert output.read_bytes() == b"before"
+
+
+def test_an_interrupt_gives_up_a_pipe_without_a_reader(
+    built, native_environment, toy_artifact, tmp_path
+):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    program = subprocess.Popen(
+        [built / "kokoro-say", "--phonemes", HELLO, "--artifact", toy_artifact, "-o", pipe],
+        stderr=subprocess.PIPE,
+        env=native_environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        # The thread that waits for signals is there before the pipe is opened.
+        deadline = time.monotonic() + 60
+        while len(list(Path(f"/proc/{program.pid}/task").iterdir())) < 2:
+            assert time.monotonic() < deadline
+        program.send_signal(signal.SIGINT)
+        _, error = program.communicate(timeout=60)
+    finally:
+        program.kill()
+    assert (program.returncode, error) == (
+        130,
+        b"kokoro-say: interrupted before anything was said\n",
+    )
 
 
 def test_an_ignored_interrupt_stays_ignored(built, native_environment, toy_artifact, tmp_path):

@@ -32,7 +32,7 @@ pub fn run(args: &SayArgs) -> Outcome {
         Some(phonemes) => Some(read_phonemes(phonemes)?),
     };
     let folder = artifact_folder(&args.artifact)?;
-    let writer = Output::new(open_output(output, args.floating)?, output);
+    let writer = Output::open(output, || open_output(output, args.floating))?;
     let request = |phonemes: String| Request {
         phonemes,
         voice: args.voice.clone(),
