@@ -167,7 +167,7 @@ def _body(
         def task(own: Task) -> None:
             prepared = Prepared(producer, target, conv.in_channels, coefficients, own.batch)
             base = bind(own.batch * length * conv.in_channels)
-            scratch = products.split_rows(x, base, length, prepared, own)
+            rows = products.split_rows(x, base, length, prepared, own)
             y_base = bind(own.batch * rows_out * CO)
 
             def put(panel: Expr, columns: int, row: Expr, sums: Buffer, at: Expr) -> None:
@@ -185,7 +185,9 @@ def _body(
             def ahead(panel: Expr, row: Expr) -> None:
                 at = bind(y_base + (own.first + row) * CO + panel * PANEL)
                 for line in range(0, min(PANEL, CO), 16):
-                    _prefetch(residual[0], at + line)
+                    _prefetch(y, at + line, write=True)
+                    for added in residual:
+                        _prefetch(added, at + line)
 
             def panel_moments(panel: Expr, columns: int) -> None:
                 runs = Runs(own.first, own.rows, i64(1), i64(1), rows_out)
@@ -194,11 +196,11 @@ def _body(
                 runs_moments(target, CO, y, y_base, runs, moments, to, some)
 
             products.multiply(
-                scratch,
+                rows,
                 w,
                 own,
                 put,
-                ahead if residual else None,
+                ahead,
                 panel_moments if statistics else None,
             )
 
@@ -244,7 +246,7 @@ def tile_conv_transpose1d(
 
         def task(own: Task) -> None:
             prepared = Prepared(NOTHING, target, CI, (), own.batch)
-            scratch = products.split_rows(x, bind(own.batch * length * CI), length, prepared, own)
+            rows = products.split_rows(x, bind(own.batch * length * CI), length, prepared, own)
             y_base = bind(own.batch * size)
 
             def put(panel: Expr, columns: int, row: Expr, sums: Buffer, at: Expr) -> None:
@@ -265,7 +267,7 @@ def tile_conv_transpose1d(
                         with T.serial(low, high) as c:
                             finish(Lanes(None), 1, c)
 
-            products.multiply(scratch, w, own, put)
+            products.multiply(rows, w, own, put)
 
         products.tasks(batch, bind(groups.out_length(length)), task)
 
@@ -285,8 +287,8 @@ def _few_missing(channels: int, multiple: int) -> bool:
     return -(-channels // multiple) * multiple <= MOST_PADDING * channels
 
 
-def _prefetch(buffer: Buffer, at: Expr) -> None:
-    """Fetch a cache line that is to be read."""
-    read, keep, data = (tirx.const(number, "int32") for number in (0, 3, 1))
+def _prefetch(buffer: Buffer, at: Expr, write: bool = False) -> None:
+    """Fetch a cache line that is to be read or written."""
+    access, keep, data = (tirx.const(number, "int32") for number in (int(write), 3, 1))
     address = tirx.address_of(buffer[at])
-    T.evaluate(tirx.call_llvm_intrin("void", "llvm.prefetch", address, read, keep, data))
+    T.evaluate(tirx.call_llvm_intrin("void", "llvm.prefetch", address, access, keep, data))

@@ -45,6 +45,9 @@ HEIGHT = 2 * ROWS
 LINE = 32  # words of a cache line: split rows must not all start in the same cache set
 TASKS = 8  # with fewer blocks of rows, panels are spread over tasks too
 # Rows of a block: its split rows and the weights of a panel share the L2 cache.
+MOST_BYTES = (
+    1 << 20
+)  # of all weights, to stay in the L2 cache, of which CPUs with AMX have 2 MB or more
 NARROW_WORDS, NARROW_BLOCK, WIDE_BLOCK = 512, 512, 320
 
 
@@ -73,6 +76,17 @@ Put = Callable[[Expr, int, Expr, Buffer, Expr], None]
 
 
 @dataclass(frozen=True)
+class SplitRows:
+    """The input rows of a task, with their parts side by side.
+
+    `split(low, high)` emits those of some groups of 32 channels, counted row by row.
+    """
+
+    scratch: Buffer
+    split: Callable[[Expr, Expr], None]
+
+
+@dataclass(frozen=True)
 class TileProducts:
     """The products of a convolution on tiles. `columns` of the outputs are summed for each row."""
 
@@ -85,6 +99,11 @@ class TileProducts:
     def padded(self) -> int:
         """Input channels, up to whole tiles."""
         return _up(self.conv.in_channels, TERMS)
+
+    @property
+    def steps(self) -> int:
+        """Groups of 32 input channels, the terms of a product of tiles."""
+        return self.padded // TERMS
 
     @property
     def row(self) -> int:
@@ -107,6 +126,14 @@ class TileProducts:
     def words(self) -> int:
         """Words of the packed weight and bias."""
         return self.bias_words + self.panels * self.panel_words
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether all panels of some rows are multiplied before the next rows.
+
+        That leaves more time for splitting the next rows, and takes all weights from the L2 cache.
+        """
+        return 2 * self.words <= MOST_BYTES
 
     @property
     def block(self) -> int:
@@ -149,8 +176,11 @@ class TileProducts:
 
     def split_rows(
         self, x: Buffer, base: Expr, length: Expr, prepared: Prepared, task: Task
-    ) -> Buffer:
-        """Scratch with the produced and split rows that a task reads; zeros outside of x[base:]."""
+    ) -> SplitRows:
+        """The rows that a task reads, of which those outside of x[base:] are zeros.
+
+        Emits the zeros and the first rows, which the products start with.
+        """
         conv, row, parts = self.conv, self.row, self.parts.count
         size = (self.block - 1) * conv.stride + conv.reach + 1
         scratch = T.alloc_buffer((size * row,), "uint16")
@@ -159,22 +189,42 @@ class TileProducts:
         head = bind(minimum(maximum(i64(0) - start, 0), span))
         tail = bind(maximum(minimum(length - start, span), head))
         _zero_words(self.target, scratch, i64(0), bind(head * row))
-        with T.serial(i64(0), tail - head) as i:
-            to = bind((head + i) * row)
-            source = bind(base + (start + head + i) * conv.in_channels)
+        _zero_words(self.target, scratch, bind(tail * row), bind(span * row))
+
+        def split_some(row_at: Expr, first: Expr, channels: int) -> None:
+            """Split `channels` of the 32 channels from `first` on of row `row_at`."""
+            to = bind(row_at * row + first)
+            source = bind(base + (start + row_at) * conv.in_channels + first)
 
             def split(lanes: Lanes, _: int, c: Expr) -> None:
-                value = prepared.at(lanes, c)(lanes.load(x, source + c))
+                value = prepared.at(lanes, bind(first + c))(lanes.load(x, source + c))
                 self._store_parts(lanes, scratch, bind(to + c), value)
 
-            over_channels(self.target, conv.in_channels, 1, split)
-            if self.padded > conv.in_channels:
-                edge = self.padded - conv.in_channels
-                with T.serial(i64(0), i64(parts)) as part, T.serial(i64(0), i64(edge)) as c:
-                    at = to + part * self.padded + conv.in_channels + c
-                    T.buffer_store(scratch, tirx.const(0, "uint16"), [at])
-        _zero_words(self.target, scratch, bind(tail * row), bind(span * row))
-        return scratch
+            over_channels(self.target, channels, 1, split)
+            if channels < TERMS:
+                with T.serial(i64(0), i64(parts)) as part, T.serial(i64(channels), TERMS) as c:
+                    T.buffer_store(scratch, tirx.const(0, "uint16"), [to + part * self.padded + c])
+
+        def split(low: Expr, high: Expr) -> None:
+            first = bind(maximum(low, head * self.steps))
+            with T.serial(i64(0), maximum(minimum(high, tail * self.steps) - first, 0)) as i:
+                row_at, step = bind(div(first + i, self.steps)), bind(mod(first + i, self.steps))
+                last = conv.in_channels - (self.steps - 1) * TERMS
+                if self.steps == 1 or last == TERMS:
+                    split_some(row_at, bind(step * TERMS), last)
+                else:
+                    with T.If(step < self.steps - 1):
+                        with T.Then():
+                            split_some(row_at, bind(step * TERMS), TERMS)
+                        with T.Else():
+                            split_some(row_at, bind(step * TERMS), last)
+
+        split(i64(0), self._needed(i64(HEIGHT)) * self.steps)
+        return SplitRows(scratch, split)
+
+    def _needed(self, rows: Expr) -> Expr:
+        """How many input rows the first `rows` output rows of a task take."""
+        return (rows - 1) * self.conv.stride + (self.conv.reach + 1)
 
     def _store_parts(self, lanes: Lanes, scratch: Buffer, at: Expr, value: Expr) -> None:
         """Split as `split_words` does; the parts of a channel are `padded` words apart."""
@@ -231,7 +281,7 @@ class TileProducts:
 
     def multiply(
         self,
-        scratch: Buffer,
+        rows: SplitRows,
         w: Buffer,
         task: Task,
         put: Put,
@@ -245,8 +295,15 @@ class TileProducts:
         when all of its rows are put.
         """
         tiles = self.unit.tiles()
-        inner = self.padded // TERMS * self.conv.taps
+        inner = self.steps * self.conv.taps
         each = -(-HEIGHT // inner)  # rows written in each step of the inner loop
+        pairs = len(self.parts.pairs)
+        # What the next rows take is split between the products, a little at a time: the vector
+        # units work while the tiles do.
+        following = HEIGHT * self.conv.stride * self.steps
+        panels = bind(task.panel_to - task.panel_from)
+        turns = panels * (inner * pairs) if self.by_rows else i64(inner * pairs)
+        pace = bind(div(following + turns - 1, turns))
         # Two buffers take turns: one is written to the output while the other is computed.
         out = T.alloc_buffer((2 * HEIGHT * PANEL,), "float32")
         waiting = registers(4, "int64")  # first row, panel, rows and place in `out`
@@ -272,20 +329,28 @@ class TileProducts:
         def compute(panel: Expr, high: int, t: Expr) -> None:
             """16 * high rows from row t on, times the columns of a panel."""
             last = [bind(waiting[i64(i)]) for i in range(4)]
+            unsplit = bind(self._needed(t + HEIGHT) * self.steps)
+            earlier = bind((panel - task.panel_from) * (inner * pairs))
+
             for tile in range(2 * high):
                 tiles.zero(tile)
             with (
-                T.serial(i64(0), i64(self.padded // TERMS)) as s,
+                T.serial(i64(0), i64(self.steps)) as s,
                 T.serial(i64(0), i64(self.conv.taps)) as k,
             ):
                 step = bind(s * self.conv.taps + k)
-                self._accumulate(tiles, scratch, w, panel, high, t, s, k)
+
+                def split(turn: int, step: Expr = step) -> None:
+                    low = bind((earlier + step * pairs + turn) * pace)
+                    rows.split(unsplit + low, unsplit + minimum(low + pace, following))
+
+                self._accumulate(tiles, rows.scratch, w, panel, high, t, s, k, split)
                 done = bind(step * each)
                 low = bind(minimum(done, last[2]))
                 write(last, low, bind(minimum(low + each, last[2])))
                 if ahead is not None:
-                    rows = bind(minimum(task.rows - t, ROWS * high))
-                    with T.serial(done, minimum(done + each, rows)) as r:
+                    below = bind(minimum(task.rows - t, ROWS * high))
+                    with T.serial(done, minimum(done + each, below)) as r:
                         ahead(panel, bind(t + r))
             place = bind(i64(HEIGHT * PANEL) - last[3])
             for i in range(high):
@@ -296,23 +361,38 @@ class TileProducts:
 
         set_waiting(*(i64(0) for _ in range(4)))
         tiles.configure()
-        with T.serial(i64(0), task.panel_to - task.panel_from) as i:
-            panel = bind(task.panel_from + i)
-            whole = bind(div(task.rows + (ROWS - 1), HEIGHT))
+        whole = bind(div(task.rows + (ROWS - 1), HEIGHT))
+
+        def all_rows(panel: Expr) -> None:
             with T.serial(i64(0), whole) as block:
                 compute(panel, 2, bind(block * HEIGHT))
             with T.If(task.rows > whole * HEIGHT), T.Then():
                 compute(panel, 1, bind(whole * HEIGHT))
+
+        def all_panels(body: Callable[[Expr], None]) -> None:
+            with T.serial(i64(0), panels) as i:
+                body(bind(task.panel_from + i))
+
+        def finish(panel: Expr) -> None:
             if after_panel is not None:
+                self.by_width(panel, lambda columns: after_panel(panel, columns))
+
+        if self.by_rows:
+            with T.serial(i64(0), whole) as block:
+                all_panels(lambda panel: compute(panel, 2, bind(block * HEIGHT)))
+            with T.If(task.rows > whole * HEIGHT), T.Then():
+                all_panels(lambda panel: compute(panel, 1, bind(whole * HEIGHT)))
+            flush()
+            all_panels(finish)
+        else:
+
+            def one_panel(panel: Expr) -> None:
+                all_rows(panel)
                 flush()
                 T.buffer_store(waiting, i64(0), [i64(2)])
+                finish(panel)
 
-                def finish(columns: int, panel: Expr = panel) -> None:
-                    after_panel(panel, columns)
-
-                self.by_width(panel, finish)
-        if after_panel is None:
-            flush()
+            all_panels(one_panel)
         tiles.release()
 
     def by_width(self, panel: Expr, emit: Callable[[int], None]) -> None:
@@ -337,14 +417,18 @@ class TileProducts:
         t: Expr,
         s: Expr,
         k: Expr,
+        between: Callable[[int], None],
     ) -> None:
-        """Add the products of 32 channels and one tap to the tiles."""
+        """Add the products of 32 channels and one tap to the tiles.
+
+        `between` is called with the number of a pair of parts after its products.
+        """
         conv, parts = self.conv, self.parts.count
         a_at = bind((t * conv.stride + k * conv.dilation) * self.row + s * TERMS)
         block = bind((s * conv.taps + k) * (parts * 2 * WORDS))
         b_at = bind(panel * self.panel_words + block + self.bias_words)
         loaded: tuple[int, int] = (-1, -1)
-        for pair in self.parts.pairs:
+        for turn, pair in enumerate(self.parts.pairs):
             if loaded[1] != pair[1]:
                 for j in range(2):
                     at = b_at + (pair[1] * 2 + j) * WORDS
@@ -357,6 +441,7 @@ class TileProducts:
             for i in range(high):
                 for j in range(2):
                     tiles.product(2 * i + j, FIRST_ROWS + i, FIRST_COLUMNS + j)
+            between(turn)
 
 
 def pack_tiles(parts: Parts, weight: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
