@@ -17,10 +17,10 @@ import numpy as np
 import torch
 import tvm
 from torch.nn import functional
-from tvm.target import codegen
 
 from kokoro_pipeline.artifact.cpu import host_architecture
 from kokoro_pipeline.benchmarking.tables import markdown_table
+from kokoro_pipeline.compiler.codegen.target import host_mcpu
 from kokoro_pipeline.compiler.kernels.common.bfloat16_parts import Parts
 from kokoro_pipeline.compiler.kernels.common.convolutions import Conv1d, ConvTranspose1d
 from kokoro_pipeline.compiler.kernels.common.producer import Activation, Producer
@@ -255,7 +255,7 @@ def main() -> None:
     parser.add_argument("--mcpu", default="", help="compile for this CPU (default: this machine's)")
     parser.add_argument("--rows", type=int, default=601, help="of most of the inputs")
     args = parser.parse_args()
-    mcpu = args.mcpu or codegen.llvm_get_system_cpu()
+    mcpu = args.mcpu or host_mcpu()
     target = VectorTarget.of(mcpu)
     table = list(cases(target, Core.of(mcpu), args.rows))
     moments = channel_statistics(target, 128, 1e-5)

@@ -57,16 +57,15 @@ class KernelRole:
         """Compile the kernels whose names contain `only`. Raises InputError if there are none."""
         forbid_binding()  # read by the pool when it starts
         import tvm
-        from tvm.target import codegen
 
-        from ..compiler.codegen.target import tiles_here
+        from ..compiler.codegen.target import host_mcpu, tiles_here
         from ..compiler.kernel_cases import kernel_cases, peak_case, tile_cases
         from ..compiler.kernels.cpu.core import Core
         from ..compiler.kernels.cpu.tile_unit import TileUnit
         from ..compiler.kernels.cpu.vector import VectorTarget
 
         self._threads = threads
-        self._mcpu = mcpu or codegen.llvm_get_system_cpu()
+        self._mcpu = mcpu or host_mcpu()
         target = VectorTarget.of(self._mcpu)
         self._lanes = target.lanes
         built = tvm.target.Target({"kind": "llvm", "mcpu": self._mcpu})

@@ -42,6 +42,9 @@ TENSOR_CORE_ARCHS = CUDA_ARCHS[1:]
 DEFAULT_CUDA_ARCHS = ("sm_80", "sm_90")
 """Architectures of plain `--target cuda`; PTX for the last one supports newer GPUs."""
 
+_CPU_WITH_UNIT = {"amx-bf16": "sapphirerapids", "avx512f": "x86-64-v4", "avx2": "x86-64-v3"}
+"""Units of x86-64 that kernels use, the best first, with the oldest CPU or level that has each."""
+
 # TVM's defaults differ between versions; these limits hold on every listed GPU.
 _CUDA_LIMITS = {
     "max_threads_per_block": 1024,
@@ -278,12 +281,26 @@ def _check_precision(target: BuildTarget) -> None:
 
 
 def host_mcpu() -> str:
-    """LLVM's name for this CPU, or for a lower level if the system hides some of its features."""
+    """LLVM's name for this CPU, as a value of `mcpu`.
+
+    LLVM goes by the model that the CPU reports. A hypervisor may hide features of that model: then
+    the name is that of a lower level. It may also report the model of an older CPU: then the name
+    is that of a CPU with the units that this one has (AMX on a "rocketlake").
+    """
     name = str(codegen.llvm_get_system_cpu())
     here = host_features()
-    if set(BuildTarget("llvm", name).without_tiles().info.features) <= here:
-        return name
-    return portable_mcpu(here)
+
+    def runs_here(mcpu: str) -> bool:
+        """Whether code for `mcpu`, which can leave out AMX, runs on this CPU."""
+        return here.issuperset(BuildTarget("llvm", mcpu).without_tiles().info.features)
+
+    if not runs_here(name):
+        return portable_mcpu(here)
+    unnamed = here.difference(BuildTarget("llvm", name).info.features)
+    for unit, other in _CPU_WITH_UNIT.items():
+        if unit in unnamed and runs_here(other):
+            return other
+    return name
 
 
 def host_cpu() -> str:

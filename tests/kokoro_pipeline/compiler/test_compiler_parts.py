@@ -107,6 +107,24 @@ def test_hidden_amx_costs_only_amx(monkeypatch):
     assert not resolve_target().has_tiles
 
 
+@pytest.mark.parametrize(
+    ("reported", "actual", "expected"),
+    [
+        ("rocketlake", "sapphirerapids", "sapphirerapids"),
+        ("rocketlake", "graniterapids", "sapphirerapids"),
+        ("haswell", "icelake-server", "x86-64-v4"),
+        ("westmere", "znver3", "x86-64-v3"),
+        ("rocketlake", "icelake-server", "rocketlake"),
+        ("znver5", "znver5", "znver5"),
+    ],
+)
+def test_a_cpu_that_reports_an_older_model_keeps_its_units(monkeypatch, reported, actual, expected):
+    monkeypatch.setattr(target.codegen, "llvm_get_system_cpu", lambda: reported)
+    here = frozenset(BuildTarget("llvm", actual).info.features)
+    monkeypatch.setattr(target, "host_features", lambda: here)
+    assert host_mcpu() == expected
+
+
 # The pass list
 
 

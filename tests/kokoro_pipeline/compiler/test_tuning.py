@@ -23,6 +23,7 @@ from kokoro_pipeline.artifact.manifest import (
     WeightsInfo,
 )
 from kokoro_pipeline.compiler import tuning, tuning_file
+from kokoro_pipeline.compiler.codegen.target import host_mcpu
 from kokoro_pipeline.compiler.kernels.cpu.choose_conv1d import (
     DIRECT,
     Candidate,
@@ -151,7 +152,7 @@ def test_an_interruption_passes_through():
 
 
 def test_every_candidate_of_a_shape_runs_and_is_exact():
-    target = tvm.target.Target({"kind": "llvm", "mcpu": tvm.target.codegen.llvm_get_system_cpu()})
+    target = tvm.target.Target({"kind": "llvm", "mcpu": host_mcpu()})
     backend = CpuBackend.of(target, True, {})
     for shape in (ConvShape(64, 64, 7, 300), ConvShape(64, 64, 3, 200)):
         with MachineBench(target, Core(l3=1 << 20)) as bench:

@@ -15,8 +15,8 @@ import torch
 import tvm
 from torch.nn import functional
 from tvm import tirx
-from tvm.target import codegen
 
+from kokoro_pipeline.compiler.codegen.target import host_mcpu
 from kokoro_pipeline.compiler.kernels.common import elementary
 from kokoro_pipeline.compiler.kernels.common.builder import Parameter, T, build_kernel, i64
 from kokoro_pipeline.compiler.kernels.common.convolutions import Conv1d, ConvTranspose1d
@@ -213,9 +213,9 @@ def test_statistics_of_what_a_convolution_writes(name, kernels, make_same_conv_c
 
 def test_the_harmonic_source_is_this_machines(kernels):
     """float64 on vectors of two, against the vectors of here, which are held to numpy elsewhere."""
-    here = source_kernels(VectorTarget.of(codegen.llvm_get_system_cpu()))
+    here = source_kernels(VectorTarget.of(host_mcpu()))
     modules = {str(f.attrs["global_symbol"]): f for f in here.values()}
-    target = tvm.target.Target({"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()})
+    target = tvm.target.Target({"kind": "llvm", "mcpu": host_mcpu()})
     library = tvm.compile(tvm.IRModule(modules), target=target)
     f0 = (150 + 85 * np.sin(np.arange(7))).astype(np.float32)[None]
     f0[0, 3] = 0.0  # unvoiced
