@@ -46,6 +46,7 @@ WHOLE_MODEL = (
     "tests/kokoro_pipeline/compiler/weights/test_synthetic_weights.py",
     "tests/kokoro_pipeline/compiler/weights/test_weights_folder.py",
     "tests/kokoro_pipeline/test_artifact_end_to_end.py",
+    "tests/kokoro_pipeline/test_onnx_artifact.py",
     "tests/kokoro_pipeline/validation/test_validation_reference.py",
     "tests/kokoro_pipeline/validation/test_validation_run.py",
 )
