@@ -500,21 +500,6 @@ def check_options(
 
     `from_graph` says that it is to build from an ONNX file.
     """
-    plan = _check(target, mcpu, host, precision, opt, components)
-    plan = _check_tuning(plan, tune, tune_from)
-    if from_graph:
-        _check_graph_options(plan)
-    return plan
-
-
-def _check(
-    target: str,
-    mcpu: str | None,
-    host: str | None,
-    precision: str,
-    opt: int | None,
-    components: Sequence[str] | None,
-) -> _Plan:
     opt_level = max(OPT_LEVELS) if opt is None else opt
     if opt_level not in OPT_LEVELS:
         known = "; ".join(f"{level}: {what}" for level, what in OPT_LEVELS.items())
@@ -530,7 +515,11 @@ def _check(
     ordered = tuple(name for name in COMPONENT_NAMES if name in wanted)
     chosen = resolve_target(target, mcpu, host, precision).at_level(opt_level)
     cuda = find_cuda_compiler() if chosen.kind == "cuda" else None
-    return _Plan(chosen, opt_level, ordered, find_linker(chosen.host), cuda)
+    plan = _Plan(chosen, opt_level, ordered, find_linker(chosen.host), cuda)
+    plan = _check_tuning(plan, tune, tune_from)
+    if from_graph:
+        _check_graph_options(plan)
+    return plan
 
 
 def _check_tuning(plan: _Plan, tune: bool, tune_from: str | Path | None) -> _Plan:

@@ -9,7 +9,7 @@ from tvm.relax.frontend.torch import from_exported_program
 import tvm_kokoro_ext
 
 from .lowering.custom_operators import convert_map
-from .lowering.parameter_table import PARAMETER_NAMES, ParameterTable
+from .lowering.parameter_table import ParameterTable, with_main
 
 
 def import_program(program: ExportedProgram, name: str, parameters: ParameterTable) -> tvm.IRModule:
@@ -41,14 +41,4 @@ def import_program(program: ExportedProgram, name: str, parameters: ParameterTab
     for variable in function.params[n_inputs:]:
         target = by_argument[variable.name]
         names.append(parameters.add(f"{name}/{target}", arrays[target].detach().numpy()))
-    function = (
-        function.without_attr("params")
-        .with_attr("global_symbol", name)
-        .with_attr(PARAMETER_NAMES, names)
-    )
-    functions = {
-        global_var: other
-        for global_var, other in module.functions.items()
-        if global_var.name_hint != "main"
-    }
-    return tvm.IRModule({**functions, tvm.ir.GlobalVar(name): function}, attrs=module.attrs)
+    return with_main(module, name, function.without_attr("params"), names)

@@ -1,5 +1,8 @@
 """ONNX graphs that compute with symbolic sizes, against the evaluator of `onnx`."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -429,32 +432,27 @@ ADDED = [
 ]
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in SIZES])
-def test_sizes(case):
+GROUPS = {
+    "sizes": SIZES,
+    "shapes": RESHAPED,
+    "slices": SLICED,
+    "pads": PADDED,
+    "broadcast": ADDED,
+}
+
+
+def named(wanted: Callable[[Case], bool]) -> list[Any]:
+    return [
+        pytest.param(case, id=f"{group}-{case.name}")
+        for group, cases in GROUPS.items()
+        for case in cases
+        if wanted(case)
+    ]
+
+
+@pytest.mark.parametrize("case", named(lambda case: True))
+def test_symbolic_sizes(case):
     check(case)
-
-
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in RESHAPED])
-def test_shapes(case):
-    check(case)
-
-
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in SLICED])
-def test_slices(case):
-    check(case)
-
-
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in PADDED])
-def test_pads(case):
-    check(case)
-
-
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in ADDED])
-def test_broadcast(case):
-    check(case)
-
-
-WRONG = [case for case in (*SIZES, *RESHAPED, *SLICED, *PADDED, *ADDED) if case.wrong]
 
 
 @pytest.mark.parametrize("parts", [3, 7, 300])
@@ -506,7 +504,7 @@ def test_a_size_is_at_least_one_and_a_count_may_be_none():
         np.testing.assert_array_equal(run(x)[0], [1, count])
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in WRONG])
+@pytest.mark.parametrize("case", named(lambda case: case.wrong))
 def test_stock_is_wrong(case):
     with tvm_kokoro_ext.disabled("all"), pytest.raises(Exception):  # noqa: B017
         check(case)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import tvm
+from tvm import relax
 
 PARAMETER_NAMES = "kokoro.parameters"
 """Attribute of a Relax function: the names in the table of its arguments from `num_input` on."""
@@ -61,3 +63,19 @@ class ParameterTable:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.arrays)
+
+
+def with_main(
+    module: tvm.IRModule, name: str, main: relax.Function, parameters: list[str]
+) -> tvm.IRModule:
+    """The module with `main` in the place of its function `main`, now called `name`.
+
+    `parameters` are the names in the table of the arguments of `main` behind its inputs.
+    """
+    function = main.with_attr("global_symbol", name).with_attr(PARAMETER_NAMES, parameters)
+    functions = {
+        global_var: other
+        for global_var, other in module.functions.items()
+        if global_var.name_hint != "main"
+    }
+    return tvm.IRModule({**functions, tvm.ir.GlobalVar(name): function}, attrs=module.attrs)

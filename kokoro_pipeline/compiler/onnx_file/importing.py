@@ -10,7 +10,7 @@ import tvm
 import tvm_kokoro_ext
 from kokoro_pipeline.errors import InputError
 
-from ..lowering.parameter_table import PARAMETER_NAMES, ParameterTable
+from ..lowering.parameter_table import ParameterTable, with_main
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,15 +45,5 @@ def import_half(
     for weight in half.weights:
         key = f"onnx/{weight}"
         names.append(key if key in parameters else parameters.add(key, weights[weight]))
-    function = (
-        module["main"]
-        .with_attr("num_input", len(half.inputs))
-        .with_attr("global_symbol", name)
-        .with_attr(PARAMETER_NAMES, names)
-    )
-    functions = {
-        global_var: other
-        for global_var, other in module.functions.items()
-        if global_var.name_hint != "main"
-    }
-    return tvm.IRModule({**functions, tvm.ir.GlobalVar(name): function}, attrs=module.attrs)
+    main = module["main"].with_attr("num_input", len(half.inputs))
+    return with_main(module, name, main, names)

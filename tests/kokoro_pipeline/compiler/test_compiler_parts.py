@@ -290,8 +290,7 @@ def test_a_fallback_to_synthetic_weights_is_a_loud_warning(synthetic_folder, tmp
 
 
 def test_the_components_keep_their_order_whatever_was_asked(monkeypatch):
-    plan = builder._check(
-        "llvm", None, None, "float32", None, ["decoder_forward", "bert_forward", "bert_forward"]
-    )
+    wanted = ["decoder_forward", "bert_forward", "bert_forward"]
+    plan = builder.check_options("llvm", None, None, "float32", None, wanted)
     assert plan.components == ("bert_forward", "decoder_forward")
     assert plan.opt_level == max(pipeline.OPT_LEVELS)
