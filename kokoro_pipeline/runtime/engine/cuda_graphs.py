@@ -14,6 +14,7 @@ them.
 from __future__ import annotations
 
 import ctypes
+import gc
 import queue
 import weakref
 from collections import OrderedDict
@@ -158,6 +159,21 @@ class CudaGraphs:
                 run(places)
             storages.clear()
         what = f"of {_said(name, symbols)}"
+        with _collector_paused():
+            graph, outputs, storages = self._record(what, places, run)
+        handle = ctypes.c_void_p()
+        made = self._cuda.cudaGraphInstantiate(ctypes.byref(handle), graph, ctypes.c_ulonglong(0))
+        self._cuda.cudaGraphDestroy(graph)
+        self._check("cudaGraphInstantiate", made, what)
+        captured = _Captured(handle, places, outputs, storages)
+        finalizer = weakref.finalize(captured, self._cuda.cudaGraphExecDestroy, handle)
+        finalizer.atexit = False  # the driver may have shut down earlier
+        return captured
+
+    def _record(
+        self, what: str, places: Sequence[Any], run: Run
+    ) -> tuple[ctypes.c_void_p, list[Any], list[Any]]:
+        """Capture a call: the graph, the outputs and the storages of the call."""
         begin = self._cuda.cudaStreamBeginCapture(self._stream, _RELAXED)
         self._check("cudaStreamBeginCapture", begin, what)
         graph = ctypes.c_void_p()
@@ -174,14 +190,7 @@ class CudaGraphs:
             # Also after an error: while a stream captures, it cannot be used for anything else.
             end = self._cuda.cudaStreamEndCapture(self._stream, ctypes.byref(graph))
         self._check("cudaStreamEndCapture", end, what)
-        handle = ctypes.c_void_p()
-        made = self._cuda.cudaGraphInstantiate(ctypes.byref(handle), graph, ctypes.c_ulonglong(0))
-        self._cuda.cudaGraphDestroy(graph)
-        self._check("cudaGraphInstantiate", made, what)
-        captured = _Captured(handle, places, outputs, storages)
-        finalizer = weakref.finalize(captured, self._cuda.cudaGraphExecDestroy, handle)
-        finalizer.atexit = False  # the driver may have shut down earlier
-        return captured
+        return graph, outputs, storages
 
     @contextmanager
     def _keeping(self) -> Iterator[list[Any]]:
@@ -237,6 +246,21 @@ class CudaGraphs:
                 f"{graph} cannot be had: {call} gives {named} ({status}); load the artifact with "
                 "graphs=False"
             )
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Context in which no thread frees tensors that only the garbage collector can free.
+
+    Memory cannot be freed during a capture, and an error in a destructor ends the process.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _form(tensor: Any) -> Form:

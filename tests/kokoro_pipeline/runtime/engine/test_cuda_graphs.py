@@ -63,6 +63,23 @@ for _ in range(3):
     assert a == b == c
 
 
+def test_nothing_is_collected_during_a_capture(machine):  # noqa: F811
+    """The collector might free a tensor of a closed synthesizer, which ends the process."""
+    program = """
+import ctypes, gc
+tts = kokoro_pipeline.load(dir, threads=1, graphs=True)
+bert, arguments = tts.functions["bert_forward"], (np.arange(1, 8)[None], np.array([7]))
+bert(*arguments)
+captures = ctypes.c_void_p.in_dll(ctypes.CDLL("libcuda.so.1"), "fake_capture")
+during = []
+gc.callbacks.append(lambda phase, _: during.append(bool(captures.value)))
+gc.set_threshold(1)
+bert(*arguments)
+answer = [len(during) > 0, any(during), gc.isenabled()]
+"""
+    assert machine.run(program) == [True, False, True]
+
+
 def test_an_output_outlives_the_next_launch(machine):  # noqa: F811
     """Two threads may speak in turns: the first one's features must wait unharmed."""
     program = """
