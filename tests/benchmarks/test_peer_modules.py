@@ -23,6 +23,13 @@ SMALL = ("text_encoder_forward", "f0n_forward", "source_forward")
 """The functions whose export takes seconds: an LSTM, convolutions, a spectrum."""
 
 
+@pytest.fixture(autouse=True)
+def keep_subnormals():
+    """Peers flush subnormal numbers on the thread that calls them, which later tests use too."""
+    yield
+    torch.set_flush_denormal(False)
+
+
 @pytest.fixture(scope="module")
 def modules(synthetic_folder: Path):
     """(ours, theirs) by name over the same parameters."""

@@ -16,7 +16,7 @@ def role():
 
 
 def test_a_kernel_is_measured_beside_the_peak(role):
-    (name,) = role.names()
+    name, *_ = role.names()  # where AMX is, the second is the one on its tiles
     speed = role.measure(name, 0.01)
     assert 0 < speed.best <= speed.median
     assert speed.peak_gflops > 0
