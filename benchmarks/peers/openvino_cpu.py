@@ -14,7 +14,7 @@ from kokoro_pipeline.compiler.model.components import SIGNATURES
 
 from .backend import BackendOptions
 from .onnx_export import input_shapes
-from .verification import FLOAT32, Tolerance
+from .verification import FLOAT32, REDUCED
 
 
 class OpenVinoBackend:
@@ -71,5 +71,5 @@ class OpenVinoBackend:
 class OpenVinoBfloat16Backend(OpenVinoBackend):
     """The same in bfloat16, for CPUs that support it: faster, but with different audio."""
 
-    tolerance = Tolerance(networks=0.2, source=FLOAT32.source)
+    tolerance = REDUCED
     precision = "bf16"

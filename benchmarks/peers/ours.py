@@ -13,7 +13,7 @@ from kokoro_pipeline.runtime.speech.noise import seeded_noise
 
 from .chunk_inputs import Case, load_case, save_case
 from .speaking import speak_case
-from .verification import FLOAT32, Agreement, verify
+from .verification import Agreement, tolerance_of, verify
 
 
 class OurContender(OurRole):
@@ -45,7 +45,8 @@ class OurContender(OurRole):
 
     def verify(self, reference: str) -> list[Agreement]:
         """Compare each function with PyTorch's result for the same inputs."""
-        return verify(self._functions, Path(reference), FLOAT32)
+        tolerance = tolerance_of(self._synthesizer.manifest.target.precision)
+        return verify(self._functions, Path(reference), tolerance)
 
     def run(self) -> Sample:
         """Run the prepared case."""

@@ -36,6 +36,13 @@ class Tolerance:
 
 
 FLOAT32 = Tolerance(networks=1e-3, source=2e-2)
+REDUCED = Tolerance(networks=0.2, source=FLOAT32.source)
+"""For runtimes whose products round their operands to bfloat16 or the like."""
+
+
+def tolerance_of(precision: str) -> Tolerance:
+    """The tolerance for an artifact of this precision, one of `PRECISIONS`."""
+    return FLOAT32 if precision in ("float32", "float32-fma") else REDUCED
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from benchmarks.peers.chunk_inputs import load_case
 from benchmarks.peers.ours import OurContender
+from kokoro_pipeline.artifact.manifest import PRECISIONS
 from kokoro_pipeline.benchmarking.ours import NOISE
 from kokoro_pipeline.errors import CheckFailed, InputError
 from kokoro_pipeline.runtime import load
@@ -84,3 +87,25 @@ def test_we_are_verified_like_everybody(ours, write_reference, tmp_path):
     np.savez(reference, **arrays)
     with pytest.raises(CheckFailed, match="decoder_forward audio"):
         ours.verify(str(reference))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_reduced_precision_is_verified_as_the_peers_in_bfloat16(
+    ours, write_reference, monkeypatch, tmp_path, precision
+):
+    """1 percent off is what products of bfloat16 do, and too much for float32."""
+    case, reference = tmp_path / "case.npz", tmp_path / "reference.npz"
+    ours.write_case(SHORT, "af_heart", str(case))
+    write_reference(case, reference)
+    with np.load(reference) as file:
+        arrays = dict(file)
+    np.savez(reference, **{**arrays, "audio": arrays["audio"] * 1.01})
+    ours.prepare(str(case))
+    manifest = ours._synthesizer.manifest
+    other = replace(manifest, target=replace(manifest.target, precision=precision))
+    monkeypatch.setattr(type(ours._synthesizer), "manifest", property(lambda _: other))
+    if precision in ("float32", "float32-fma"):
+        with pytest.raises(CheckFailed, match="decoder_forward audio"):
+            ours.verify(str(reference))
+    else:
+        assert max(a.error for a in ours.verify(str(reference))) > 5e-3
