@@ -2,12 +2,14 @@
 
     Y[t, c] = bias[c] + sum_{k, ci} X[t * stride + k * dilation - pad_left, ci] * W[c, ci, k]
 
-An input row is produced (AdaIN, activation) and split once for a block of rows, and lies in scratch
-with its parts side by side, so that the 16 rows of a tile are one load for each tap. Weights are
-split and packed ahead in panels of 32 columns. A block of 32 rows and 32 columns is summed in four
-tiles over 32 channels at a time, the taps innermost: an input's rows are read for all taps while
-they lie in the L1 cache. While a block is multiplied, the one before it gets its bias and residual
-and is written.
+An input row is produced (AdaIN, activation) and split once for a task, and lies in scratch with its
+parts side by side, so that the 16 rows of a tile are one load for each tap. Weights are split and
+packed ahead in panels of 32 columns. A block of 32 rows and 32 columns is summed in four tiles over
+32 channels at a time, the taps innermost: an input's rows are read for all taps while they lie in
+the L1 cache.
+
+The vector units work while the tiles do. Between the products of a block, the block before it gets
+its bias and residual and is written, and the input rows of the next block are produced and split.
 
 An output is summed in the same order wherever its row lies and whatever the number of threads.
 """
@@ -44,10 +46,8 @@ PANEL = 2 * COLUMNS
 HEIGHT = 2 * ROWS
 LINE = 32  # words of a cache line: split rows must not all start in the same cache set
 TASKS = 8  # with fewer blocks of rows, panels are spread over tasks too
-# Rows of a block: its split rows and the weights of a panel share the L2 cache.
-MOST_BYTES = (
-    1 << 20
-)  # of all weights, to stay in the L2 cache, of which CPUs with AMX have 2 MB or more
+CACHED_BYTES = 1 << 20  # weights that stay in the L2 cache: CPUs with AMX have 2 MB a core
+# Rows of a task: its split rows and the weights of a panel share the L2 cache.
 NARROW_WORDS, NARROW_BLOCK, WIDE_BLOCK = 512, 512, 320
 
 
@@ -133,7 +133,7 @@ class TileProducts:
 
         That leaves more time for splitting the next rows, and takes all weights from the L2 cache.
         """
-        return 2 * self.words <= MOST_BYTES
+        return 2 * self.words <= CACHED_BYTES
 
     @property
     def block(self) -> int:
