@@ -34,6 +34,14 @@ _PHRASES = (
     (re.compile(r"\ba\.k\.a\."), "also known as"),
     (re.compile(r"\b[Pp]h\.\s?[Dd]\.?['’]?s\b"), "PHDs"),
     (re.compile(r"\b[Pp]h\.\s?[Dd]\b\.?"), "P.h.D."),
+    (re.compile(r"\bPhD['’]?s\b"), "PHDs"),
+    (re.compile(r"(?<=\bI )[❤♥]\ufe0f?(?=\s[A-Z])"), "love"),
+    (re.compile(r"(?<=\d)([B-Z])s\b"), r" \1's"),
+    (re.compile(r"(?<=\d(?:st|nd|rd|th) )ed\.(?=[\s,;)]+[a-z(\d]|[,;)])"), "edition"),
+    (re.compile(r"(?<=\b[Tt]he )[∑Σ](?=\sof\b)"), "sum"),
+    (re.compile(r"[∑Σ](?=\sof\b)"), "the sum"),
+    (re.compile(r"(?<=\b[Tt]he )√(?=\sof\b)"), "square root"),
+    (re.compile(r"√(?=\sof\b)"), "the square root"),
     (re.compile(r"\bN\.B\."), "note well,"),
     (re.compile(r"(?<=[a-z] )v\.(?=\s[A-Z])"), "versus"),
     (re.compile(r"\bWWII\b|\bWW\s?2\b"), "World War two"),
@@ -110,7 +118,9 @@ _INITIALISM = re.compile(r"(?<![\w.])((?:[A-Za-z]\.){2,10})(?![A-Za-z])")
 _INITIAL = re.compile(rf"\b([A-HJ-Z])\.(?=\s+(?!{_STARTERS}\b(?!\.))(?:[A-Z]\.|[A-Z][a-z]|Mc|O'))")
 _NAMES_OF_TIMES = {**_MONTHS, "May": "May", **_DAYS}
 _TIME_NAMES = "|".join(sorted({*_NAMES_OF_TIMES, *_NAMES_OF_TIMES.values()}, key=len, reverse=True))
-_FROM_TO = re.compile(rf"\b({_TIME_NAMES})(\.?\s?[-–—]\s?)({_TIME_NAMES})\b(?!-)")
+_FROM_TO = re.compile(
+    rf"\b({_TIME_NAMES})(\.?\s?[-–—]\s?)({_TIME_NAMES})\b(?!-)(\.(?=[,;:)]|\s[a-z\d]))?"
+)
 
 
 def _keep_point(match: re.Match[str], ends: re.Pattern[str] = _ENDS_SENTENCE) -> str:
@@ -156,6 +166,7 @@ def _from_to(match: re.Match[str]) -> list[Piece]:
         Piece(first, *match.span(1)),
         Piece(" to ", *match.span(2)),
         Piece(last, *match.span(3)),
+        *([Piece("", *match.span(4))] if match[4] else []),
     ]
 
 

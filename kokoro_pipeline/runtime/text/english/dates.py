@@ -233,7 +233,20 @@ def _standard(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(", " + year(int(match[3]), british), match.end(2), match.end(3))]
 
 
+def _season(match: re.Match[str], british: bool) -> Replacement:
+    """A year that begins in the middle of one: "the 2021/22 season"."""
+    first, last = int(match[1]), int(match[2])
+    if last != (first + 1) % 100:
+        return match[0]
+    if last == 0:
+        words = year(first + 1, british)
+    else:
+        words = f"oh {cardinal(last)}" if last < 10 else cardinal(last)
+    return f"{year(first, british)} {words}"
+
+
 DATES: tuple[Rule, ...] = (
+    (re.compile(r"(?<![\w.,/-])((?:1[89]|20)\d\d)/(\d\d)(?![\d/%-]|[.,]\d)"), _season),
     (
         re.compile(r"(?<![\d/-])(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:(T)(?=\d\d:)|(?![\w/-]))"),
         _iso_date,

@@ -184,8 +184,13 @@ def _sow(place: _Place) -> Sounds | None:
     return ("sˈW", "sˈW") if pig else None
 
 
-def _adjective(long: str, short: str) -> Callable[[_Place], Sounds | None]:
-    """A participle that gains a syllable as an adjective before its noun: "a crooked man"."""
+def _adjective(
+    long: str, short: str, british_long: str = "", british_short: str = ""
+) -> Callable[[_Place], Sounds | None]:
+    """A participle that gains a syllable as an adjective before its noun: "a crooked man".
+
+    The British phonemes are those of American English where they are not given.
+    """
 
     def choose(place: _Place) -> Sounds | None:
         word = place.words[place.i]
@@ -197,8 +202,9 @@ def _adjective(long: str, short: str) -> Callable[[_Place], Sounds | None]:
             attributive = place.at(1) in nouns
         alone = place.at(-1) == "the" and not after.startswith(("NN", "JJ"))
         alone = alone or (place.i == 0 and place.at(1) in ("are", "is", "be"))
-        sounds = long if attributive or alone else short
-        return sounds, sounds
+        if attributive or alone:
+            return long, british_long or long
+        return short, british_short or short
 
     return choose
 
@@ -219,6 +225,26 @@ def _town(american: str, british: str) -> Callable[[_Place], Sounds | None]:
 def _crooked(place: _Place) -> Sounds | None:
     bent = place.at(1) in ("his", "her", "its", "my", "their", "a", "one") and place.i > 0
     return ("kɹˈʊkt", "kɹˈʊkt") if bent and place.at(-1) != "a" else ("kɹˈʊkᵻd", "kɹˈʊkɪd")
+
+
+def _moped(place: _Place) -> Sounds | None:
+    """The past of "mope", which the vehicle outnumbers: "so she moped"."""
+    subject = place.at(-1) in ("i", "he", "she", "we", "they", "you", "who", "just", "only")
+    return ("mˈOpt", "mˈQpt") if subject or place.at(1) in ("around", "about") else None
+
+
+def _axes(place: _Place) -> Sounds | None:
+    """The plural of "axe", of which that of "axis" is the more frequent."""
+    of_a_graph = len(place.at(-1)) == 1 or place.at(1) == "of"
+    chopping = place.distance("axe_context") < 12 and not of_a_graph
+    return ("ˈæksᵻz", "ˈaksɪz") if chopping else None
+
+
+def _bases(place: _Place) -> Sounds | None:
+    """The plural of "base", of which that of "basis" is the more frequent."""
+    near = place.distance("base_context") < 12 and place.at(1) not in ("of", "for")
+    near = near or place.at(-1) in _NEAR["before_base"]
+    return ("bˈAsᵻz", "bˈAsɪz") if near else None
 
 
 def _upset(place: _Place) -> Sounds | None:
@@ -249,6 +275,11 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "nice": _town("nˈis", "nˈiːs"),
     "reading": _town("ɹˈɛdɪŋ", "ɹˈɛdɪŋ"),
     "polish": _polish,
+    "moped": _moped,
+    "learned": _adjective("lˈɜɹnɪd", "lˈɜɹnd", "lˈɜːnɪd", "lˈɜːnd"),
+    "dogged": _adjective("dˈɔɡᵻd", "dˈɔɡd", "dˈɒɡɪd", "dˈɒɡd"),
+    "axes": _axes,
+    "bases": _bases,
     "live": lambda place: ("lˈIv", "lˈIv") if place.at(-1) in _NEAR["live_after"] else None,
     "putting": lambda place: (("pˈʌTɪŋ", "pˈʌtɪŋ") if place.at(1) in _NEAR["golf_after"] else None),
 }

@@ -179,4 +179,5 @@ EQUATIONS: tuple[Rule, ...] = (
 POWERS: tuple[Rule, ...] = (
     (re.compile(rf"([\w)])({_POWER})"), _power),
     (re.compile(r"(?<![\w.'])a(?=\s?[+=×÷]\s?\w)|(?<=[+=×÷]\s)a(?![\w'’])(?!\s[a-z])"), _variable),
+    (re.compile(r"(?<![\w.'])[Aa](?=\s?[∪∩⊂⊃⊆⊇∈∉])|(?<=[∪∩⊂⊃⊆⊇∈∉]\s)[Aa](?![\w'’])"), _variable),
 )

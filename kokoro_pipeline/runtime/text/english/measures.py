@@ -51,7 +51,13 @@ _SENTENCE_FOLLOWS = re.compile(r"\s*(?:$|\s[“\"(]?[A-Z])")
 _PAID_FOR = re.compile(
     r"\s(?:bills?|notes?|coins?|fines?|fees?|deals?|tickets?|che(?:que|ck)s?|budgets?|investments?"
     r"|grants?|prizes?|loans?|tags?|gifts?|funds?|lawsuits?|settlements?|bailouts?|rewards?|bonus"
-    r"|question|donations?|contracts?|menus?|meals?)\b"
+    r"|question|donations?|contracts?|menus?|meals?|stores?|stamps?|discounts?|vouchers?|coupons?"
+    r"|payments?|jackpots?|salar(?:y|ies)|houses?|homes?|phones?|bottles?|watch(?:es)?)\b"
+    r"|-an?-[a-z]"
+)
+_OF_A_LENGTH = re.compile(
+    r"\s(?:records?|races?|sprints?|relays?|finals?|freestyle|hurdles|dash|butterfly|backstroke"
+    r"|breaststroke|radius|pools?|runners?|sprinters?|lens|screens?|displays?|monitors?)\b"
 )
 _POWERS = {"²": "square", "2": "square", "³": "cubic", "3": "cubic"}
 
@@ -64,15 +70,18 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
         currency = currency._replace(
             unit=f"{name} {currency.unit}", units=f"{name} {currency.units}"
         )
-    # "a $5 bill" is a five dollar bill.
-    singular = is_attributive(match) or bool(_PAID_FOR.match(match.string, match.end()))
-    words = _amount(high or low, currency, magnitude, singular, british)
+    words = _amount(high or low, currency, magnitude, _names_a_price(match), british)
     if high:
         scale = f" {_MAGNITUDES[small]}" if small else ""
         words = f"{plain(low, british)}{scale} to {words}"
     elif small:
         return match[0]
     return ("minus " if minus else "") + words + (f" per {_PER[per]}" if per else "")
+
+
+def _names_a_price(match: re.Match[str]) -> bool:
+    """Whether the amount describes a noun: "a $5 bill" and "$20-a-day habits" have dollar."""
+    return is_attributive(match) or bool(_PAID_FOR.match(match.string, match.end()))
 
 
 def _amount(
@@ -107,7 +116,8 @@ def _money_before(match: re.Match[str], british: bool) -> str:
 
 
 def _cents(match: re.Match[str], british: bool) -> str:
-    return f"{plain(match[1], british)} {'cent' if is_one(match[1]) else 'cents'}"
+    singular = is_one(match[1]) or _names_a_price(match)
+    return f"{plain(match[1], british)} {'cent' if singular else 'cents'}"
 
 
 def _feet_and_inches(match: re.Match[str], british: bool) -> str:
@@ -169,7 +179,11 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     singular = (is_one(low) and not high) or joint == "-"
     if name == "time" and is_attributive(match):
         name = "X"  # "a 10x zoom"
-    elif not singular and not is_attributive(match):
+    elif (
+        not singular
+        and not is_attributive(match)
+        and not _OF_A_LENGTH.match(match.string, match.end())
+    ):
         name = _plural(name)
     if per:
         name += f" per {_per(per, per_power)}"

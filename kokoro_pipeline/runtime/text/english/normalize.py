@@ -194,12 +194,17 @@ def _clean_character(character: str) -> str:
 
 def _read_signs(text: Tracked) -> Tracked:
     text = text.sub(_COMPARISON, lambda m: " is less than " if m[1] == "<" else " is greater than ")
-    text = text.sub(_INITIALS_AND, lambda m: f"{'.'.join(m[1])} and {'.'.join(m[2])}")
+    text = text.sub(_INITIALS_AND, lambda m: f"{_spelled(m[1])} and {_spelled(m[2])}")
     text = text.sub(_HASHTAG, "hashtag ").sub(_SHARP, " sharp").sub(_LEADING_POINT, "dot ")
     text = text.sub(_SIGN, lambda m: f" {_SIGN_WORDS[m[0]]} ")
     text = text.sub(_GREEK, lambda m: unicodedata.name(m[0]).split()[-1].lower())
     text = text.sub(_SLASHED, _slashed)
     return text.sub(_LETTERS_SLASHED, r"\1 \2").sub(_LONE_SLASH, " slash ")
+
+
+def _spelled(letters: str) -> str:
+    """Capitals that are named one by one; "A" alone would be the article."""
+    return LETTER_A if letters == "A" else ".".join(letters)
 
 
 def _slashed(match: re.Match[str]) -> str:

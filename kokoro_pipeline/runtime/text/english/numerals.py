@@ -230,6 +230,11 @@ def _plural_number(match: re.Match[str], british: bool) -> str:
     return plural(in_pairs(match[1], british))
 
 
+def _plural_of_model(match: re.Match[str], british: bool) -> str:
+    """The number of "MP3s" and "PS5s"."""
+    return f" {_plural_number(match, british)}"
+
+
 def _range(match: re.Match[str], british: bool) -> str:
     low, high = match[1], match[2]
     if looks_like_year(low) and (looks_like_year(high) or len(high) == 2):
@@ -360,6 +365,7 @@ _RULES: tuple[Rule, ...] = (
         _house,
     ),
     (re.compile(r"(?:(?<=[A-Za-z]-)|(?<=[a-z]\s)(?=\d{3}))(\d{1,3})['’]?s\b"), _plural_number),
+    (re.compile(r"(?<=[A-Z])(\d{1,2})s\b"), _plural_of_model),
     (re.compile(r"(?<![\w-])([A-Z]-?)([1-9]\d\d)(?![\w.,-]*\d)(?!\w)"), _model),
     *UNITS,
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b"), _ordinal),
