@@ -137,9 +137,17 @@ def _fiscal(match: re.Match[str], british: bool) -> str:
 
 def _years(match: re.Match[str], british: bool) -> Replacement:
     """Four digits after a word such as "in" unless something is counted, as in "1050 votes"."""
-    if _COUNTED_AFTER.match(match.string, match.end()):
+    if _COUNTED_AFTER.match(match.string, match.end()) and not _is_period(match):
         return match[0]
     return _era(match, british)
+
+
+def _is_period(match: re.Match[str]) -> bool:
+    """Whether two numbers are years whatever follows: "from 2019 to 2022 prices doubled"."""
+    if match.re.groups < 2:
+        return False
+    first, last = int(match[1]), int(match[2])
+    return 1900 <= first < last < 2100 and bool(first % 100) and bool(last % 100)
 
 
 def _year(match: re.Match[str], british: bool) -> str:

@@ -33,6 +33,12 @@ _RATING = re.compile(
     re.IGNORECASE,
 )
 
+_POLLED = re.compile(
+    r"\s(?:people|women|men|children|kids|adults|teens|parents|voters|students|teachers|doctors"
+    r"|dentists|nurses|patients|users|customers|consumers|respondents|workers|employees|households"
+    r"|families|companies|businesses|firms|players|drivers|readers|Americans|Britons|Brits)\b"
+)
+
 
 def _digits(match: re.Match[str], british: bool) -> str:
     return f" {digits(match[0])} "
@@ -209,7 +215,9 @@ def _fraction(match: re.Match[str], british: bool) -> str:
         return f"{cardinal(high)} {cardinal(low)}"
     before = match.string[max(0, match.start() - 60) : match.start()]
     rated = low in (5, 10, 20, 100) and high <= low and whole is None and _RATING.search(before)
-    if rated or low == 100 or (low == 10 and high == 10):
+    people = low in (5, 10, 20) and high < low and whole is None
+    polled = people and _POLLED.match(match.string, match.end())
+    if rated or polled or low == 100 or (low == 10 and high == 10):
         return f"{cardinal(high, british)} out of {cardinal(low, british)}"
     named = low <= 20 or low in (25, 32, 50, 64, 1000)
     if high >= low or low < 2 or not named or (whole is None and high > 31):
@@ -311,7 +319,7 @@ _RULES: tuple[Rule, ...] = (
             r"(?<![\w.])\+\d{1,3}(?:[-. ]?\(?\d{1,8}\)?){2,5}(?![\d-]|\.\d)"
             r"|(?<![\w.])(?:\+?\d{1,3}[-. ])?(?:\(\d{3}\)[-. ]?|\d{3}[-. ])\d{3}[-. ]\d{4}"
             r"(?![\d-]|\.\d)"
-            r"|(?<![\w.-])(?:\(0\d{2,4}\)|\(0\)\d{2,4}|0\d{2,4})(?:[ -]\d{3,4}){1,2}(?![\d-]|\.\d)"
+            r"|(?<![\w.-])(?:\(0\d{2,4}\)|\(0\)\d{2,4}|0\d{2,4})(?:[ -]\d{3,6}){1,2}(?![\d-]|\.\d)"
             r"|(?<![\w.-])\d{3}-\d{4}(?![\d-])|(?<=hone )\d{3}\.\d{4}\b|(?<=all )\d{3}\.\d{4}\b"
         ),
         _phone,
@@ -327,6 +335,7 @@ _RULES: tuple[Rule, ...] = (
         ),
         _code,
     ),
+    (re.compile(r"\b[Tt]ext (\d{5,6})(?![\w,.-]*\d)"), _code),
     *YEARS,
     INCHES,
     (
@@ -380,7 +389,11 @@ _RULES: tuple[Rule, ...] = (
     ),
     (re.compile(r"(?<![\w.])(\d{3,4})p\b"), _video_lines),
     (
-        re.compile(r"(?<![\w.,$£€-])911(?![\w%-]|[.,]\d)|(?<=\b[dD]ial )\d{3}\b"),
+        re.compile(
+            r"(?<![\w.,$£€-])911(?![\w%-]|[.,]\d)|(?<=\b[dD]ial )\d{3}\b|(?<=911 or )\d{3}\b"
+            r"|(?:(?<=\b[cC]all )|(?<=\b[rR]ing ))(?:999|112|101|111|211|311|411|511|988)\b"
+            r"|\b(?:999|112)(?= or (?:999|112|911)\b)|(?<=(?:999|112) or )(?:999|112)\b"
+        ),
         _emergency,
     ),
     (
