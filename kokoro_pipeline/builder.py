@@ -454,6 +454,11 @@ def _choose(
     if not plan.tune:
         made = modelled(backend.target, backend.core, found)
         return {shape: choice.candidate for shape, choice in made.items()}, recorded(made)
+    if not found:
+        stages.progress(
+            f"tune: nothing to measure, as {plan.target} computes every convolution in one way"
+        )
+        return {}, recorded({}, cpu_name())
     with (
         stages.stage("tune", f"{len(found)} shapes of convolutions"),
         MachineBench(plan.target.tvm, backend.core) as bench,

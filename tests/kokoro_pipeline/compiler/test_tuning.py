@@ -14,6 +14,7 @@ import tvm
 from tvm import relax, tirx
 
 from kokoro_pipeline import builder
+from kokoro_pipeline.artifact.cpu import host_features, portable_mcpu
 from kokoro_pipeline.artifact.manifest import (
     Choices,
     FileEntry,
@@ -39,6 +40,9 @@ from kokoro_pipeline.compiler.passes.pipeline import cpu_backend
 from kokoro_pipeline.compiler.tuning import Choice, MachineBench, modelled, shortlist, tune
 from kokoro_pipeline.errors import ArtifactError, CheckFailed, InputError
 from kokoro_pipeline.version import __version__
+
+LEVEL = portable_mcpu(host_features())
+"""A CPU of this machine without AMX, on whose tiles a convolution has one way to be computed."""
 
 VECTORS = VectorTarget(16, 32)
 SMALL, LARGE = ConvShape(128, 128, 3, 320), ConvShape(256, 256, 7, 3200)
@@ -397,7 +401,7 @@ def test_an_interrupted_tuning_leaves_nothing_half_written(tmp_path, monkeypatch
 
     monkeypatch.setattr(builder, "run_tuning", fails)
     with pytest.raises(error if isinstance(error, type) else type(error)):
-        builder.build("synthetic", output=output, force=existing, tune=True)
+        builder.build("synthetic", output=output, force=existing, tune=True, mcpu=LEVEL)
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
     assert not any(entry.name.startswith(".kokoro") for entry in tmp_path.iterdir())
 
@@ -419,7 +423,7 @@ def test_the_model_is_what_an_untuned_build_records():
 
 @pytest.mark.slow
 def test_a_tuned_build_is_repeated_without_measuring(tmp_path, monkeypatch):
-    options = {"components": ["f0n_forward"], "validate": False}
+    options = {"components": ["f0n_forward"], "validate": False, "mcpu": LEVEL}
     one = builder.build("synthetic", output=tmp_path / "one", tune=True, **options).manifest
     assert one.choices.measured_on
     assert any(choice.microseconds for choice in one.choices.convolutions.values())
@@ -435,3 +439,15 @@ def test_a_tuned_build_is_repeated_without_measuring(tmp_path, monkeypatch):
     assert two.files["params.bin"] == one.files["params.bin"]
     for name in two.functions:
         assert two.functions[name].parameters == one.functions[name].parameters
+
+
+def test_a_build_says_where_there_is_nothing_to_tune(monkeypatch):
+    plan = builder.check_options("llvm", None, None, "float32", None, None, tune=True)
+    monkeypatch.setattr(builder, "find_convolutions", lambda *_: {})
+    said: list[str] = []
+    made, choices = builder._choose(plan, tvm.IRModule(), builder._Stages(said.append))
+    assert (made, choices.convolutions) == ({}, {})
+    assert choices.measured_on
+    assert said == [
+        f"tune: nothing to measure, as {plan.target} computes every convolution in one way"
+    ]
