@@ -254,22 +254,27 @@ _URL = re.compile(
     rf"\b(?:https?|ftp)://[^\s<>\"“”]+|\bwww\.{_SITE}(?::\d+)?(?:[/?#][^\s<>\"“”]*)?"
     r"|\b(?:[A-Za-z0-9-]{1,63}\.){1,8}(?:com|org|net|edu|gov|dev|app|info)\b(?::\d+)?"
     r"(?:[/?#](?=\w)[^\s<>\"“”]*)?"
+    r"|\blocalhost:\d{2,5}\b(?:[/?#](?=\w)[^\s<>\"“”]*)?"
     r"|\b(?:[a-z0-9-]{1,63}\.){1,8}(?:io|ai|co|uk|de|fr|me|tv|eu|us|ca|au)\b(?::\d+)?"
     r"(?:[/?#](?=\w)[^\s<>\"“”]*)?"
 )
 _FILE = re.compile(r"(?<![\w.])([A-Za-z0-9_-]{1,64})\.([a-z][a-z0-9]{0,4})(?![\w.]*\w)")
 _ADDRESS_SIGNS = pairs("address_signs")
 _ADDRESS_WORDS = pairs("address_words")
+_WORDS_AND_COUNTRIES = frozenset({"us"})
 _ADDRESS_PART = re.compile(r"[A-Za-z]+|\d+|.")
 
 
 def _read_address(address: str) -> str:
     words = []
-    for part in _ADDRESS_PART.findall(address):
+    parts = _ADDRESS_PART.findall(address)
+    for before, part in zip(["", *parts], parts, strict=False):
         if part.isdecimal():
             words.append(numbers.cardinal(int(part)) if len(part) < 3 else numbers.digits(part))
         elif part in ("a", "A"):
             words.append(LETTER_A)
+        elif part.lower() in _WORDS_AND_COUNTRIES and before != ".":
+            words.append(part)  # "contact-us"
         else:
             words.append(_ADDRESS_SIGNS.get(part) or _ADDRESS_WORDS.get(part.lower(), part))
     return " ".join(words)

@@ -253,7 +253,24 @@ def _season(match: re.Match[str], british: bool) -> Replacement:
     return f"{year(first, british)} {words}"
 
 
+def _weekdays_date(match: re.Match[str], british: bool) -> Replacement:
+    """A day and a month behind the name of the day: "Sat., 5/6"."""
+    first, second = int(match[1]), int(match[2])
+    month, day = (second, first) if british else (first, second)
+    if not _is_date(month, day):
+        return match[0]
+    name = MONTHS[month - 1]
+    words = f"the {ordinal(day)} of {name}" if british else f"{name} {ordinal(day)}"
+    return [Piece(words, match.start(1), match.end())]
+
+
 DATES: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? (\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)"
+        ),
+        _weekdays_date,
+    ),
     (re.compile(r"(?<![\w.,/-])((?:1[89]|20)\d\d)/(\d\d)(?![\d/%-]|[.,]\d)"), _season),
     (
         re.compile(r"(?<![\d/-])(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:(T)(?=\d\d:)|(?![\w/-]))"),

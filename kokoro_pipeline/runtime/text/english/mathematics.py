@@ -14,7 +14,7 @@ LETTER_A = "\ue001"
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
 _VALUE = (
-    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}[a-zA-Z]?|[a-zA-Zα-ω]{1,2}|[fghFGH]\((?:[a-z]|\d{1,9})\))"
+    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}[a-zA-Z]?|[a-zA-Zα-ω]{1,2}|[fghFGHP]\((?:[a-zA-Z]|\d{1,9})\))"
 )
 _TERM = rf"[-−+]?√?\(?{_VALUE}(?:{_POWER}|[!%])?\)?(?![\w(])"
 _EXPRESSION = rf"{_TERM}(?:\s?[-+−*·×÷/^±]\s?{_TERM}){{0,12}}"
@@ -26,7 +26,7 @@ _POLYNOMIAL = re.compile(
     rf"(?<![\w.,])(?<!\d ){_TERM}(?:\s?[-+−*·×^±]\s?{_TERM}){{1,12}}(?![\w/-])"
 )
 _SYMBOL = re.compile(
-    r"(?P<function>[fghFGH])\((?P<argument>[a-z]|\d{1,9})\)|(?P<letters>[a-zA-Zα-ω]{1,2})"
+    r"(?P<function>[fghFGHP])\((?P<argument>[a-zA-Z]|\d{1,9})\)|(?P<letters>[a-zA-Zα-ω]{1,2})"
     r"|(?P<relation>==|!=|<=|>=|[<>=≡∝])|(?P<sign>[-−])|(?P<operator>[*·/!])"
 )
 _LETTER_POWER = re.compile(r"[abnpqtuvwxyz][²³⁴-⁹ⁿ]")
@@ -143,6 +143,10 @@ def _absolute(match: re.Match[str], british: bool) -> list[Piece]:
     ]
 
 
+def _higher_root(match: re.Match[str], british: bool) -> str:
+    return "the cube root of " if match[1] == "³" else "the fourth root of "
+
+
 def _pi(match: re.Match[str], british: bool) -> str:
     return "pi "
 
@@ -156,6 +160,7 @@ def _variable(match: re.Match[str], british: bool) -> str:
 
 
 EQUATIONS: tuple[Rule, ...] = (
+    (re.compile(r"([³⁴])√(?=[\d(a-z])"), _higher_root),
     (re.compile(r"(?<=\d)\s?x\s?(?=\d[\d.,]*\s?=)"), _times),
     (re.compile(rf"(?<![\w.])({_NAMES})(\d{{0,2}})\(([^()]{{1,40}})(\))"), _named_function),
     (

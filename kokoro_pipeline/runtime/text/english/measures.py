@@ -229,6 +229,13 @@ def _unit_of_many(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(name, match.start(1), match.end())]
 
 
+def _unit_of_power(match: re.Match[str], british: bool) -> Replacement:
+    """The unit of "10⁻⁶ m"."""
+    if match[2] not in _UNITS:
+        return match[0]
+    return [Piece(_plural(_UNITS[match[2]]), *match.span(2))]
+
+
 _ELECTRIC = re.compile(
     r"\b(?:V|volts?|voltage|currents?|fuses?|circuits?|draws?|rated)\b|\d[mk]?V\b"
 )
@@ -311,7 +318,7 @@ SIZES: tuple[Rule, ...] = (
 )
 """Heights, and sizes of two or three dimensions."""
 
-UNIT_AFTER_FRACTION = rf"(?:(?!x|×){_UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[a-z])"
+UNIT_AFTER_FRACTION = rf"(?!x|×)(?:{_UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[a-z])"
 """A unit, with the point of its abbreviation."""
 
 
@@ -326,6 +333,10 @@ def without_point(match: re.Match[str], unit: str) -> tuple[str, str]:
 
 
 UNITS: tuple[Rule, ...] = (
+    (
+        re.compile(r"(?<=10)([⁻⁺]?[⁰¹²³⁴-⁹]{1,3})\s([kmµn]?[mgsJWVAN]|Hz|Pa|K|mol|eV)(?![\w'’])"),
+        _unit_of_power,
+    ),
     (
         re.compile(
             r"(?<=\d)\s?(?:thousand|million|billion|trillion|bn|M|k)\s"

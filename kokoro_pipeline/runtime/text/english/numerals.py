@@ -288,6 +288,10 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"\d{31,}"), _digits),
     (re.compile(r"(?<=°)\s?([NSEW])\b"), _direction),
     (
+        re.compile(r"(?:(?<=\bmph)|(?<=km/h)|(?<=\bknots)|(?<=\bkts))\s([NS]?[EW]|[NS])\b"),
+        _direction,
+    ),
+    (
         re.compile(
             r"(?:\b(?:Street|Avenue|Road|Boulevard|Drive|Lane|Highway|Parkway)|\b(?:I|US|SR)-\d{1,3})"
             r"\s(NE|NW|SE|SW|[NSEW])\b(?![.'’]\w)"
