@@ -35,6 +35,7 @@ _PHRASES = (
     (re.compile(r"\b[Pp]h\.\s?[Dd]\.?['’]?s\b"), "PHDs"),
     (re.compile(r"\b[Pp]h\.\s?[Dd]\b\.?"), "P.h.D."),
     (re.compile(r"\bPhD['’]?s\b"), "PHDs"),
+    (re.compile(r"\bPhD\b"), "P.h.D"),
     (re.compile(r"(?<=\bI )[❤♥]\ufe0f?(?=\s[A-Z])"), "love"),
     (re.compile(r"(?<=\d)([B-Z])s\b"), r" \1's"),
     (re.compile(r"(?<=\d(?:st|nd|rd|th) )ed\.(?=[\s,;)]+[a-z(\d]|[,;)])"), "edition"),

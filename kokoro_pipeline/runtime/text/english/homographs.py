@@ -139,6 +139,8 @@ def _tear(place: _Place) -> Sounds | None:
 def _row(place: _Place) -> Sounds | None:
     quarrel = place.at(1) in ("with", "over", "about", "between", "among", "broke")
     loud = place.at(-1) in _NEAR["quarrel"] - {"huge"}
+    had = place.at(-1) == "a" and place.at(-2) in ("had", "having")
+    quarrel = quarrel or (had and place.at(1) in ("", ".", ",", "!", "last", "and", "yesterday"))
     return ("ɹˈW", "ɹˈW") if place.noun and (quarrel or loud) and place.at(-1) != "the" else None
 
 

@@ -129,6 +129,7 @@ def _per_amount(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(" per ", *match.span(1))]
 
 
+_EXTENT = re.compile(r"\s(?:wide|tall|long|thick|high|deep|across|apart|square|in diameter)\b")
 _QUOTE = re.compile(r"(?<!\d)\"")
 
 
@@ -136,7 +137,8 @@ def _inches(match: re.Match[str], british: bool) -> Replacement:
     before = match.string[: match.start()]
     if len(_QUOTE.findall(before)) % 2 or before.count("“") > before.count("”"):
         return match[0]  # it closes a quotation
-    return [Piece(" inch", *match.span(2))]
+    many = bool(_EXTENT.match(match.string, match.end())) and not is_one(match[1])
+    return [Piece(" inches" if many and not is_attributive(match) else " inch", *match.span(2))]
 
 
 def _by(match: re.Match[str], british: bool) -> str:
@@ -169,7 +171,9 @@ def unit_name(symbol: str, many: bool) -> str:
 
 def _measure(match: re.Match[str], british: bool) -> Replacement:
     minus, low, high, joint, unit, power, per, per_power, point = match.groups()
-    if unit == "in" and (not point or _SENTENCE_FOLLOWS.match(match.string, match.end())):
+    of_sides = match.string.endswith((" by ", " x ", " × "), 0, match.start())
+    ends = not point or _SENTENCE_FOLLOWS.match(match.string, match.end())
+    if unit == "in" and ends and not (point and of_sides):
         return match[0]  # the preposition
     if unit in ("x", "×") and joint:
         return match[0]
@@ -287,7 +291,7 @@ MONEY: tuple[Rule, ...] = (
 )
 
 INCHES: Rule = (
-    re.compile(r"(?<![\w.,/'])(?<![x×] )(\d+(?:\.\d+)?)([\"”″])(?=\s(?!x\b)[a-z])"),
+    re.compile(r"(?<![\w.,/'])(?<![x×] )(\d+(?:\.\d+)?)([\"”″])(?=\s(?!x\b)(?:[a-z]|[A-Z]{2}))"),
     _inches,
 )
 """An inch sign that is no quotation mark."""
@@ -334,7 +338,7 @@ def without_point(match: re.Match[str], unit: str) -> tuple[str, str]:
 
 UNITS: tuple[Rule, ...] = (
     (
-        re.compile(r"(?<=10)([⁻⁺]?[⁰¹²³⁴-⁹]{1,3})\s([kmµn]?[mgsJWVAN]|Hz|Pa|K|mol|eV)(?![\w'’])"),
+        re.compile(r"(?<=10)([⁻⁺]?[⁰¹²³⁴-⁹]{1,3})\s([kmµn]?[mgsJWVAN]|Hz|Pa|K|mol|eV)(?![\w'’/])"),
         _unit_of_power,
     ),
     (
