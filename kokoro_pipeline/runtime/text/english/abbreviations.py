@@ -57,11 +57,6 @@ _PHRASES = (
         ),
         r"\1 per ",
     ),
-    (re.compile(r"(?<=[a-z\d] )Ave(?![\w.])"), "Avenue"),
-    (re.compile(r"(?<=[a-z\d] )Blvd(?![\w.])"), "Boulevard"),
-    (re.compile(r"(?<=[a-z\d] )Rd(?![\w.])"), "Road"),
-    (re.compile(r"(?<=[a-z\d] )Hwy(?![\w.])"), "Highway"),
-    (re.compile(r"(?<=[a-z\d] )Pkwy(?![\w.])"), "Parkway"),
     (re.compile(r"\bc\.(?=\s?\d{3,4}\b)"), "circa"),
     (re.compile(r"\bYoY\b"), "year over year"),
     (re.compile(r"\bQoQ\b"), "quarter over quarter"),
@@ -98,6 +93,7 @@ _TITLE = re.compile(
     rf"\b({'|'.join(sorted(_TITLES, key=len, reverse=True))})\.(?=\s*[A-Z(“\"])"
     r"|\b(Mrs?|Ms|Prof)\.(?=\s)"
 )
+_BARE_ROAD = re.compile(r"(?<=[a-z\d] )(Ave|Blvd|Rd|Hwy|Pkwy)(?![\w.])")
 _BARE_TITLE = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof)(?=\s+[A-Z][a-z])")
 # "12 Oak Dr." and "Main St., Boston" are roads, "Dr. Oak" and "St. Louis" are not.
 _ROAD = re.compile(
@@ -107,7 +103,7 @@ _LATE_ROAD = re.compile(r"(?<=[a-z] )(Dr|St)\.")
 _SAINT = re.compile(r"\bSt\.(?=\s?[A-Z])")
 _BEFORE_NUMBER = re.compile(
     rf"\b({'|'.join(sorted({*_NUMBERED, *(w.lower() for w in _NUMBERED)}, key=len, reverse=True))})"
-    r"\.(?=\s*\(?(?:[\dIVXLC]|[ivx]+\b))"
+    r"\.(?=\s*\(?(?:\d|[IVXLC]+(?![A-Za-z])|[ivx]+\b))"
 )
 _BARE_MONTH = re.compile(rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?=\s+\d)")
 _WORD = re.compile(rf"\b({_alternatives(_WORDS)})\.(?!\w)")
@@ -147,6 +143,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     """
     for pattern, words in _PHRASES:
         text = text.sub(pattern, words)
+    text = text.sub(_BARE_ROAD, lambda m: _WORDS[m[1]])
     text = text.sub(_INITIALISMS, lambda m: f"{m[1].replace('.', '')}s").sub(_GRADE, " minus")
     text = text.sub(_ROAD, _road)
     text = text.sub(_TITLE, lambda m: _TITLES[m[1] or m[2]])
@@ -235,7 +232,9 @@ def expand_roman_numerals(text: Tracked) -> Tracked:
 
 
 def _counted(match: re.Match[str]) -> Replacement:
-    if not all(map(_is_numeral, filter(None, match.group(2, 4)))):
+    numerals = [numeral for numeral in match.group(2, 4) if numeral]
+    # "Section C" and "Part D" are letters: a hundred parts are too many.
+    if not all(map(_is_numeral, numerals)) or {"C", "D", "M"}.intersection(numerals):
         return match[0]
     pieces = [Piece(numbers.cardinal(_roman_value(match[2])), *match.span(2))]
     if match[4]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from .tables import word_sets
 
 _NEAR = word_sets("homographs")
+_SUBJECTS = ("i", "he", "she", "it", "we", "they", "you", "who")
 Sounds = tuple[str, str]
 """American and British phonemes."""
 
@@ -201,7 +202,7 @@ def _adjective(
         if nouns is None:
             attributive = after.startswith(("NN", "JJ")) and place.at(-1) not in _NEAR["objects"]
         else:
-            attributive = place.at(1) in nouns
+            attributive = place.at(1) in nouns and place.at(-1) not in _SUBJECTS
         alone = place.at(-1) == "the" and not after.startswith(("NN", "JJ"))
         alone = alone or (place.i == 0 and place.at(1) in ("are", "is", "be"))
         if attributive or alone:
@@ -231,8 +232,8 @@ def _crooked(place: _Place) -> Sounds | None:
 
 def _moped(place: _Place) -> Sounds | None:
     """The past of "mope", which the vehicle outnumbers: "so she moped"."""
-    subject = place.at(-1) in ("i", "he", "she", "we", "they", "you", "who", "just", "only")
-    return ("mˈOpt", "mˈQpt") if subject or place.at(1) in ("around", "about") else None
+    subject = place.at(-1) in _SUBJECTS or place.at(-1) in ("just", "only")
+    return ("mˈOpt", "mˈQpt") if subject else None
 
 
 def _axes(place: _Place) -> Sounds | None:
