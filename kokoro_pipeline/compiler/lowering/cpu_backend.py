@@ -199,8 +199,8 @@ class CpuBackend(Backend):
         pack = partial(pack_linear, self.target)
         return self._kernel(linear, in_features, out_features, recipe="linear", pack=pack)
 
-    def layer_norm(self, features: int, epsilon: float) -> Kernel:
-        return self._kernel(layer_norm, features, epsilon)
+    def layer_norm(self, features: int, epsilon: float, residual: bool) -> Kernel:
+        return self._kernel(layer_norm, features, epsilon, residual)
 
     def statistics(self, channels: int, epsilon: float) -> Kernel:
         return self._kernel(channel_statistics, channels, epsilon)

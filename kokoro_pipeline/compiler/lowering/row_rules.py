@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tvm import relax, tirx
+from tvm_ffi import structural_equal
 
 from .channels_last import Value, dimensions, is_transpose
 from .custom_operators import SourceCall
@@ -12,18 +13,17 @@ from .program_lowering import FunctionLowering
 
 
 def _over_rows(
-    lowering: FunctionLowering,
-    x: relax.Expr,
-    kernel: Callable[[relax.Expr, tirx.Expr], relax.Expr],
+    lowering: FunctionLowering, kernel: Callable[..., relax.Expr], *tensors: relax.Expr
 ) -> Value:
-    """Apply a kernel on [M, K] to the rows of a tensor [..., K]."""
-    *leading, width = dimensions(x)
+    """Apply kernel(*rows [M, K], count=M) to the rows of tensors [..., K] of one shape."""
+    *leading, width = dimensions(tensors[0])
     if len(leading) == 1:
-        return Value(first=kernel(x, leading[0]))
+        return Value(first=kernel(*tensors, count=leading[0]))
     count = leading[0]
     for extent in leading[1:]:
         count = count * extent
-    flat = kernel(lowering.emit(relax.op.reshape(x, [count, width])), count)
+    rows = [lowering.emit(relax.op.reshape(tensor, [count, width])) for tensor in tensors]
+    flat = kernel(*rows, count=count)
     return Value(first=lowering.emit(relax.op.reshape(flat, [*leading, dimensions(flat)[-1]])))
 
 
@@ -44,25 +44,32 @@ def linear(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) ->
     def product(rows: relax.Expr, count: tirx.Expr) -> relax.Expr:
         return lowering.call(kernel, [rows, *weights], [count, out_features])
 
-    return lowering.finish(epilogue, _over_rows(lowering, lowering.first(data), product))
+    return lowering.finish(epilogue, _over_rows(lowering, product, lowering.first(data)))
 
 
 def layer_norm(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
-    """A layer norm over the last axis."""
+    """A layer norm over the last axis, of a tensor or of the sum of two tensors of one shape."""
     data, weight, bias = call.args
     last = int(data.ty.ndim) - 1
     axes = [int(axis) % (last + 1) for axis in call.attrs.axes]
     if str(data.ty.dtype) != "float32" or axes != [last]:
         return None
-    x = lowering.first(data)
-    features = int(dimensions(x)[-1])
-    kernel = lowering.backend.layer_norm(features, float(call.attrs.epsilon))
+    total = lowering.definition(data, "relax.add")
+    if total is not None and all(
+        isinstance(term, relax.Var) and structural_equal(term.ty, data.ty) for term in total.args
+    ):
+        terms = list(total.args)
+    else:
+        terms = [data]
+    tensors = [lowering.first(term) for term in terms]
+    features = int(dimensions(tensors[0])[-1])
+    kernel = lowering.backend.layer_norm(features, float(call.attrs.epsilon), len(terms) == 2)
     vectors = [lowering.first(weight), lowering.first(bias)]
 
-    def normalized(rows: relax.Expr, count: tirx.Expr) -> relax.Expr:
-        return lowering.call(kernel, [rows, *vectors], [count, features])
+    def normalized(*rows: relax.Expr, count: tirx.Expr) -> relax.Expr:
+        return lowering.call(kernel, [*rows, *vectors], [count, features])
 
-    return _over_rows(lowering, x, normalized)
+    return _over_rows(lowering, normalized, *tensors)
 
 
 def lstm_recurrence(

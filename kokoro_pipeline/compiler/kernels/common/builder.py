@@ -57,6 +57,10 @@ def f32(value: float) -> Expr:
     return tirx.const(float(value), "float32")
 
 
+def f64(value: float) -> Expr:
+    return tirx.const(float(value), "float64")
+
+
 def div(a: Expr, b: Expr | int) -> Expr:
     """Quotient of two nonnegative integers (no sign correction is emitted)."""
     return tirx.truncdiv(a, i64(b) if isinstance(b, int) else b)

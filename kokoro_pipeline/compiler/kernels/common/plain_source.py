@@ -6,11 +6,8 @@ import math
 
 from tvm import te, tirx
 
+from .builder import f64
 from .harmonic_source import HarmonicSource, Transform
-
-
-def _f64(value: float) -> tirx.Expr:
-    return tirx.const(float(value), "float64")
 
 
 def plain_increments(source: HarmonicSource, f0: te.Tensor) -> te.Tensor:
@@ -18,7 +15,7 @@ def plain_increments(source: HarmonicSource, f0: te.Tensor) -> te.Tensor:
 
     def increment(_: tirx.Expr, b: tirx.Expr, h: tirx.Expr) -> tirx.Expr:
         pitch = tirx.Cast("float64", f0[0, b]) * tirx.Cast("float64", h + 1)
-        cycles = pitch / _f64(source.sample_rate)
+        cycles = pitch / f64(source.sample_rate)
         return cycles - tirx.floor(cycles)
 
     return te.compute((1, f0.shape[1], source.harmonics), increment, name="increments")
@@ -39,18 +36,18 @@ def plain_excitation(
 
     def term(s: tirx.Expr) -> tirx.Expr:
         # The distance to the centre of the block on the left, in blocks; 0 outside of the centres.
-        centre = (tirx.Cast("float64", s) + _f64(0.5)) / _f64(N) - _f64(0.5)
-        left = tirx.max(tirx.floor(centre), _f64(0))
-        share = tirx.max(centre - left, _f64(0))
+        centre = (tirx.Cast("float64", s) + f64(0.5)) / f64(N) - f64(0.5)
+        left = tirx.max(tirx.floor(centre), f64(0))
+        share = tirx.max(centre - left, f64(0))
         at = tirx.Cast("int64", left)
         after = tirx.min(at + 1, f0.shape[1] - 1)
-        cycles = [sums[0, block, h] * _f64(N) for block in (at, after)]
-        phase = cycles[0] * (_f64(1) - share) + cycles[1] * share
-        sine = tirx.sin((phase - tirx.floor(phase)) * _f64(2 * math.pi)) * _f64(source.amplitude)
+        cycles = [sums[0, block, h] * f64(N) for block in (at, after)]
+        phase = cycles[0] * (f64(1) - share) + cycles[1] * share
+        sine = tirx.sin((phase - tirx.floor(phase)) * f64(2 * math.pi)) * f64(source.amplitude)
         pitch = tirx.Cast("float64", f0[0, tirx.floordiv(s, N)])
-        voiced = pitch > _f64(source.voiced_threshold)
-        level = tirx.Select(voiced, _f64(source.voiced_noise), _f64(source.unvoiced_noise))
-        mixed = tirx.Select(voiced, sine, _f64(0)) + level * tirx.Cast("float64", noise[0, s, h])
+        voiced = pitch > f64(source.voiced_threshold)
+        level = tirx.Select(voiced, f64(source.voiced_noise), f64(source.unvoiced_noise))
+        mixed = tirx.Select(voiced, sine, f64(0)) + level * tirx.Cast("float64", noise[0, s, h])
         return mixed * weight[0, h]
 
     total = te.compute((1, samples), lambda _, s: te.sum(term(s), axis=h), name="mixed")

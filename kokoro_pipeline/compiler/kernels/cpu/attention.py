@@ -37,7 +37,7 @@ from ..common.builder import (
     registers,
 )
 from ..common.elementary import exp
-from .sums import Sums
+from .sums import sum_in_chunks
 from .vector import Tile, VectorTarget, zero_range
 
 QUERY_VECTORS = 2
@@ -86,6 +86,8 @@ def attention(target: VectorTarget, heads: int, head_size: int) -> tirx.PrimFunc
             asked = T.alloc_buffer((D * queries,), "float32")  # scaled queries [d, query]
             scores = T.alloc_buffer((steps * queries,), "float32")  # [key, query]
             inverse = T.alloc_buffer((queries,), "float32")
+            sums = max(tile.rows * tile.vectors for tile in (score_tile, out_tile))
+            total = T.alloc_buffer((sums * V,), "float64")
 
             zero_range(target, asked, i64(0), i64(D * queries))
             with T.serial(i64(0), rows) as i, T.serial(i64(0), i64(D)) as d:
@@ -93,16 +95,20 @@ def attention(target: VectorTarget, heads: int, head_size: int) -> tirx.PrimFunc
                 T.buffer_store(asked, value, [d * queries + i])
 
             def score(count: int, key: Expr) -> None:
-                sums = Sums(target, Tile(count, QUERY_VECTORS))
                 at = bind(start + key * width)
-                sums.accumulate(
+
+                def store(r: int, i: int, value: Expr) -> None:
+                    target.store(scores, (key + r) * queries + i * V, value)
+
+                sum_in_chunks(
+                    target,
+                    Tile(count, QUERY_VECTORS),
                     i64(D),
+                    total,
                     lambda r, d: k[at + r * width + d],
                     lambda i, d: target.load(asked, d * queries + i * V),
+                    store,
                 )
-                for r in range(count):
-                    for i in range(QUERY_VECTORS):
-                        target.store(scores, (key + r) * queries + i * V, sums.get(r, i))
 
             _over_rows(keys, score_tile.rows, score)
             for i in range(QUERY_VECTORS):
@@ -111,17 +117,20 @@ def attention(target: VectorTarget, heads: int, head_size: int) -> tirx.PrimFunc
             def weigh(count: int, query: Expr) -> None:
                 with T.serial(i64(0), i64(D // V // columns)) as part:
                     column = bind(part * (columns * V))
-                    sums = Sums(target, Tile(count, columns))
-                    sums.accumulate(
+
+                    def store(r: int, i: int, value: Expr) -> None:
+                        to = own + (query + r) * width + column + i * V
+                        target.store(output, to, value * target.splat(inverse[query + r]))
+
+                    sum_in_chunks(
+                        target,
+                        Tile(count, columns),
                         keys,
+                        total,
                         lambda r, j: scores[j * queries + query + r],
                         lambda i, j: target.load(v, start + j * width + column + i * V),
+                        store,
                     )
-                    for r in range(count):
-                        share = bind(target.splat(inverse[query + r]))
-                        for i in range(columns):
-                            to = own + (query + r) * width + column + i * V
-                            target.store(output, to, sums.get(r, i) * share)
 
             _over_rows(rows, out_tile.rows, weigh)
             with T.serial(i64(0), maximum(minimum(steps - first, queries) - rows, 0)) as i:
@@ -149,9 +158,9 @@ def _softmax(
     """For one vector of queries: scores = exp(scores - maximum), inverse = 1 / sum(scores)."""
     zero = i64(0)
     largest = registers(target.lanes)
-    total = registers(target.lanes)
+    total = registers(target.lanes, "float64")
     target.store(largest, zero, target.splat(-3.0e38))
-    target.store(total, zero, target.splat(0.0))
+    target.store(total, zero, target.splat(0.0, "float64"))
     with T.serial(zero, keys) as j:
         value = target.load(scores, j * stride + offset)
         target.store(largest, zero, tirx.max(value, target.load(largest, zero)))
@@ -159,5 +168,6 @@ def _softmax(
         at = bind(j * stride + offset)
         part = exp(target, target.load(scores, at) - target.load(largest, zero))
         target.store(scores, at, part)
-        target.store(total, zero, target.load(total, zero) + part)
-    target.store(inverse, i64(offset), target.splat(1.0) / target.load(total, zero))
+        target.store(total, zero, target.load(total, zero) + target.cast(part, "float64"))
+    share = target.splat(1.0, "float64") / target.load(total, zero)
+    target.store(inverse, i64(offset), target.cast(share, "float32"))

@@ -104,7 +104,7 @@ def conv1d(
                 )
             else:
                 source, base = x, bind(b * length * CI + first * (conv.stride * CI))
-            total = T.alloc_buffer((block * panels.width,), "float32")
+            total = T.alloc_buffer((block * panels.width,), "float64")
             with T.serial(i64(0), panel_to - panel_from) as i:
                 panel = bind(panel_from + i)
                 emit_panel(target, panels, window, source, base, w, panel, total, rows)

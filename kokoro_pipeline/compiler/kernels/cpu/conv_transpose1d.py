@@ -78,12 +78,13 @@ def conv_transpose1d(target: VectorTarget, conv: ConvTranspose1d) -> tirx.PrimFu
                     with T.Then():
                         for v in range(panels.tile.vectors):
                             value = target.load(total, t * width + v * lanes)
-                            target.store(y, y_base + to + v * lanes, value)
+                            target.store(y, y_base + to + v * lanes, target.cast(value, "float32"))
                     with T.Else():
                         low = bind(maximum(i64(0) - to, 0))
                         high = bind(maximum(minimum(size - to, valid), low))
                         with T.serial(i64(0), high - low) as c:
-                            T.buffer_store(y, total[t * width + low + c], [y_base + to + low + c])
+                            number = tirx.Cast("float32", total[t * width + low + c])
+                            T.buffer_store(y, number, [y_base + to + low + c])
 
         def task(b: Expr, first: Expr, rows: Expr, panel_from: Expr, panel_to: Expr) -> None:
             scratch = T.alloc_buffer(((block + conv.reach) * CI,), "float32")
@@ -92,7 +93,7 @@ def conv_transpose1d(target: VectorTarget, conv: ConvTranspose1d) -> tirx.PrimFu
             emit_window_copy(
                 target, scratch, x, bind(b * length * CI), bind(length * CI), start, count
             )
-            total = T.alloc_buffer((block * width,), "float32")
+            total = T.alloc_buffer((block * width,), "float64")
             with T.serial(i64(0), panel_to - panel_from) as i:
                 panel = bind(panel_from + i)
                 emit_panel(target, panels, window, scratch, i64(0), w, panel, total, rows)

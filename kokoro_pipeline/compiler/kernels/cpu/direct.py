@@ -10,9 +10,8 @@ the taps are adjacent, K runs of CI floats with a dilation. Then
 
 is computed in a register tile of rows x vectors (the lanes are output channels c), with the
 reduction split into chunks of at most `CHUNK` terms. A chunk is summed in registers, starting from
-zero, and then added to the total. Its weights stay in the cache for all rows of the block, and the
-rounding error grows with the square root of the chunk size and of the number of chunks instead of
-the whole reduction.
+zero, and then added to the total, which is float64. Its weights stay in the cache for all rows of
+the block, and the rounding error grows with the square root of the chunk size only.
 
 The order in which an output is summed depends neither on the number of threads nor on the position
 of its row.
@@ -24,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from tvm import tirx
 
 from ..common.builder import Buffer, Expr, T, bind, ceil_div, div, i64, maximum, minimum, mod
 from .sums import Sums
@@ -161,17 +161,23 @@ def emit_panel(
     panel: Expr,
     total: Buffer,
     rows: Expr,
+    chunk: int = CHUNK,
+    chains: int = 1,
 ) -> None:
-    """total[0:rows, 0:width] = bias + windows of X * W, for one panel."""
+    """total[0:rows, 0:width] = bias + windows of X * W, in float64, for one panel.
+
+    A chunk of `chunk` terms is summed in `chains` registers, which divide the rows of the tile.
+    """
     width, lanes, vectors = panels.width, panels.lanes, panels.tile.vectors
     w_base = bind(panel * ((1 + window.terms) * width))
     with T.serial(i64(0), rows) as t:
         for v in range(vectors):
-            target.store(total, t * width + v * lanes, target.load(w, w_base + v * lanes))
+            bias = target.cast(target.load(w, w_base + v * lanes), "float64")
+            target.store(total, t * width + v * lanes, bias)
 
-    parts = -(-window.length // CHUNK)
+    parts = -(-window.length // chunk)
     part = -(-window.length // parts)
-    together = max(1, CHUNK // window.length) if parts == 1 else 1
+    together = max(1, chunk // window.length) if parts == 1 else 1
     with T.serial(i64(0), i64(-(-window.segments // together))) as group:
         segment = bind(group * together)
         segments = minimum(window.segments - segment, together) if window.segments > 1 else i64(1)
@@ -182,7 +188,7 @@ def emit_panel(
             )
 
             def tile(count: int, t: Expr, skip: Expr | None) -> None:
-                sums = Sums(target, Tile(count, vectors))
+                sums = Sums(target, Tile(count, vectors), chains)
                 with T.serial(i64(0), segments) as s:
                     run = bind(segment + s)
                     xs = bind(x_base + t * window.row_stride + run * window.segment_stride + offset)
@@ -193,21 +199,16 @@ def emit_panel(
                         lambda v, j: target.load(w, ws + j * width + v * lanes),
                     )
 
-                def flush(r: int) -> None:
-                    for v in range(vectors):
-                        at = (t + r) * width + v * lanes
-                        target.store(total, at, target.load(total, at) + sums.get(r, v))
-
                 for r in range(count):
                     if skip is None:
-                        flush(r)
+                        sums.add_row_to(total, r, (t + r) * width)
                     else:
                         with T.If(skip <= r), T.Then():
-                            flush(r)
+                            sums.add_row_to(total, r, (t + r) * width)
 
             # The last tile is moved back to end at the last row. The rows it shares with the tile
             # before it are computed again, but not added again.
-            height = panels.tile.rows
+            height = panels.tile.rows // chains
             with T.If(rows >= height):
                 with T.Then(), T.serial(i64(0), ceil_div(rows, height)) as i:
                     t = bind(minimum(i * height, rows - height))
@@ -236,12 +237,12 @@ def emit_store(
         with T.serial(i64(0), rows) as t:
             to = bind(y_base + t * channels + panel * width)
             for v in range(valid // lanes):
-                value = target.load(total, t * width + v * lanes)
+                value = target.cast(target.load(total, t * width + v * lanes), "float32")
                 if residual is not None:
                     value = value + target.load(residual, to + v * lanes)
                 target.store(y, to + v * lanes, value)
             for c in range(valid // lanes * lanes, valid):
-                number = total[t * width + c]
+                number = tirx.Cast("float32", total[t * width + c])
                 if residual is not None:
                     number = number + residual[to + c]
                 T.buffer_store(y, number, [to + c])

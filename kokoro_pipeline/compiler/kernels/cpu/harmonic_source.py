@@ -37,6 +37,7 @@ from ..common.builder import (
     build_kernel,
     ceil_div,
     div,
+    f64,
     i64,
     maximum,
     minimum,
@@ -65,10 +66,6 @@ ATAN_POLYNOMIAL = (
 EXP_TERMS = 13  # degree of the exponential's series, for |r| <= ln 2 / 2: error 5e-18
 LN2_PARTS_64 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
 SATURATED = 20.0  # beyond this, tanh is 1
-
-
-def f64(value: float) -> Expr:
-    return tirx.const(float(value), "float64")
 
 
 @dataclass(frozen=True)

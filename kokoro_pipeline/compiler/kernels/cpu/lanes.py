@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tvm import tirx
+
 from ..common.builder import Buffer, Expr, T, bind, f32, i64
 from .vector import VectorTarget
 
@@ -26,6 +28,9 @@ class Lanes:
         if self.target is not None:
             return self.target.splat(value)
         return f32(value) if isinstance(value, int | float) else value
+
+    def cast(self, value: Expr, dtype: str) -> Expr:
+        return tirx.Cast(dtype, value) if self.target is None else self.target.cast(value, dtype)
 
     def load(self, buffer: Buffer, index: Expr) -> Expr:
         return buffer[index] if self.target is None else self.target.load(buffer, index)

@@ -1,13 +1,15 @@
-"""Layer norm of rows: Y = (X - mean) / sqrt(variance + epsilon) * W + B.
+"""Layer norm of rows: Y = (X - mean) / sqrt(variance + epsilon) * W + B, where X may be a sum.
 
-The mean m of the first pass is affected by the rounding of its sum. The second pass computes
-r = mean(X - m), and the deviations are (X - m) - r, so that neither a large mean nor narrow vectors
-cost accuracy.
+Everything between X and Y is float64 and is rounded once, so that neither a large mean nor narrow
+vectors cost accuracy. BERT's and the duration encoder's rounding reaches the audio through the
+pitch and the phase that accumulates it, and the norms are a large part of it.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import reduce
 
 from tvm import tirx
 
@@ -19,7 +21,7 @@ from ..common.builder import (
     bind,
     build_kernel,
     ceil_div,
-    f32,
+    f64,
     i64,
     minimum,
     registers,
@@ -32,13 +34,13 @@ ROWS = 8  # rows per task
 
 
 def _row_sum(target: VectorTarget, features: int, term: Callable[[Lanes, Expr], Expr]) -> Expr:
-    """The sum of term(lanes, c) over the channels of a row: per lane first, then pairwise."""
-    sums = registers(VECTORS * target.lanes)
-    rest = registers(1)
+    """The sum of term(lanes, c), float64, over the channels: per lane first, then pairwise."""
+    sums = registers(VECTORS * target.lanes, "float64")
+    rest = registers(1, "float64")
     slots = [i64(i * target.lanes) for i in range(VECTORS)]
     for slot in slots:
-        target.store(sums, slot, target.splat(0.0))
-    T.buffer_store(rest, f32(0), [i64(0)])
+        target.store(sums, slot, target.splat(0.0, "float64"))
+    T.buffer_store(rest, f64(0), [i64(0)])
 
     def add(lanes: Lanes, count: int, c: Expr) -> None:
         into, at = (rest, [i64(0)]) if lanes.target is None else (sums, slots)
@@ -55,32 +57,44 @@ def _row_sum(target: VectorTarget, features: int, term: Callable[[Lanes, Expr], 
     return bind(parts[0] + rest[i64(0)])
 
 
-def layer_norm(target: VectorTarget, features: int, epsilon: float) -> tirx.PrimFunc:
-    """The kernel (x, weight, bias) -> y, all float32: x, y [M, N]; weight, bias [N]; M >= 1."""
+def layer_norm(
+    target: VectorTarget, features: int, epsilon: float, residual: bool = False
+) -> tirx.PrimFunc:
+    """The kernel (x[, residual], weight, bias) -> y, all float32.
+
+    x, residual and y are [M, N]; weight, bias [N]; M >= 1. X is x + residual.
+    """
     N = features
     rows = tirx.Var("M", "int64")
 
-    def body(x: Buffer, weight: Buffer, bias: Buffer, y: Buffer) -> None:
+    def body(x: Buffer, *rest: Buffer) -> None:
+        *residuals, weight, bias, y = rest
+
+        def wide(lanes: Lanes, buffer: Buffer, index: Expr) -> Expr:
+            return lanes.cast(lanes.load(buffer, index), "float64")
+
+        def value(lanes: Lanes, index: Expr) -> Expr:
+            return reduce(operator.add, (wide(lanes, part, index) for part in (x, *residuals)))
+
         def normalize(start: Expr) -> None:
             def mean_of(term: Callable[[Lanes, Expr], Expr]) -> Expr:
-                return bind(_row_sum(target, N, term) * f32(1.0 / N))
+                return bind(_row_sum(target, N, term) * f64(1.0 / N))
 
-            mean = mean_of(lambda lanes, c: lanes.load(x, start + c))
-            rest = mean_of(lambda lanes, c: lanes.load(x, start + c) - lanes.splat(mean))
+            mean = mean_of(lambda lanes, c: value(lanes, start + c))
 
             def deviation(lanes: Lanes, c: Expr) -> Expr:
-                return bind((lanes.load(x, start + c) - lanes.splat(mean)) - lanes.splat(rest))
+                return bind(value(lanes, start + c) - lanes.splat(mean))
 
             def squared(lanes: Lanes, c: Expr) -> Expr:
-                value = deviation(lanes, c)
-                return value * value
+                difference = deviation(lanes, c)
+                return difference * difference
 
-            variance = mean_of(squared)
-            rstd = bind(f32(1) / tirx.sqrt(variance + f32(epsilon)))
+            rstd = bind(f64(1) / tirx.sqrt(mean_of(squared) + f64(epsilon)))
 
             def write(lanes: Lanes, _: int, c: Expr) -> None:
                 normal = bind(deviation(lanes, c) * lanes.splat(rstd))
-                lanes.store(y, start + c, normal * lanes.load(weight, c) + lanes.load(bias, c))
+                scaled = normal * wide(lanes, weight, c) + wide(lanes, bias, c)
+                lanes.store(y, start + c, lanes.cast(scaled, "float32"))
 
             over_channels(target, N, 1, write)
 
@@ -89,10 +103,12 @@ def layer_norm(target: VectorTarget, features: int, epsilon: float) -> tirx.Prim
             with T.serial(i64(0), bind(minimum(rows - first, ROWS))) as r:
                 normalize(bind((first + r) * N))
 
+    name = f"layer_norm_n{N}_e{epsilon:g}{'_residual' if residual else ''}_v{target.lanes}"
     return build_kernel(
-        f"layer_norm_n{N}_e{epsilon:g}_v{target.lanes}".replace("-", "m").replace(".", "_"),
+        name.replace("-", "m").replace(".", "_"),
         [
             Parameter("x", (rows, N)),
+            *([Parameter("residual", (rows, N))] if residual else []),
             Parameter("weight", (N,)),
             Parameter("bias", (N,)),
             Parameter("y", (rows, N)),

@@ -7,12 +7,14 @@ for the second direction):
     c = sigmoid(f) c + sigmoid(i) tanh(g),  h = sigmoid(o) tanh(c)
 
 A step is a matrix-vector product with W_hh (1 MB per direction for H = 256), limited by the
-bandwidth of the L2 cache. The four gates of a block of hidden units are stored together, so that a
-block needs one pass and its state is updated while the sums are in registers. Odd steps go through
-the blocks in reverse order, so that a step first reads the weights that the previous one read last.
+bandwidth of the L2 cache, and summed in the short chunks of `sums`. The four gates of a block of
+hidden units are stored together, so that a block needs one pass. Odd steps go through the blocks in
+reverse order, so that a step first reads the weights that the previous one read last.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from tvm import tirx
@@ -33,6 +35,7 @@ from ..common.builder import (
     registers,
 )
 from ..common.elementary import sigmoid, tanh
+from .sums import CHUNK
 from .vector import VectorTarget, zero_range
 
 GATES = 4
@@ -79,6 +82,7 @@ def lstm_recurrence(target: VectorTarget, hidden: int) -> tirx.PrimFunc:
     vectors = _block_vectors(target, H)
     block = vectors * V
     blocks = H // block
+    chunk = math.gcd(H, CHUNK)
     batch, steps = tirx.Var("B", "int64"), tirx.Var("n", "int64")
 
     def body(gates: Buffer, recurrent: Buffer, lengths: Buffer, output: Buffer) -> None:
@@ -87,7 +91,7 @@ def lstm_recurrence(target: VectorTarget, hidden: int) -> tirx.PrimFunc:
             length = bind(minimum(maximum(lengths[b], 0), steps))
             h = T.alloc_buffer((2 * H,), "float32")
             c = T.alloc_buffer((H,), "float32")
-            done = T.alloc_buffer((GATES * block,), "float32")
+            total = T.alloc_buffer((GATES * block,), "float64")
             zero_range(target, h, i64(0), i64(2 * H))
             zero_range(target, c, i64(0), i64(H))
             with T.serial(i64(0), length) as step:
@@ -98,26 +102,32 @@ def lstm_recurrence(target: VectorTarget, hidden: int) -> tirx.PrimFunc:
                 to = bind((b * steps + t) * (2 * H) + d * H)
                 with T.serial(i64(0), i64(blocks)) as count:
                     at = bind(count + odd * (blocks - 1 - count - count))
-                    sums = [registers(block) for _ in range(GATES)]
-                    for gate in range(GATES):
-                        for v in range(vectors):
-                            start = target.load(gates, row + gate * H + at * block + v * V)
-                            target.store(sums[gate], i64(v * V), start)
-                    weights = bind((d * blocks + at) * (H * GATES * block))
-                    with T.serial(i64(0), i64(H)) as k:
-                        value = bind(target.splat(h[now + k]))
-                        for i in range(GATES * vectors):
-                            weight = target.load(recurrent, weights + k * (GATES * block) + i * V)
-                            gate, slot = i // vectors, i64(i % vectors * V)
-                            partial = target.load(sums[gate], slot) + value * weight
-                            target.store(sums[gate], slot, partial)
                     for i in range(GATES * vectors):
-                        total = target.load(sums[i // vectors], i64(i % vectors * V))
-                        target.store(done, i64(i * V), total)
+                        gate = bind(row + i // vectors * H + at * block + i % vectors * V)
+                        start = target.cast(target.load(gates, gate), "float64")
+                        target.store(total, i64(i * V), start)
+                    weights = bind((d * blocks + at) * (H * GATES * block))
+                    with T.serial(i64(0), i64(H // chunk)) as part:
+                        sums = [registers(V) for _ in range(GATES * vectors)]
+                        for register in sums:
+                            target.store(register, i64(0), target.splat(0.0))
+                        with T.serial(i64(0), i64(chunk)) as j:
+                            k = bind(part * chunk + j)
+                            value = bind(target.splat(h[now + k]))
+                            for i, register in enumerate(sums):
+                                slot = weights + k * (GATES * block) + i * V
+                                weight = target.load(recurrent, slot)
+                                partial = target.load(register, i64(0)) + value * weight
+                                target.store(register, i64(0), partial)
+                        for i, register in enumerate(sums):
+                            added = target.cast(target.load(register, i64(0)), "float64")
+                            subtotal = target.load(total, i64(i * V)) + added
+                            target.store(total, i64(i * V), subtotal)
                     with T.serial(i64(0), i64(vectors)) as v:
                         unit = bind(at * block + v * V)
                         i, f, g, o = (
-                            bind(target.load(done, v * V + gate * block)) for gate in range(GATES)
+                            bind(target.cast(target.load(total, v * V + gate * block), "float32"))
+                            for gate in range(GATES)
                         )
                         forget = bind(sigmoid(target, f) * target.load(c, unit))
                         cell = target.hold(forget + sigmoid(target, i) * tanh(target, g))

@@ -3,8 +3,9 @@
     z = (X - mean) * scale + shift                      scale = (1 + gamma) * rstd * W
     Y = z,  max(z, slope * z)  or  z + sin^2(alpha z) / alpha        (LeakyReLU, Snake)
 
-with shift = (1 + gamma) * B + beta, all per batch row and channel. The mean is subtracted first, so
-that a large mean does not cost accuracy. Without AdaIN, z is X.
+with shift = (1 + gamma) * B + beta, all per batch row and channel, computed in float64 and rounded
+once. The mean is subtracted first, so that a large mean does not cost accuracy. Without AdaIN, z
+is X.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
-from ..common.builder import Buffer, Expr, T, bind
+from ..common.builder import Buffer, Expr, T, bind, f64
 from ..common.elementary import sin_squared
 from ..common.producer import Activation, Producer
 from .lanes import Lanes, over_channels
@@ -53,15 +54,19 @@ class Prepared:
             self._inverse = T.alloc_buffer((channels,), "float32")
 
         def channel(lanes: Lanes, _: int, c: Expr) -> None:
-            one = lanes.splat(1.0)
             if producer.adain:
-                gamma = bind(lanes.load(style, b * (2 * channels) + c) + one)
-                beta = lanes.load(style, b * (2 * channels) + channels + c)
-                factor = lanes.load(rstd, self._row + c) * lanes.load(weight, c)
-                lanes.store(self._scale, c, gamma * factor)
-                lanes.store(self._shift, c, gamma * lanes.load(bias, c) + beta)
+
+                def wide(buffer: Buffer, index: Expr) -> Expr:
+                    return lanes.cast(lanes.load(buffer, index), "float64")
+
+                gamma = bind(wide(style, b * (2 * channels) + c) + lanes.splat(f64(1)))
+                beta = wide(style, b * (2 * channels) + channels + c)
+                scale = gamma * wide(rstd, self._row + c) * wide(weight, c)
+                shift = gamma * wide(bias, c) + beta
+                lanes.store(self._scale, c, lanes.cast(scale, "float32"))
+                lanes.store(self._shift, c, lanes.cast(shift, "float32"))
             if snake:
-                lanes.store(self._inverse, c, one / lanes.load(self._alpha, c))
+                lanes.store(self._inverse, c, lanes.splat(1.0) / lanes.load(self._alpha, c))
 
         if producer.adain or snake:
             over_channels(target, channels, 1, channel)

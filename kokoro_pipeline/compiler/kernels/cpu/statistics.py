@@ -3,14 +3,14 @@
 Rows are processed in chunks of `CHUNK`, in parallel. A chunk is read twice, the second time from
 the cache: first for its mean m, then for s1 = sum (x - m) and s2 = sum (x - m)^2, which give the
 chunk's mean m + s1/n and its sum of squared deviations s2 - s1^2/n without cancellation. The chunks
-are then combined in order by
+are then combined in order, in float64, by
 
-    mean = m_0 + sum n_i d_i(m_0) / L,    d_i(c) = (m_i - c) + s1_i/n_i,
-    variance = sum (S_i + n_i d_i(mean)^2) / L - (sum n_i d_i(mean) / L)^2
+    mean = sum n_i (m_i + s1_i/n_i) / L,
+    variance = sum (S_i + n_i (m_i + s1_i/n_i - mean)^2) / L
 
-where the last term is the square of the rounding error of the mean. Thus a channel of mean 1000 and
-standard deviation 1 does not lose accuracy, and the result does not depend on the number of
-threads.
+Thus a channel of mean 1000 and standard deviation 1 does not lose accuracy, and the result does not
+depend on the number of threads. An error here is the same for a whole utterance: the phase, which
+adds up the pitch, would drift by it.
 
 A kernel that has just written some rows, and still has them in its cache, reads them only once: it
 sums x - p, where p is the mean of a few of its rows. This p is within about a standard deviation of
@@ -34,6 +34,7 @@ from ..common.builder import (
     ceil_div,
     div,
     f32,
+    f64,
     i64,
     maximum,
     minimum,
@@ -235,36 +236,32 @@ def combine_moments(
             _combine(lanes, bind(c + i * lanes.width))
 
     def _combine(lanes: Lanes, at: Expr) -> None:
-        inverse = bind(f32(1) / tirx.Cast("float32", length))
-        total = registers(lanes.width)
+        def wide(index: Expr) -> Expr:
+            return lanes.cast(lanes.load(partial, index), "float64")
+
+        inverse = bind(f64(1) / tirx.Cast("float64", length))
+        total = registers(lanes.width, "float64")
         zero = i64(0)
 
         def over_parts(term: Callable[[Expr, Expr], Expr]) -> Expr:
             """sum over parts of term(index of the part's mean, rows of the part) / length."""
-            lanes.store(total, zero, lanes.splat(0.0))
+            lanes.store(total, zero, lanes.splat(f64(0)))
             with T.serial(i64(0), parts) as k:
-                weight = bind(lanes.splat(rows(k)))
+                weight = bind(lanes.splat(tirx.Cast("float64", rows(k))))
                 part = term(bind(record(k) + at), weight)
                 lanes.store(total, zero, lanes.load(total, zero) + part)
             return bind(lanes.load(total, zero) * lanes.splat(inverse))
 
-        origin = bind(lanes.load(partial, record(i64(0)) + at))
-
-        def distance(k: Expr, point: Expr) -> Expr:
-            return bind(bind(lanes.load(partial, k) - point) + lanes.load(partial, k + C))
-
-        offset = over_parts(lambda k, n: n * distance(k, origin))
-        centre = bind(origin + offset)
+        centre = over_parts(lambda k, n: n * (wide(k) + wide(k + C)))
 
         def squares(k: Expr, n: Expr) -> Expr:
-            d = distance(k, centre)
-            return lanes.load(partial, k + 2 * C) + n * d * d
+            distance = bind(wide(k) + wide(k + C) - centre)
+            return wide(k + 2 * C) + n * distance * distance
 
-        rest = over_parts(lambda k, n: n * distance(k, centre))
-        variance = bind(over_parts(squares) - rest * rest)
-        lanes.store(mean, to + at, centre)
-        root = tirx.sqrt(variance + lanes.splat(epsilon))
-        lanes.store(rstd, to + at, lanes.splat(1.0) / root)
+        variance = over_parts(squares)
+        lanes.store(mean, to + at, lanes.cast(centre, "float32"))
+        root = tirx.sqrt(variance + lanes.splat(f64(epsilon)))
+        lanes.store(rstd, to + at, lanes.cast(lanes.splat(f64(1)) / root, "float32"))
 
     over_channels(target, C, VECTORS, combine)
 

@@ -102,7 +102,11 @@ class VectorTarget(Arithmetic):
         return tirx.Broadcast(scalar, self.lanes)
 
     def load(self, buffer: Buffer, index: Expr) -> Expr:
-        return buffer.vload([index], self.type)
+        """A vector of `lanes` neighbours, in the dtype of the buffer."""
+        return buffer.vload([index], f"{buffer.dtype}x{self.lanes}")
+
+    def cast(self, value: Expr, dtype: str) -> Expr:
+        return tirx.Cast(f"{dtype}x{self.lanes}", value)
 
     def store(self, buffer: Buffer, index: Expr, value: Expr) -> None:
         T.buffer_store(buffer, value, [tirx.Ramp(index, tirx.const(1, "int64"), self.lanes)])

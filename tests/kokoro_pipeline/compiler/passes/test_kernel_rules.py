@@ -152,6 +152,36 @@ CASES = {
     "layer norm without affine": Case(
         lambda f: f(lambda m, x: functional.layer_norm(x, (20,))), 20, "layer_norm_", last=True
     ),
+    "layer norm of a sum": Case(
+        lambda f: f(lambda m, x: functional.layer_norm(x + torch.tanh(x), (20,))),
+        20,
+        "layer_norm_n20_e1em05_residual_",
+        last=True,
+    ),
+    "layer norm of a tensor added to itself": Case(
+        lambda f: f(lambda m, x: functional.layer_norm(x + x, (20,))),
+        20,
+        "layer_norm_n20_e1em05_residual_",
+        last=True,
+    ),
+    "layer norm of a sum that is read again": Case(
+        lambda f: f(lambda m, x: functional.layer_norm(y := x + torch.tanh(x), (20,)) + y),
+        20,
+        "layer_norm_n20_e1em05_residual_",
+        last=True,
+    ),
+    "layer norm of a sum of two shapes": Case(
+        lambda f: f(lambda m, x: functional.layer_norm(x + x[:, :1], (20,))),
+        20,
+        "layer_norm_n20_e1em05_v",
+        last=True,
+    ),
+    "layer norm of a number added": Case(
+        lambda f: f(lambda m, x: functional.layer_norm(x + 1.5, (20,))),
+        20,
+        "layer_norm_n20_e1em05_v",
+        last=True,
+    ),
     "layer norm over two axes": Case(
         lambda f: f(
             lambda m, x: functional.layer_norm(x[:, :, None].expand(-1, -1, 3, -1), (3, 20))

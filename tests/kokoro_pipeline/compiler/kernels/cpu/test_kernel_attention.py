@@ -52,6 +52,16 @@ def test_every_row_equals_the_row_alone_in_float64(size, lengths, compiled, call
         assert not y[row, n:].any()
 
 
+def test_many_keys_round_little_more_than_few(compiled, call_kernel):
+    """Equal scores over 512 keys, whose values are near 1: their mean is one rounding off."""
+    shape = (1, 512, 32)
+    q = np.zeros(shape, np.float32)
+    v = (1 + 0.01 * np.random.default_rng(1).standard_normal(shape)).astype(np.float32)
+    (y,) = call_kernel(compiled[(2, 16)], [q, q, v, np.array([512])], shape)
+    expected = v[0].astype(np.float64).mean(0)
+    np.testing.assert_allclose(y[0], np.broadcast_to(expected, y[0].shape), atol=1.3e-7, rtol=0)
+
+
 def test_far_scores_neither_overflow_nor_vanish(compiled, call_kernel):
     """Scores of +-1e4: the largest key takes all; equal keys share."""
     shape = (1, 40, 32)

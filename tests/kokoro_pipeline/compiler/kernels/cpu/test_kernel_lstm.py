@@ -54,6 +54,31 @@ def test_every_row_equals_the_row_alone_in_float64(
         assert not y[row, length:].any()
 
 
+def test_the_sums_of_a_step_are_not_added_to_a_large_gate(compiled, kernel_target, call_kernel):
+    """Equal gates of 8 and products that cancel: a sum that starts at 8 has its digits only."""
+    hidden, rng = 256, np.random.default_rng(3)
+    gates = np.full((1, 2, 8 * hidden), 8.0, np.float32)
+    recurrent = rng.standard_normal((2, 4 * hidden, hidden)).astype(np.float32)
+    recurrent -= recurrent.mean(2, keepdims=True)
+    recurrent[:, :, 0] -= np.float32(8.0) / np.float32(0.999)
+    packed = pack_lstm_recurrent(kernel_target.vectors, recurrent)
+    (y,) = call_kernel(compiled[hidden], [gates, packed, np.array([2])], (1, 2, 2 * hidden))
+
+    def sigmoid(x):
+        return 1 / (1 + np.exp(-x))
+
+    for direction, order in ((0, (0, 1)), (1, (1, 0))):
+        h = c = np.zeros(hidden)
+        for step in order:
+            products = recurrent[direction].astype(np.float64) @ h
+            i, f, g, o = np.split(8.0 + products, 4)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = sigmoid(o) * np.tanh(c)
+            got = y[0, step, direction * hidden : (direction + 1) * hidden]
+            error = np.sqrt(np.mean((got - h) ** 2))
+            assert error <= 2e-7, (direction, step)
+
+
 def test_saturated_gates_and_an_empty_row(compiled, kernel_target, call_kernel):
     """Gates of +-1e4 must saturate, not overflow; a length of 0 gives a row of zeros."""
     hidden = 32

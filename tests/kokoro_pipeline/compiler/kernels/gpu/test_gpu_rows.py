@@ -36,6 +36,7 @@ def kernels(kind, compile_kernels):
     functions |= {
         "statistics": row_statistics(5, 1e-5),
         "layer_norm": layer_norm(200, 1e-12),
+        "layer_norm of a sum": layer_norm(200, 1e-12, True),
         "running_sum": running_sum(3),
         "lstm by 1": lstm_recurrence(HIDDEN, 1),
         "lstm by 2": lstm_recurrence(HIDDEN, 2),
@@ -58,18 +59,20 @@ def test_statistics_lose_nothing_to_a_large_mean(kernels):
         np.testing.assert_allclose(rstd, (exact.var(2) + 1e-5) ** -0.5, rtol=5e-7)
 
 
-def test_layer_norm(kernels):
+@pytest.mark.parametrize("name", ("layer_norm", "layer_norm of a sum"))
+def test_layer_norm(kernels, name):
     for rows in (1, 7):
         rng = np.random.default_rng(rows)
-        x, weight, bias = normal(rng, rows, 200) + 10, normal(rng, 200), normal(rng, 200)
+        tensors = [normal(rng, rows, 200) + 10 for _ in range(1 + ("sum" in name))]
+        weight, bias = normal(rng, 200), normal(rng, 200)
         expected = torch.nn.functional.layer_norm(
-            torch.from_numpy(x).double(),
+            torch.from_numpy(sum(tensors)).double(),
             (200,),
             torch.from_numpy(weight).double(),
             torch.from_numpy(bias).double(),
             1e-12,
         )
-        y = kernels("layer_norm", [x, weight, bias], (rows, 200))
+        y = kernels(name, [*tensors, weight, bias], (rows, 200))
         np.testing.assert_allclose(y, expected.numpy(), rtol=0, atol=1e-5)
 
 
