@@ -106,6 +106,11 @@ _BEFORE_NUMBER = re.compile(
     r"\.(?=\s*\(?(?:\d|[IVXLC]+(?![A-Za-z])|[ivx]+\b))"
 )
 _BARE_MONTH = re.compile(rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?=\s+\d)")
+_MONTH_NAMES = "|".join(sorted({*_MONTHS, *_MONTHS.values(), "May"}, key=len, reverse=True))
+_BARE_DAY = re.compile(
+    rf"\b({'|'.join(sorted(_DAYS, key=len, reverse=True))})(?=,?\s+(?:(?:{_MONTH_NAMES})\b"
+    rf"|\d{{1,2}}(?:[:/]\d|\s?[ap]\.?m\b|(?:st|nd|rd|th)?\s+(?:{_MONTH_NAMES})\b)))"
+)
 _WORD = re.compile(rf"\b({_alternatives(_WORDS)})\.(?!\w)")
 _NUMBER_BEFORE = re.compile(r"\d\s?$")
 _BARE_WORD = re.compile(r"\b(vs)\b(?!\.)")
@@ -146,13 +151,13 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_BARE_ROAD, lambda m: _WORDS[m[1]])
     text = text.sub(_INITIALISMS, lambda m: f"{m[1].replace('.', '')}s").sub(_GRADE, " minus")
     text = text.sub(_ROAD, _road)
+    text = text.sub(_BEFORE_NUMBER, lambda m: _NUMBERED.get(m[1]) or _NUMBERED[m[1].capitalize()])
     text = text.sub(_TITLE, lambda m: _TITLES[m[1] or m[2]])
     text = text.sub(_BARE_TITLE, lambda m: _TITLES[m[1]])
     text = text.sub(_SAINT, "Saint")
     text = text.sub(_LATE_ROAD, lambda m: _ROADS[m[1]] + _keep_point(m))
-    text = text.sub(_BEFORE_NUMBER, lambda m: _NUMBERED.get(m[1]) or _NUMBERED[m[1].capitalize()])
     text = text.sub(_FROM_TO, _from_to).sub(_WORD, _word).sub(_BARE_MONTH, lambda m: _MONTHS[m[1]])
-    text = text.sub(_BARE_WORD, "versus")
+    text = text.sub(_BARE_DAY, lambda m: _DAYS[m[1]]).sub(_BARE_WORD, "versus")
     text = text.sub(_INITIALISM, lambda m: m[1][:-1] + _keep_point(m))
     return text.sub(_INITIAL, lambda m: LETTER_A if m[1] == "A" else m[1])
 
@@ -190,7 +195,7 @@ _REGNAL = re.compile(rf"\b({_REGNAL_NAMES})\s+(?:({_ROMAN})(?<!\bI)|(I){_AS_SUBJ
 # "Edward I fought" at the start of a sentence, but not "I saw Mary I think".
 _FIRST = re.compile(
     rf"(?:^|(?<=^\s)|(?<=[.!?]\s)|(?<=\bof\s)|(?<=\bby\s)|(?<=[Uu]nder\s))({_REGNAL_NAMES})\s(I)"
-    r"(?=\s(?:[a-z]+ed|fought|led|won|lost|took|gave|came|went|made|built|fell|held|left|saw|wrote)\b)"
+    r"(?=\s(?:(?:never|also|then|later|soon|finally|[a-z]{3,}ly)\s)?(?:[a-z]+ed|fled|met|ruled|fought|led|won|lost|took|gave|came|went|made|built|fell|held|left|saw|wrote)\b)"
 )
 _TITLED = re.compile(
     r"\b(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Prince|Duke|Shah|Pharaoh|Saint)"
@@ -206,6 +211,13 @@ _NAMED = re.compile(
     r"(?<=[a-z]\s)(II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI|XVII|XVIII|XIX|XXI?)(?=\W|$)(?!['’-]\w)"
     r"|(?<=[A-Z][a-z][a-z]\s)(IV)(?=\W|$)|(?<=[a-z]{4}\s)(IV)(?=\W|$)(?=[.,;:!?)]|\s[a-z]|$)"
     r"(?<!an\sIV)(?<!the\sIV)"
+)
+
+
+# The number of an item, in parentheses or, where a line begins, with a comma for its point.
+_LISTED = re.compile(
+    r"(?<=\()(?:[ivx]{2,5}|(?<=^\()[iv]|i(?=\)[^\n]{1,400}\(ii\)))(?=\))"
+    r"|^(?:[ivx]{2,5}|[IVX]{2,5})(?=,)"
 )
 
 
@@ -226,9 +238,15 @@ def expand_roman_numerals(text: Tracked) -> Tracked:
     text = (
         text.sub(_COUNTED, _counted).sub(_TITLED, _reign).sub(_REGNAL, _reign).sub(_FIRST, _reign)
     )
+    text = text.sub(_LISTED, _item_number)
     text = text.sub(_CENTURY, lambda m: numbers.ordinal(_roman_value(m[1])))
     text = text.sub(_ROMAN_YEAR, lambda m: numbers.year(_roman_value(m[0])))
     return text.sub(_NAMED, lambda m: numbers.cardinal(_roman_value(m[0])))
+
+
+def _item_number(match: re.Match[str]) -> str:
+    numeral = match[0]
+    return numbers.cardinal(_roman_value(numeral)) if _is_numeral(numeral) else numeral
 
 
 def _counted(match: re.Match[str]) -> Replacement:

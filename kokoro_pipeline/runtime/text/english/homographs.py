@@ -161,7 +161,7 @@ def _dove(place: _Place) -> Sounds | None:
 
 def _minute(place: _Place) -> Sounds | None:
     before, after = place.at(-1), place.at(1)
-    small = after in _NEAR["minute_things"] or (
+    small = not _NEAR["minute_things"].isdisjoint((after, f"{after}s", after[:-1])) or (
         (place.tags[place.i - 1].startswith("VB") if place.i else False)
         and before in ("is", "are", "was", "were", "be", "seem", "seems", "seemed")
         and not place.noun
@@ -178,7 +178,9 @@ def _minute(place: _Place) -> Sounds | None:
 
 def _polish(place: _Place) -> Sounds | None:
     """The verb that begins a sentence is written as the nation is: "Polish the table."."""
-    command = place.i == 0 and place.capital and place.at(1) in _NEAR["before_object"]
+    things = place.at(1) in _NEAR["polished_things"]
+    verbless = things and not any(tag[:1] in "VM" for tag in place.tags[1:])
+    command = place.i == 0 and place.capital and (verbless or place.at(1) in _NEAR["before_object"])
     return ("pˈɑlɪʃ", "pˈɒlɪʃ") if command else None
 
 
@@ -283,6 +285,11 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "dogged": _adjective("dˈɔɡᵻd", "dˈɔɡd", "dˈɒɡɪd", "dˈɒɡd"),
     "axes": _axes,
     "bases": _bases,
+    "number": lambda place: (
+        ("nˈʌməɹ", "nˈʌmə")
+        if place.at(1) == "than" and place.at(-1) in _NEAR["grow_number"]
+        else None
+    ),
     "live": lambda place: ("lˈIv", "lˈIv") if place.at(-1) in _NEAR["live_after"] else None,
     "putting": lambda place: (("pˈʌTɪŋ", "pˈʌtɪŋ") if place.at(1) in _NEAR["golf_after"] else None),
 }

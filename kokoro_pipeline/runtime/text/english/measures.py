@@ -217,6 +217,11 @@ def _plural(name: str) -> str:
     return name[: len(name) - len(base)] + (_PLURALS.get(base) or plural(base))
 
 
+def _kelvin(match: re.Match[str], british: bool) -> str:
+    """The unit behind a space, where it is neither thousands nor a race: "273 K"."""
+    return " kelvin"
+
+
 def _unit_alone(match: re.Match[str], british: bool) -> Replacement:
     """A unit without a number: "cents per kWh", "in km/h"."""
     if match["one"]:
@@ -337,6 +342,13 @@ def without_point(match: re.Match[str], unit: str) -> tuple[str, str]:
 
 
 UNITS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?<=\d)(?<!\b[Aa] \d)(?<!\b[Aa] \d\d)\sK"
+            r"(?=[.,;:!?)]|$|\s(?:and|or|to|is|are|in|at|for))"
+        ),
+        _kelvin,
+    ),
     (
         re.compile(r"(?<=10)([⁻⁺]?[⁰¹²³⁴-⁹]{1,3})\s([kmµn]?[mgsJWVAN]|Hz|Pa|K|mol|eV)(?![\w'’/])"),
         _unit_of_power,

@@ -107,7 +107,7 @@ _STRESSED = re.compile(r"\[([^\[\]\n]{1,200})\]\(([+-]?(?:\d|0?\.5))\)")
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,500})\]\((?:https?://|/|#|\.)[^()\s]{0,1000}\)")
 _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+|^[ \t]{0,3}>[ \t]?", re.MULTILINE)
 _BULLET = re.compile(r"\n[ \t]*[-*+][ \t]+(?=\S)")
-_ITEM = re.compile(r"\n[ \t]*(\d{1,3})([.)])[ \t]+(?=[^\W\d_]|[\"“‘'(\[*_])")
+_ITEM = re.compile(r"\n[ \t]*(\d{1,3}|[ivx]{2,5}|[IVX]{2,5})([.)])[ \t]+(?=[^\W\d_]|[\"“‘'(\[*_])")
 _PARAGRAPH = re.compile(r"\n[ \t\r\f\v]*\n\s*")
 _MARKUP = re.compile(r"(?<!\w)[*_~`´]+(?=[^\W\d]|[“\"'(])|(?<=[\w.,;:!?”\"')])[*_~`´]+(?!\w)")
 
@@ -115,6 +115,12 @@ _MARKUP = re.compile(r"(?<!\w)[*_~`´]+(?=[^\W\d]|[“\"'(])|(?<=[\w.,;:!?”\"'
 _SIGN_WORDS = pairs("signs")
 _SIGN = re.compile("|".join(map(re.escape, _SIGN_WORDS)))
 _COMPARISON = re.compile(r"(?<=\w)\s([<>])\s(?=\w)")
+# Options of programs, but neither "-ing" nor "I" or "a": a dash may stand before those.
+_LONG_OPTION = re.compile(r"(?<![^\s(`])--(?=[a-z]{2})")
+_OPTION = re.compile(
+    r"(?<![^\s(`])-([B-HJ-Zb-z]|[b-df-hj-np-tv-xz]{2,4}"
+    r"|[Aa](?=\s(?:and|or|to|for|with|in|as|is|flag|option|switch)\b|[.,;:)`]|$))(?![\w'’-])"
+)
 _HASHTAG = re.compile(r"(?<!\w)#(?=\w)")
 _SHARP = re.compile(r"(?<=\b[A-G])[#♯](?!\w)")
 _INITIALS_AND = re.compile(r"\b([A-Z]{1,3})&([A-Z]{1,3})\b")
@@ -195,6 +201,8 @@ def _clean_character(character: str) -> str:
 def _read_signs(text: Tracked) -> Tracked:
     text = text.sub(_COMPARISON, lambda m: " is less than " if m[1] == "<" else " is greater than ")
     text = text.sub(_INITIALS_AND, lambda m: f"{_spelled(m[1])} and {_spelled(m[2])}")
+    text = text.sub(_LONG_OPTION, "dash dash ")
+    text = text.sub(_OPTION, lambda m: f"dash {_spelled(m[1].upper())}")
     text = text.sub(_HASHTAG, "hashtag ").sub(_SHARP, " sharp").sub(_LEADING_POINT, "dot ")
     text = text.sub(_SIGN, lambda m: f" {_SIGN_WORDS[m[0]]} ")
     text = text.sub(_GREEK, lambda m: unicodedata.name(m[0]).split()[-1].lower())

@@ -181,12 +181,17 @@ def _temperature(match: re.Match[str], british: bool) -> str:
     return f"{plain(match[1], british)} degrees {scale}"
 
 
+_ROADS = "Street|Avenue|Road|Boulevard|Drive|Lane|Highway|Parkway|Court|Place|Terrace|Way|Square"
 _DIRECTIONS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 
 
 def _direction(match: re.Match[str], british: bool) -> list[Piece]:
     """A point of the compass: "10°N", "Fifth Avenue NW", "I-80 W"."""
-    return [Piece(" " + "".join(_DIRECTIONS[letter] for letter in match[1]), *match.span(1))]
+    return [
+        Piece(
+            f" {''.join(_DIRECTIONS[letter] for letter in match[1])} ", match.start(1), match.end()
+        )
+    ]
 
 
 def _to_next(match: re.Match[str], british: bool) -> list[Piece]:
@@ -273,6 +278,12 @@ def _signed(match: re.Match[str], british: bool) -> str:
     return sign[match[1]] + plain(match[2], british)
 
 
+def _network(match: re.Match[str], british: bool) -> str:
+    """A standard of networks: "802.11ac"."""
+    letters = LETTER_A if match[2] == "a" else ".".join(match[2].upper())
+    return f"eight oh two point {cardinal(int(match[1]))} {letters}"
+
+
 def _number(match: re.Match[str], british: bool) -> str:
     """Read any remaining number, separating it from adjacent letters: "MP3", "4K"."""
     before = match.string[match.start() - 1 : match.start()]
@@ -293,8 +304,15 @@ _RULES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"(?:\b(?:Street|Avenue|Road|Boulevard|Drive|Lane|Highway|Parkway)|\b(?:I|US|SR)-\d{1,3})"
+            rf"(?:\b(?:{_ROADS})|\b(?:I|US|SR)-\d{{1,3}})"
             r"\s(NE|NW|SE|SW|[NSEW])\b(?![.'’]\w)"
+        ),
+        _direction,
+    ),
+    (
+        re.compile(
+            rf"(?<![\w.])(NE|NW|SE|SW|[NSEW])\b\.?(?=\s(?:\d{{1,3}}(?:st|nd|rd|th)"
+            rf"|(?:[A-Z][a-z]+\s){{0,2}}[A-Z][a-z]+)\s(?:{_ROADS})\b)"
         ),
         _direction,
     ),
@@ -386,7 +404,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"\b(?:Boeing|Airbus)\s(?:A)?(\d{3})-(\d{1,4})(?![\w-]|[.,]\d)"), _type),
     (
         re.compile(
-            r"\b((?:Room|Flight|Boeing|Airbus|Highway|Interstate|Route|Suite|Apartment|Bus|Train"
+            r"\b((?:Room|Flight|Boeing|Airbus|Highway|Interstate|Route|Suite|Apartment|Bus|Train|Form|Box|RFC|IEEE"
             r"|Gate|I-)\s?)([1-9]\d{2,3})(?![\w.,-]*\d)"
         ),
         _designation,
@@ -410,6 +428,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?<=\d)([Aa])(?![\w'’.&])"), _after_number),
     (re.compile(r"\b[vV](\d{1,3}(?:\.\d{1,3}){1,3})\b"), _version),
     (re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,4}){2,}(?![\w])"), _dotted),
+    (re.compile(r"(?<![\w.,])802\.(\d{1,2})([a-z]{0,2})(?!\w|\.\w)"), _network),
     (re.compile(rf"{START}({NUMBER})\s?[-–—]\s?({NUMBER})(?![\w-]|[.,]\d)"), _range),
     (re.compile(rf"{START}([-−+±~])\s?({NUMBER})(?!\w)"), _signed),
     MAGNITUDE,

@@ -166,11 +166,23 @@ class _Sentence:
                 tag = self.that(i)
             elif self.words[i] in ("a", "A") and self.is_letter(i):
                 kind, tag = Kind.NOUN, "NN"
-            elif self.lower[i] == "her" and self.next_kind(i) not in _NOUN_AHEAD:
+            elif self.lower[i] == "her" and (
+                self.next_kind(i) not in _NOUN_AHEAD or self.is_told_to_act(i)
+            ):
                 kind, tag = Kind.OBJECT, "PRP"
             self.kinds.append(kind)
             tags.append(tag)
         return tags
+
+    def is_told_to_act(self, i: int) -> bool:
+        """Whether "her" is who does what follows: "let her record it"."""
+        following = (*self.context_free[i + 1 : i + 3], (Kind.START, ""))
+        return (
+            i > 0
+            and self.lower[i - 1] in _TAKES_BARE_VERB
+            and following[0] == (Kind.OPEN, "base")
+            and following[1][0] in (*_OBJECT_STARTS, Kind.TO)
+        )
 
     def classify(self, i: int) -> tuple[Kind, str]:
         """Kind and tag as far as the word alone determines them; for OPEN the tag is the form."""
@@ -512,6 +524,11 @@ class _Sentence:
             and self.next_kind(i) in (Kind.PUNCTUATION, Kind.START, Kind.CONJUNCTION)
         )
 
+    def is_near(self, i: int, p: int) -> bool:
+        """Whether "close" tells where: "sit close together", "hold it close"."""
+        done = self.kind(p) in (Kind.VERB, Kind.VERB_S, Kind.PAST, Kind.ING, Kind.OBJECT)
+        return done or self.lower[p] == "it" or self.next_word(i) in ("by", "together", "behind")
+
     def is_adjective(self, i: int, p: int) -> bool:
         if self.lower[i] not in self.tagger.adjectival:
             return False
@@ -520,7 +537,7 @@ class _Sentence:
             return True
         if before is Kind.BE or (p >= 0 and self.lower[p] in _LINKING):
             return True
-        if self.is_complement(i):
+        if self.is_complement(i) or (self.lower[i] == "close" and self.is_near(i, p)):
             return True
         if following is Kind.OPEN and self.context_free[i + 1][1] == "past":
             return False
