@@ -58,6 +58,12 @@ _PHRASES = (
         r"\1 per ",
     ),
     (re.compile(r"\bc\.(?=\s?\d{3,4}\b)"), "circa"),
+    (re.compile(r"(?<=\d )pt(s?)\.?(?=\sof\s)"), r"pint\1"),
+    (
+        re.compile(r"(?<=\d )([mkrfwbp])\.([ps])\.([hmgsi])(?!\w)(?:\.(?!$|\s+[A-Z]))?"),
+        r"\1\2\3",
+    ),
+    (re.compile(r"\b(f|HTTP)/(?=\d)"), r"\1 "),
     (re.compile(r"\bYoY\b"), "year over year"),
     (re.compile(r"\bQoQ\b"), "quarter over quarter"),
     (re.compile(r"(?<=\d(?:st|nd|rd|th) )Lt\.(?=\s[a-z])"), "Lieutenant"),

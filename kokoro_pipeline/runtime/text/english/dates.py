@@ -254,7 +254,7 @@ def _season(match: re.Match[str], british: bool) -> Replacement:
 
 
 def _weekdays_date(match: re.Match[str], british: bool) -> Replacement:
-    """A day and a month behind the name of the day: "Sat., 5/6"."""
+    """A day and a month behind the name of the day and the like: "Sat., 5/6"."""
     first, second = int(match[1]), int(match[2])
     month, day = (second, first) if british else (first, second)
     if not _is_date(month, day):
@@ -267,7 +267,9 @@ def _weekdays_date(match: re.Match[str], british: bool) -> Replacement:
 DATES: tuple[Rule, ...] = (
     (
         re.compile(
-            r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? (\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)"
+            r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,?"
+            r"|(?:[Bb]irthday|[Aa]nniversary|[Dd]eadline|[Dd]ate) is|[Dd]ue(?: on)?)"
+            r" (\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)"
         ),
         _weekdays_date,
     ),

@@ -115,9 +115,10 @@ def _money_before(match: re.Match[str], british: bool) -> str:
     return _amount(match[2], _CURRENCIES[match[1]], match[3], is_attributive(match), british)
 
 
-def _cents(match: re.Match[str], british: bool) -> str:
+def _cents(match: re.Match[str], british: bool) -> list[Piece]:
     singular = is_one(match[1]) or _names_a_price(match)
-    return f"{plain(match[1], british)} {'cent' if singular else 'cents'}"
+    words = f"{plain(match[1], british)} {'cent' if singular else 'cents'}"
+    return [Piece(words, match.start(1), match.end())]
 
 
 def _feet_and_inches(match: re.Match[str], british: bool) -> str:
@@ -292,7 +293,13 @@ MONEY: tuple[Rule, ...] = (
         _money_after,
     ),
     (re.compile(rf"\b({_CODES})\s?({NUMBER}){_MAGNITUDE}(?!\w)"), _money_before),
-    (re.compile(rf"{START}({NUMBER})\s?¢"), _cents),
+    (
+        re.compile(
+            rf"(?:{START}(?={NUMBER}\s?¢)|\b(?:me|for|only|just|than|costs?|pays?|paid|owes?)\s(?=\d\dc(?!\w)))"
+            rf"({NUMBER})\s?[¢c]"
+        ),
+        _cents,
+    ),
 )
 
 INCHES: Rule = (

@@ -165,7 +165,7 @@ def _verse(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 def _type(match: re.Match[str], british: bool) -> list[Piece]:
-    """The type of an aircraft: "Boeing 747-400"."""
+    """The type of an aircraft and the like: "Boeing 747-400", "Room 10-250"."""
     return [
         Piece(f"{in_pairs(match[1], british)} ", match.start(1), match.start(2)),
         Piece(in_pairs(match[2], british), *match.span(2)),
@@ -401,7 +401,10 @@ _RULES: tuple[Rule, ...] = (
     *UNITS,
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b"), _ordinal),
     (re.compile(r"(?<!\w)#\s?(\d)"), _hash_number),
-    (re.compile(r"\b(?:Boeing|Airbus)\s(?:A)?(\d{3})-(\d{1,4})(?![\w-]|[.,]\d)"), _type),
+    (
+        re.compile(r"\b(?:Boeing|Airbus|Room|Suite)\s(?:A)?(\d{1,3})-(\d{1,4})(?![\w-]|[.,]\d)"),
+        _type,
+    ),
     (
         re.compile(
             r"\b((?:Room|Flight|Boeing|Airbus|Highway|Interstate|Route|Suite|Apartment|Bus|Train|Form|Box|RFC|IEEE"

@@ -391,7 +391,7 @@ class _Sentence:
         if before is Kind.PLURAL:
             if self.lower[p] in _COMPOUND_HEADS:
                 return False
-            if self.asks_with_modal(p) or following in _OBJECT_STARTS:
+            if self.asks_with_modal(p) or following in _OBJECT_STARTS or self.is_made_to(i, p):
                 return True
             if lower in self.tagger.heteronyms and self.lacks_verb(i):
                 return True
@@ -404,6 +404,13 @@ class _Sentence:
         if before in (Kind.START, Kind.PUNCTUATION) or after_so:
             return self.is_imperative(i)
         return False
+
+    def is_made_to(self, i: int, p: int) -> bool:
+        """Whether the clause ends with what many are made to do: "it made the troops desert"."""
+        while p >= 0 and self.kinds[p] in (Kind.PLURAL, Kind.ADJECTIVE, Kind.DETERMINER):
+            p -= 1
+        makes = p >= 0 and self.lower[p] in ("make", "makes", "made", "let", "lets")
+        return makes and self.next_kind(i) in (Kind.PUNCTUATION, Kind.START)
 
     def lacks_verb(self, i: int, infinitives: bool = True) -> bool:
         """Whether no other word can be the verb of the clause: "Muscles contract and relax."."""
