@@ -6,7 +6,7 @@ import math
 import operator
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
+from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe, _symbolic
 from tvm_kokoro_ext._compat import T, relax, tirx
 from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared import loops
@@ -125,9 +125,21 @@ def _divisor_dropped() -> bool:
 
 @_probe.wrong
 def _indices_are_zeros() -> bool:
-    x = _probe.Input((1, 1, 4, 4))
-    made = _probe.convert("max_pool2d_with_indices.default", x, [2, 2])
-    return bool({"relax.zeros", "relax.zeros_like"} & set(made.ops))
+    """Whether indices that the program returns are zeros; those that nobody reads may be."""
+    import torch
+
+    def write(graph: Any, x: Any) -> list[Any]:
+        pooled = torch.ops.aten.max_pool2d_with_indices.default
+        node = graph.call_function(pooled, (x, [2, 2]))
+        values = torch.empty((1, 1, 2, 2), device="meta")
+        node.meta["val"] = (values, values.long())
+        places = graph.call_function(operator.getitem, (node, 1))
+        places.meta["val"] = node.meta["val"][1]
+        return [places]
+
+    module = _program_probe.graph_module(write, [_probe.Input((1, 1, 4, 4))])
+    made = _probe.operators_of(_program_probe.imported(module)["main"])
+    return bool({"relax.zeros", "relax.zeros_like"} & set(made))
 
 
 FIX = Fix(
