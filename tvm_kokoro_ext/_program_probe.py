@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tvm_kokoro_ext import _activation, _probe
@@ -24,16 +24,25 @@ class _Signature:
 
 @dataclass
 class _Program:
-    """A program without parameters, buffers or constants."""
+    """A program without parameters, buffers or constants.
+
+    `decomposed` is the module that torch would make of it, if the probe has one.
+    """
 
     graph_module: Any
     graph_signature: _Signature
+    decomposed: Any = None
     range_constraints: dict[Any, Any] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
 
     @property
     def graph(self) -> Any:
         return self.graph_module.graph
+
+    def run_decompositions(self, table: Any = None) -> _Program:
+        if self.decomposed is None:
+            raise _probe.ProbeError("the program of the probe has no other form")
+        return replace(self, graph_module=self.decomposed)
 
     def named_buffers(self) -> list[Any]:
         return []
@@ -69,11 +78,18 @@ def graph_module(
     return fx.GraphModule(root, graph)
 
 
-def imported(module: Any, converters: Mapping[str, Any] | None = None, *, written: int = 0) -> Any:
+def imported(
+    module: Any,
+    converters: Mapping[str, Any] | None = None,
+    *,
+    written: int = 0,
+    decomposed: Any = None,
+) -> Any:
     """The result of the stock importer for the module, with these custom converters.
 
-    The first `written` outputs are what the program writes to its first inputs. Raises ProbeError
-    if it fails.
+    The first `written` outputs are what the program writes to its first inputs. `decomposed` is the
+    module of the same inputs and outputs that torch's decomposition gives, should the importer ask
+    for it. Raises ProbeError if it fails.
     """
     from torch.export.graph_signature import (
         ConstantArgument,
@@ -102,7 +118,7 @@ def imported(module: Any, converters: Mapping[str, Any] | None = None, *, writte
     ]
     importer = _activation.stock_importer()
     translate = _activation.stock_method(type(importer), "from_exported_program")
-    program = _Program(module, _Signature(inputs, outputs))
+    program = _Program(module, _Signature(inputs, outputs), decomposed)
     return _asked(importer, lambda: translate(importer, program, False, False, False, converters))
 
 

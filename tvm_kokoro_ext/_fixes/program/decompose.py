@@ -239,8 +239,36 @@ def _still_wrong() -> bool:
     def write(graph: Any, x: Any) -> list[Any]:
         return [graph.call_function(torch.ops.aten.addcmul.default, (x, x, x))]
 
-    _program_probe.imported(_program_probe.graph_module(write, [_probe.Input((4,))]))
+    def parts(graph: Any, x: Any) -> list[Any]:
+        product = graph.call_function(torch.ops.aten.mul.Tensor, (x, x))
+        return [graph.call_function(torch.ops.aten.add.Tensor, (x, product))]
+
+    _imported(write, parts)
     return False
+
+
+@_probe.wrong
+def _misreads() -> bool:
+    """Whether the celu of stock divides behind the exponential."""
+    import torch
+
+    def write(graph: Any, x: Any) -> list[Any]:
+        return [graph.call_function(torch.ops.aten.celu.default, (x, 0.5))]
+
+    def parts(graph: Any, x: Any) -> list[Any]:
+        return [graph.call_function(torch.ops.aten.elu.default, (x, 0.5, 1.0, 2.0))]
+
+    made = _probe.operators_of(_imported(write, parts)["main"])
+    divisions = [place for place, name in enumerate(made) if name == "relax.divide"]
+    return "relax.exp" in made and any(place > made.index("relax.exp") for place in divisions)
+
+
+def _imported(write: Callable[..., list[Any]], parts: Callable[..., list[Any]]) -> Any:
+    given = [_probe.Input((4,))]
+    return _program_probe.imported(
+        _program_probe.graph_module(write, given),
+        decomposed=_program_probe.graph_module(parts, given),
+    )
 
 
 FIX = Fix(
@@ -248,6 +276,6 @@ FIX = Fix(
     what="operators that torch can decompose into known ones are refused",
     op="aten operators without a converter",
     affected="",
-    probe=_still_wrong,
+    probe=_probe.any_of(_still_wrong, _misreads),
     prepare=decompose_unsupported,
 )

@@ -65,7 +65,15 @@ def _still_wrong() -> bool:
         graph.call_function(torch.ops.aten.mul_.Tensor, (view, 2.0))
         return [y]
 
-    made = _program_probe.imported(_program_probe.graph_module(double, [_probe.Input((4,))]))
+    def functional(graph: Any, x: Any) -> list[Any]:
+        y = graph.call_function(torch.ops.aten.relu.default, (x,))
+        return [graph.call_function(torch.ops.aten.mul.Tensor, (y, 2.0))]
+
+    given = [_probe.Input((4,))]
+    made = _program_probe.imported(
+        _program_probe.graph_module(double, given),
+        decomposed=_program_probe.graph_module(functional, given),
+    )
     needed = relax.transform.DeadCodeElimination()(made)
     return "relax.multiply" not in _probe.operators_of(needed["main"])
 
