@@ -10,6 +10,9 @@ Then apply the whole series and compare the modules of imported programs that no
 Also check that on this tree exactly the fixes of tvm_kokoro_ext that the README lists as retired
 are off.
 
+With --new, the patches that proved.json says to have been proved as they are now, with these
+versions of TVM and torch, are not proved again. With --record, what this run proves is added there.
+
 With --tvm-source DIR, a checkout of apache/tvm, also report which patches apply to it, and run its
 own test files for the changed code on the tree of the wheel without and with the series: no test
 that passed may fail.
@@ -41,6 +44,7 @@ from typing import Any
 from patch_proof.checkout import CheckoutProof, prove_checkout
 from patch_proof.cpp_proof import Workshop, judge_measurement
 from patch_proof.patch_file import Patch, PatchError, read_series, requirements
+from patch_proof.records import read_records, record, unproved
 from patch_proof.retired import (
     Balance,
     balance,
@@ -188,9 +192,9 @@ def prove_series(tree: WheelTree, series: tuple[Patch, ...]) -> SeriesProof:
 
 
 def prove(
-    patches: Sequence[Patch], series: tuple[Patch, ...], directory: Path, jobs: int
+    patches: Sequence[Patch], series: tuple[Patch, ...], directory: Path, jobs: int, whole: bool
 ) -> tuple[list[PatchProof], SeriesProof | None]:
-    """Prove the patches, and the series if it is complete, on `jobs` trees in `directory`."""
+    """Prove the patches, and with `whole` the series, on `jobs` trees in `directory`."""
     places: SimpleQueue[tuple[WheelTree, TestRunner]] = SimpleQueue()
 
     def on_a_tree(patch: Patch | None) -> PatchProof | SeriesProof:
@@ -202,7 +206,6 @@ def prove(
         finally:
             places.put((tree, runner))
 
-    whole = len(patches) == len(series)
     proofs: list[PatchProof] = []
     with ExitStack() as stack:
         for number in range(jobs):
@@ -251,7 +254,7 @@ def table(
     proofs: Sequence[PatchProof], series: SeriesProof | None, checkout: CheckoutProof | None
 ) -> str:
     """The result as text: one row per patch, followed by all problems."""
-    width = max(len(proof.name) for proof in proofs)
+    width = max((len(proof.name) for proof in proofs), default=5)
     lines = [f"{'patch':{width}}  git am  fails before  passes after  unchanged  seconds"]
     lines += [
         f"{proof.name:{width}}  {'yes' if proof.applies else 'NO':6}  {proof.fails_before:12}  "
@@ -295,6 +298,14 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         help="only patches with NAME in their file name; may be repeated",
     )
+    parser.add_argument(
+        "--new",
+        action="store_true",
+        help="not those that proved.json says to be proved already",
+    )
+    parser.add_argument(
+        "--record", action="store_true", help="add what is proved to proved.json (not with --cpp)"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
         "--tvm-source", metavar="DIR", type=Path, help="a checkout of apache/tvm to try as well"
@@ -318,6 +329,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "--cpp needs --tvm-source DIR, a git clone of apache/tvm: the wheel has headers of the "
             "runtime alone, and a C++ patch includes those of the compiler"
         )
+    if options.cpp and (options.new or options.record):
+        parser.error("proved.json is for the Python patches: leave --new and --record out")
     jobs = max(1, options.jobs)
     together = checkout = None
     try:
@@ -337,7 +350,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _check_target(series, target)
                 if options.tvm_source and not (options.tvm_source / "python" / "tvm").is_dir():
                     parser.error(f"not a checkout of apache/tvm: {options.tvm_source}")
-                proofs, together = prove(patches, series, root, jobs)
+                if options.new:
+                    left = unproved(patches, series, read_records())
+                    count = len(patches) - len(left)
+                    print(f"{count} patches are proved by proved.json", file=sys.stderr)
+                    patches = left
+                proofs, together = prove(patches, series, root, jobs, options.only is None)
+                if options.record:
+                    held = {proof.name for proof in proofs if not proof.problems}
+                    record([patch for patch in patches if patch.name in held], series)
                 if options.tvm_source is not None:
                     checkout = prove_checkout(options.tvm_source, series, root)
     except (PatchError, TreeError) as error:
