@@ -17,8 +17,10 @@ from ..kernels.common.harmonic_source import HarmonicSource, Transform
 from ..kernels.common.producer import Activation, Producer
 from ..kernels.cpu import harmonic_source
 from ..kernels.cpu.attention import attention
+from ..kernels.cpu.bin_products import CHUNK
 from ..kernels.cpu.choose_conv1d import (
     DIRECT,
+    PRECISE_CHUNK,
     Candidate,
     ConvShape,
     candidates,
@@ -69,7 +71,8 @@ class CpuBackend(Backend):
     `parts` are those of the operands in the functions that may multiply on `unit`. On it, in the
     function that is lowered, convolutions and linear layers that are large enough compute with
     `multiplication`. The algorithm of other convolutions is that of `choices`, and where they have
-    none, what costs least on the `core`.
+    none, what costs least on the `core`. A function whose parts are three is `precise`: there it is
+    what costs least of what is about as exact as the direct sum.
     """
 
     target: VectorTarget
@@ -78,6 +81,7 @@ class CpuBackend(Backend):
     multiplication: Multiplication | None = None
     core: Core = DEFAULT_CORE
     choices: tuple[tuple[ConvShape, Candidate], ...] = ()
+    precise: bool = False
 
     channels_last: ClassVar[bool] = True
     packs_bias: ClassVar[bool] = True
@@ -106,9 +110,11 @@ class CpuBackend(Backend):
 
     def for_function(self, name: str) -> CpuBackend:
         parts = dict(self.parts).get(name)
-        if self.unit is None or parts is None:
+        if parts is None:
             return self
-        return replace(self, multiplication=Multiplication(parts, self.unit))
+        unit = self.unit
+        multiplication = None if unit is None else Multiplication(parts, unit)
+        return replace(self, multiplication=multiplication, precise=parts is Parts.THREE)
 
     def _tiled(self, inputs: int, outputs: int) -> Multiplication | None:
         """How to multiply on tiles, or None where that does not pay."""
@@ -149,6 +155,7 @@ class CpuBackend(Backend):
             fusion.producer,
             fusion.residual,
             fusion.epsilon,
+            PRECISE_CHUNK if self.precise else CHUNK,
         )
         transform = chosen.transform
         pack = partial(pack_transformed, self.target, transform)
@@ -159,17 +166,22 @@ class CpuBackend(Backend):
 
     def conv_shape(self, conv: Conv1d, rows: int) -> ConvShape | None:
         """The shape of a convolution whose algorithm is a choice; None where there is one way."""
+        return None if self.precise else self._transformable(conv, rows)
+
+    def algorithm(self, conv: Conv1d, rows: int) -> Candidate:
+        """The algorithm of a convolution with about this many rows."""
+        shape = self._transformable(conv, rows)
+        if shape is None:
+            return DIRECT
+        chosen = None if self.precise else dict(self.choices).get(shape)
+        return chosen or choose(self.target, self.core, shape, self.precise)
+
+    def _transformable(self, conv: Conv1d, rows: int) -> ConvShape | None:
+        """The shape of a convolution that a transform may compute; None for others."""
         if not self.fused or self._tiled(conv.in_channels, conv.out_channels) is not None:
             return None
         shape = shape_of(conv, rows)
         return shape if shape and candidates(self.target, shape) != (DIRECT,) else None
-
-    def algorithm(self, conv: Conv1d, rows: int) -> Candidate:
-        """The algorithm of a convolution with about this many rows."""
-        shape = self.conv_shape(conv, rows)
-        if shape is None:
-            return DIRECT
-        return dict(self.choices).get(shape) or choose(self.target, self.core, shape)
 
     def conv_transpose1d(self, conv: ConvTranspose1d, bias: bool) -> Kernel:
         tiled = self._tiled(conv.in_channels, conv.stride * conv.out_channels)

@@ -65,9 +65,9 @@ class Bins:
         return self.count * self.kind.parts
 
 
-def _chunk(lanes: int, in_channels: int) -> int:
-    """Terms that are summed before they are added to the total (see the docstring of `direct`)."""
-    most = min(in_channels, CHUNK)
+def _chunk(lanes: int, in_channels: int, chunk: int = CHUNK) -> int:
+    """Terms that are summed before they are added to the total: at most `chunk`."""
+    most = max(min(in_channels, chunk), lanes)
     return max(n for n in range(lanes, most + 1, lanes) if in_channels % n == 0)
 
 
@@ -159,13 +159,20 @@ class BinProducts:
         return np.concatenate(packed)
 
     def emit(
-        self, scratch: Buffer, of_tile: int, slot: int, weights: Buffer, base: int, tiles: Expr
+        self,
+        scratch: Buffer,
+        of_tile: int,
+        slot: int,
+        weights: Buffer,
+        base: int,
+        tiles: Expr,
+        chunk: int = CHUNK,
     ) -> None:
         """scratch[tile, product slot] = numbers * matrices for all tiles.
 
         The matrices start at weights[base]. A slot is `slot` floats long, and the slots of
         neighbouring tiles are `of_tile` floats apart. The rows after the last tile, up to a full
-        pair, may be read and written.
+        pair, may be read and written. A register adds up at most `chunk` terms.
         """
         numbers, products = self.ahead, 0
         for bins in self.bins:
@@ -180,6 +187,7 @@ class BinProducts:
                     weights,
                     bind(base + index * (bins.kind.parts * self.in_channels * self.out_channels)),
                     tiles,
+                    _chunk(self.target.lanes, self.in_channels, chunk),
                 )
             base += bins.parts * self.in_channels * self.out_channels
             numbers += bins.numbers
@@ -196,12 +204,15 @@ class BinProducts:
         weights: Buffer,
         base: Expr,
         tiles: Expr,
+        part: int,
     ) -> None:
-        """Multiply one bin, whose numbers, products and matrices start at the given offsets."""
+        """Multiply one bin, whose numbers, products and matrices start at the given offsets.
+
+        A register adds up `part` terms, which divide the input channels.
+        """
         target, CI = self.target, self.in_channels
         shape, multiply = self.tile(kind), _MULTIPLY[kind]
         width = shape.vectors * target.lanes
-        part = _chunk(target.lanes, CI)
         with (
             T.serial(i64(0), i64(self.out_channels // width)) as panel,
             T.serial(i64(0), i64(CI // part)) as chunk,

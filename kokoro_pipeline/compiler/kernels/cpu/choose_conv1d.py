@@ -21,7 +21,8 @@ and adds cycles and bytes over bytes a cycle (`Core`). What this prefers:
 The cost is the mean over usual dilations, for the given rows and for three times as many.
 
 Only what is exact enough is a candidate: Winograd's errors grow with its outputs and with the
-channels that are summed (`winograd_conv1d`), those of the FFT with neither.
+channels that are summed (`winograd_conv1d`), those of the FFT with neither. In a function that
+decides the pitch, whose errors the phase accumulates, that is less (`precise`).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from .transform_conv1d import (
     transformed_conv1d,
 )
 from .vector import VectorTarget
-from .winograd_conv1d import winograd_of
+from .winograd_conv1d import Winograd, winograd_of
 
 # Channels are padded with zeros to whole vectors. Padding by more than these factors would cost
 # more than the fast algorithm saves.
@@ -60,6 +61,10 @@ MOST_INPUT_PADDING, MOST_OUTPUT_PADDING = 1.1, 1.5
 # The channels up to which an F(outputs, 3) is exact enough: an rms error of about 1.3e-6.
 WINOGRAD_CHANNELS: Mapping[int, int] = {2: 1 << 20, 4: 512, 6: 256}
 WINOGRAD_TAPS = 3
+
+PRECISE_OUTPUTS = 2  # of Winograd, where it must be precise
+PRECISE_CHUNK = 64  # terms of a sum in a register there: more would be the larger error
+
 FFT_TAPS = 7  # with fewer, the FFT saves less than its weights cost
 FFT_WINDOWS = (16, 32, 64)
 BLOCKS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)  # tiles of a block, in full register tiles
@@ -106,6 +111,14 @@ class Candidate:
 
     transform: Transform | None = None
     tiles: int = 0
+
+    @property
+    def precise(self) -> bool:
+        """Whether its error is about that of the direct sum."""
+        transform = self.transform
+        return transform is None or (
+            isinstance(transform, Winograd) and transform.outputs <= PRECISE_OUTPUTS
+        )
 
     @property
     def name(self) -> str:
@@ -185,9 +198,13 @@ def named(target: VectorTarget, shape: ConvShape, name: str) -> Candidate:
     return known[name]
 
 
-def choose(target: VectorTarget, core: Core, shape: ConvShape) -> Candidate:
-    """The candidate that costs least; of its transform's blocks that cost as much, the smallest."""
-    return ranked(target, core, shape)[0]
+def choose(target: VectorTarget, core: Core, shape: ConvShape, precise: bool = False) -> Candidate:
+    """The candidate that costs least; of its transform's blocks that cost as much, the smallest.
+
+    Where it must be `precise`, that is one of Winograd's with few outputs, or the direct one.
+    """
+    order = ranked(target, core, shape)
+    return next(each for each in order if each.precise) if precise else order[0]
 
 
 def ranked(target: VectorTarget, core: Core, shape: ConvShape) -> list[Candidate]:

@@ -48,7 +48,7 @@ from ..common.builder import (
     mod,
 )
 from ..common.producer import NOTHING, Producer
-from .bin_products import BinProducts, Bins, effort, padded_channels, padded_outputs
+from .bin_products import CHUNK, BinProducts, Bins, effort, padded_channels, padded_outputs
 from .lanes import Lanes, over_channels
 from .producer import Prepared, check_vectors
 from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
@@ -118,7 +118,8 @@ class SameConv1d:
     """A convolution of stride 1 with as many output as input rows, and an odd number of taps.
 
     If `statistics` is an epsilon, it also computes the channel statistics of its output, like
-    `statistics.channel_statistics`, while the rows are still in the cache.
+    `statistics.channel_statistics`, while the rows are still in the cache. A register adds up at
+    most `chunk` terms of a sum.
     """
 
     in_channels: int
@@ -127,6 +128,7 @@ class SameConv1d:
     producer: Producer = NOTHING
     residual: bool = False
     statistics: float | None = None
+    chunk: int = CHUNK
 
     def check(self, target: VectorTarget) -> None:
         """Raise InputError for parameters that transformed convolutions do not support."""
@@ -350,7 +352,7 @@ def transformed_conv1d(
                 transform_window(i64(edge))
 
             # 2. The products of all bins.
-            products.emit(scratch, of_tile, slot, u, outputs, used)
+            products.emit(scratch, of_tile, slot, u, outputs, used, conv.chunk)
 
             # 3. The inverse transform. The rows of a tile are gathered first, so that whole rows
             # are written to memory.
@@ -410,7 +412,7 @@ def transformed_conv1d(
 
     name = (
         f"{transform.name}_ci{CI}_co{CO}{conv.producer.name}{'_residual' if conv.residual else ''}"
-        f"{statistics_name(conv.statistics)}_t{tiles}"
+        f"{statistics_name(conv.statistics)}_t{tiles}_c{conv.chunk}"
         f"_v{target.lanes}r{target.registers}"
     )
     residuals = [Parameter("residual", (batch, length, CO))] if conv.residual else []

@@ -24,6 +24,8 @@ from kokoro_pipeline.compiler.kernels.cpu.choose_conv1d import (
 from kokoro_pipeline.compiler.kernels.cpu.core import CORES, DEFAULT_CORE, KB, MB, Core
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import Blocks, SameConv1d, Scratch
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
+from kokoro_pipeline.compiler.lowering.cpu_backend import CpuBackend
+from kokoro_pipeline.compiler.passes.pipeline import TILED
 from kokoro_pipeline.errors import InputError
 
 AVX512, AVX2, NEON = VectorTarget(16, 32), VectorTarget(8, 16), VectorTarget(4, 32)
@@ -207,3 +209,19 @@ def test_low_register_tiles_take_as_long_as_higher_ones(height, tiles, rows):
 def test_blocks_fill_register_tiles(tiles, dilation, used):
     plan = Blocks.of(i64(100_000), i64(dilation), 26, tiles, 8)
     assert int(plan.per_block) * int(plan.phases) == used
+
+
+@pytest.mark.parametrize("target", [AVX512, AVX2, NEON], ids=["AVX-512", "AVX2", "NEON"])
+def test_what_decides_the_pitch_has_no_algorithm_with_a_larger_error(target):
+    """An error of the pitch is accumulated by the phase, so neither the model of costs nor a
+    recorded choice may trade exactness for time there."""
+    shape = ConvShape(512, 512, 3, 320)
+    fast = named(target, shape, "winograd4x30")
+    backend = CpuBackend(True, target, parts=tuple(TILED.items()), choices=((shape, fast),))
+    assert backend.for_function("decoder_forward").algorithm(shape.conv(), shape.rows) == fast
+    for name in ("bert_forward", "duration_forward", "f0n_forward"):
+        own = backend.for_function(name)
+        assert own.conv_shape(shape.conv(), shape.rows) is None
+        for each in (shape, replace(shape, taps=7), replace(shape, in_channels=256)):
+            chosen = own.algorithm(each.conv(), each.rows)
+            assert chosen.name.startswith("winograd2" if each.taps == 3 else "direct")

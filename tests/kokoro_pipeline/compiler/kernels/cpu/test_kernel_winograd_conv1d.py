@@ -31,6 +31,7 @@ CASES = {
     "padded by more than a vector": (SameConv1d(514, 64, 3), 2, 5e-6, 7e-7),
     "plain, five taps": (SameConv1d(64, 128, 5), 4, 3e-5, 4e-6),
     "many channels": (SameConv1d(768, 64, 3), 2, 5e-6, 7e-7),
+    "many channels in short sums": (SameConv1d(768, 64, 3, chunk=64), 2, 3e-6, 3.5e-7),
     "two outputs": (SameConv1d(64, 64, 3), 2, 3e-6, 5e-7),
 }
 
