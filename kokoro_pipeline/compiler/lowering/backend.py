@@ -91,6 +91,8 @@ class Backend(ABC):
     """Whether a bias is packed with the weight and not an argument of its own."""
     conv_dtypes: ClassVar[tuple[str, ...]] = ("float32",)
     fuses_activation: ClassVar[bool] = False
+    keeps_rounding: ClassVar[bool] = False
+    """Whether a layer norm can also give what its rounding to float32 took away."""
     """Whether a convolution can apply an activation without a norm before it."""
 
     def for_function(self, name: str) -> Backend:
@@ -144,7 +146,8 @@ class Backend(ABC):
     def linear(self, in_features: int, out_features: int, bias: bool) -> Kernel: ...
 
     @abstractmethod
-    def layer_norm(self, features: int, epsilon: float, residual: bool) -> Kernel: ...
+    def layer_norm(self, features: int, epsilon: float, terms: int, *, rounding: bool) -> Kernel:
+        """The layer norm of a sum of `terms` tensors, and, if asked for, what its rounding took."""
 
     @abstractmethod
     def statistics(self, channels: int, epsilon: float) -> Kernel:

@@ -46,6 +46,8 @@ class Value:
     last: relax.Expr | None = None
     statistics: dict[float, tuple[relax.Expr, relax.Expr]] = field(default_factory=dict)
     """Mean and reciprocal standard deviation over time, by epsilon, once a norm has needed them."""
+    rounding: relax.Expr | None = None
+    """What its rounding to float32 took away, where a later sum is to get that back."""
 
     def in_first(self, builder: relax.BlockBuilder) -> relax.Expr:
         """The tensor in PyTorch's layout."""

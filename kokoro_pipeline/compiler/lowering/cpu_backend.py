@@ -85,6 +85,7 @@ class CpuBackend(Backend):
 
     channels_last: ClassVar[bool] = True
     packs_bias: ClassVar[bool] = True
+    keeps_rounding: ClassVar[bool] = True
 
     @classmethod
     def of(
@@ -211,8 +212,8 @@ class CpuBackend(Backend):
         pack = partial(pack_linear, self.target)
         return self._kernel(linear, in_features, out_features, recipe="linear", pack=pack)
 
-    def layer_norm(self, features: int, epsilon: float, residual: bool) -> Kernel:
-        return self._kernel(layer_norm, features, epsilon, residual)
+    def layer_norm(self, features: int, epsilon: float, terms: int, *, rounding: bool) -> Kernel:
+        return self._kernel(layer_norm, features, epsilon, terms, rounding)
 
     def statistics(self, channels: int, epsilon: float) -> Kernel:
         return self._kernel(channel_statistics, channels, epsilon)

@@ -94,8 +94,9 @@ class GpuBackend(Backend):
     def linear(self, in_features: int, out_features: int, bias: bool) -> Kernel:
         return Kernel(linear, (in_features, out_features, bias), "gpu_linear", pack_linear)
 
-    def layer_norm(self, features: int, epsilon: float, residual: bool) -> Kernel:
-        return Kernel(layer_norm, (features, epsilon, residual))
+    def layer_norm(self, features: int, epsilon: float, terms: int, *, rounding: bool) -> Kernel:
+        assert not rounding
+        return Kernel(layer_norm, (features, epsilon, terms == 2))
 
     def statistics(self, channels: int, epsilon: float) -> Kernel:
         return Kernel(row_statistics, (channels, epsilon))

@@ -13,18 +13,20 @@ from .program_lowering import FunctionLowering
 
 
 def _over_rows(
-    lowering: FunctionLowering, kernel: Callable[..., relax.Expr], *tensors: relax.Expr
-) -> Value:
-    """Apply kernel(*rows [M, K], count=M) to the rows of tensors [..., K] of one shape."""
+    lowering: FunctionLowering, kernel: Callable[..., list[relax.Expr]], *tensors: relax.Expr
+) -> list[relax.Expr]:
+    """The results of kernel(*rows [M, K], count=M) for rows of tensors [..., K] of one shape."""
     *leading, width = dimensions(tensors[0])
     if len(leading) == 1:
-        return Value(first=kernel(*tensors, count=leading[0]))
+        return kernel(*tensors, count=leading[0])
     count = leading[0]
     for extent in leading[1:]:
         count = count * extent
     rows = [lowering.emit(relax.op.reshape(tensor, [count, width])) for tensor in tensors]
-    flat = kernel(*rows, count=count)
-    return Value(first=lowering.emit(relax.op.reshape(flat, [*leading, dimensions(flat)[-1]])))
+    return [
+        lowering.emit(relax.op.reshape(flat, [*leading, dimensions(flat)[-1]]))
+        for flat in kernel(*rows, count=count)
+    ]
 
 
 def linear(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) -> Value | None:
@@ -41,14 +43,19 @@ def linear(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) ->
     kernel = lowering.backend.linear(in_features, out_features, epilogue.bias is not None)
     weights = lowering.weights(kernel, name, epilogue.bias)
 
-    def product(rows: relax.Expr, count: tirx.Expr) -> relax.Expr:
-        return lowering.call(kernel, [rows, *weights], [count, out_features])
+    def product(rows: relax.Expr, count: tirx.Expr) -> list[relax.Expr]:
+        return [lowering.call(kernel, [rows, *weights], [count, out_features])]
 
-    return lowering.finish(epilogue, _over_rows(lowering, product, lowering.first(data)))
+    (result,) = _over_rows(lowering, product, lowering.first(data))
+    return lowering.finish(epilogue, Value(first=result))
 
 
-def layer_norm(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
-    """A layer norm over the last axis, of a tensor or of the sum of two tensors of one shape."""
+def layer_norm(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) -> Value | None:
+    """A layer norm over the last axis, of a tensor or of the sum of two tensors of one shape.
+
+    Where a later norm adds the result to something, it adds what rounding took from it as well: the
+    residual path of a transformer would otherwise be rounded twice a layer.
+    """
     data, weight, bias = call.args
     last = int(data.ty.ndim) - 1
     axes = [int(axis) % (last + 1) for axis in call.attrs.axes]
@@ -62,14 +69,36 @@ def layer_norm(lowering: FunctionLowering, _variable: relax.Var, call: relax.Cal
     else:
         terms = [data]
     tensors = [lowering.first(term) for term in terms]
+    roundings = [lowering.value(term).rounding for term in terms]
+    tensors += [rounding for rounding in roundings if rounding is not None]
     features = int(dimensions(tensors[0])[-1])
-    kernel = lowering.backend.layer_norm(features, float(call.attrs.epsilon), len(terms) == 2)
+    keeps = lowering.backend.keeps_rounding and _is_added_for_a_norm(lowering, variable)
+    kernel = lowering.backend.layer_norm(
+        features, float(call.attrs.epsilon), len(tensors), rounding=keeps
+    )
     vectors = [lowering.first(weight), lowering.first(bias)]
 
-    def normalized(*rows: relax.Expr, count: tirx.Expr) -> relax.Expr:
-        return lowering.call(kernel, [*rows, *vectors], [count, features])
+    def normalized(*rows: relax.Expr, count: tirx.Expr) -> list[relax.Expr]:
+        shapes = [[count, features]] * (1 + keeps)
+        results = lowering.call(kernel, [*rows, *vectors], *shapes)
+        if not keeps:
+            return [results]
+        return [lowering.emit(relax.TupleGetItem(results, i)) for i in range(2)]
 
-    return _over_rows(lowering, normalized, *tensors)
+    result, *rounding = _over_rows(lowering, normalized, *tensors)
+    return Value(first=result, rounding=rounding[0] if rounding else None)
+
+
+def _is_added_for_a_norm(lowering: FunctionLowering, variable: relax.Var) -> bool:
+    """Whether a layer norm reads a sum with `variable` in it."""
+    return any(
+        lowering.definition(user, "relax.add") is not None
+        and any(
+            lowering.definition(norm, "relax.nn.layer_norm") is not None
+            for norm in lowering.users(user)
+        )
+        for user in lowering.users(variable)
+    )
 
 
 def lstm_recurrence(

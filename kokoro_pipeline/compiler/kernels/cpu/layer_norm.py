@@ -2,7 +2,8 @@
 
 Everything between X and Y is float64 and is rounded once, so that neither a large mean nor narrow
 vectors cost accuracy. BERT's and the duration encoder's rounding reaches the audio through the
-pitch and the phase that accumulates it, and the norms are a large part of it.
+pitch and the phase that accumulates it, and the norms are a large part of it. What the rounding
+takes from Y can be a second result, for a norm that adds Y to something.
 """
 
 from __future__ import annotations
@@ -58,23 +59,24 @@ def _row_sum(target: VectorTarget, features: int, term: Callable[[Lanes, Expr], 
 
 
 def layer_norm(
-    target: VectorTarget, features: int, epsilon: float, residual: bool = False
+    target: VectorTarget, features: int, epsilon: float, terms: int = 1, rounding: bool = False
 ) -> tirx.PrimFunc:
-    """The kernel (x[, residual], weight, bias) -> y, all float32.
+    """The kernel (x0, ..., weight, bias) -> y[, rounding], all float32.
 
-    x, residual and y are [M, N]; weight, bias [N]; M >= 1. X is x + residual.
+    The `terms` tensors x0, ... and the results are [M, N]; weight, bias [N]; M >= 1. X is the sum
+    of the tensors, and y + rounding is Y with the digits of two float32 numbers.
     """
     N = features
     rows = tirx.Var("M", "int64")
 
-    def body(x: Buffer, *rest: Buffer) -> None:
-        *residuals, weight, bias, y = rest
+    def body(*buffers: Buffer) -> None:
+        tensors, (weight, bias, y, *lost) = buffers[:terms], buffers[terms:]
 
         def wide(lanes: Lanes, buffer: Buffer, index: Expr) -> Expr:
             return lanes.cast(lanes.load(buffer, index), "float64")
 
         def value(lanes: Lanes, index: Expr) -> Expr:
-            return reduce(operator.add, (wide(lanes, part, index) for part in (x, *residuals)))
+            return reduce(operator.add, (wide(lanes, each, index) for each in tensors))
 
         def normalize(start: Expr) -> None:
             def mean_of(term: Callable[[Lanes, Expr], Expr]) -> Expr:
@@ -93,8 +95,12 @@ def layer_norm(
 
             def write(lanes: Lanes, _: int, c: Expr) -> None:
                 normal = bind(deviation(lanes, c) * lanes.splat(rstd))
-                scaled = normal * wide(lanes, weight, c) + wide(lanes, bias, c)
-                lanes.store(y, start + c, lanes.cast(scaled, "float32"))
+                exact = bind(normal * wide(lanes, weight, c) + wide(lanes, bias, c))
+                rounded = bind(lanes.cast(exact, "float32"))
+                lanes.store(y, start + c, rounded)
+                for each in lost:
+                    left = exact - lanes.cast(rounded, "float64")
+                    lanes.store(each, start + c, lanes.cast(left, "float32"))
 
             over_channels(target, N, 1, write)
 
@@ -103,15 +109,15 @@ def layer_norm(
             with T.serial(i64(0), bind(minimum(rows - first, ROWS))) as r:
                 normalize(bind((first + r) * N))
 
-    name = f"layer_norm_n{N}_e{epsilon:g}{'_residual' if residual else ''}_v{target.lanes}"
+    name = f"layer_norm_n{N}_e{epsilon:g}_t{terms}{'_rounding' if rounding else ''}_v{target.lanes}"
     return build_kernel(
         name.replace("-", "m").replace(".", "_"),
         [
-            Parameter("x", (rows, N)),
-            *([Parameter("residual", (rows, N))] if residual else []),
+            *(Parameter(f"x{i}", (rows, N)) for i in range(terms)),
             Parameter("weight", (N,)),
             Parameter("bias", (N,)),
             Parameter("y", (rows, N)),
+            *([Parameter("rounding", (rows, N))] if rounding else []),
         ],
         body,
     )

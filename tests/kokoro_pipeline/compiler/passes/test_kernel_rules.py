@@ -155,31 +155,48 @@ CASES = {
     "layer norm of a sum": Case(
         lambda f: f(lambda m, x: functional.layer_norm(x + torch.tanh(x), (20,))),
         20,
-        "layer_norm_n20_e1em05_residual_",
+        "layer_norm_n20_e1em05_t2_v",
         last=True,
     ),
     "layer norm of a tensor added to itself": Case(
         lambda f: f(lambda m, x: functional.layer_norm(x + x, (20,))),
         20,
-        "layer_norm_n20_e1em05_residual_",
+        "layer_norm_n20_e1em05_t2_v",
         last=True,
     ),
     "layer norm of a sum that is read again": Case(
         lambda f: f(lambda m, x: functional.layer_norm(y := x + torch.tanh(x), (20,)) + y),
         20,
-        "layer_norm_n20_e1em05_residual_",
+        "layer_norm_n20_e1em05_t2_v",
         last=True,
     ),
     "layer norm of a sum of two shapes": Case(
         lambda f: f(lambda m, x: functional.layer_norm(x + x[:, :1], (20,))),
         20,
-        "layer_norm_n20_e1em05_v",
+        "layer_norm_n20_e1em05_t1_v",
         last=True,
     ),
     "layer norm of a number added": Case(
         lambda f: f(lambda m, x: functional.layer_norm(x + 1.5, (20,))),
         20,
-        "layer_norm_n20_e1em05_v",
+        "layer_norm_n20_e1em05_t1_v",
+        last=True,
+    ),
+    "layer norm of a sum with a norm, and what its rounding took": Case(
+        lambda f: f(
+            lambda m, x: functional.layer_norm(
+                torch.tanh(x) + (y := functional.layer_norm(x, (20,))), (20,)
+            )
+            * y
+        ),
+        20,
+        "layer_norm_n20_e1em05_t3_v",
+        last=True,
+    ),
+    "layer norm that is added to something, but not for a norm": Case(
+        lambda f: f(lambda m, x: x + functional.layer_norm(x, (20,))),
+        20,
+        "layer_norm_n20_e1em05_t1_v",
         last=True,
     ),
     "layer norm over two axes": Case(
