@@ -80,6 +80,25 @@ CUMSUM = [
 ]
 test_cumsum, test_cumsum_stock = fix_tests("cumsum", CUMSUM)
 
+
+def few(n):
+    return torch.arange(n) - 3, torch.tensor([1, 7, 8, 31, 63, 65, 300, 2**40 + 1, -3])[:n]
+
+
+def large_powers(x, y):
+    """Exponents beyond the width; powers wrap around. Bools are raised in int64."""
+    narrow = [x.to(dtype) for dtype in (torch.int8, torch.uint8, torch.int32)]
+    fixed = [base**300 for base in (x, narrow[2], x > 0)] + [base**65 for base in narrow]
+    return *fixed, x**y, narrow[2] ** y, narrow[0] ** True, (-3) ** y, torch.pow(x > 0, y)
+
+
+def long_shifts(x, y):
+    """Shifts by less than 0, or by the width and more, leave the sign or nothing."""
+    narrow = [(x.to(dtype), y.to(dtype)) for dtype in (torch.int8, torch.uint8, torch.int32)]
+    by_tensor = [shifted for a, b in (*narrow, (x, y)) for shifted in (a << b, a >> b)]
+    return *by_tensor, x << 300, x >> 300, x << -3, x >> -3
+
+
 DIVISION = [
     Case("floor", lambda x, y: torch.div(x, 3, rounding_mode="floor"), ints, **EP),
     Case("trunc", lambda x, y: torch.div(x, 3, rounding_mode="trunc"), ints, **EP),
@@ -88,6 +107,8 @@ DIVISION = [
     Case("number_floor_divide", lambda x, y: 7 // y, ints, **EP),
     Case("number_remainder", lambda x, y: 7 % y, ints, **RAW),
     Case("int_pow_int", lambda x, y: x**y, ints, **EP),
+    Case("large_powers", large_powers, few, **EP),
+    Case("long_shifts", long_shifts, few, **STATIC),
     Case("number_pow_int", lambda x, y: 2**y, ints, **STATIC),
     Case("shift", lambda x, y: (x << 2) >> 1, ints, **EP),
     Case("negative_mod", lambda x, y: x % 3, ints, wrong=None, **STATIC, **EP),

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
-from tvm_kokoro_ext._compat import relax, tirx
+from tvm_kokoro_ext._compat import T, relax, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import elementwise, promotion
+from tvm_kokoro_ext._fixes._shared import elementwise, indexing, loops, promotion
 
 
 def divide(importer: Any, node: Any, previous: Any) -> Any:
@@ -108,34 +107,79 @@ def power(importer: Any, node: Any, previous: Any) -> Any:
     if not any(_compat.is_tensor(value) for value in (base, exponent)):
         return previous(node)
     dtype = promotion.common_dtype(importer, "pow.Tensor_Tensor", base, exponent)
-    if "int" not in dtype or (isinstance(exponent, int) and 0 <= exponent <= 8):
-        return previous(node)
-    operands = [_emit.tensor_or_scalar(importer, value, dtype) for value in (base, exponent)]
-    function = partial(_integer_power, dtype)
-    return elementwise.emit(importer, function, *operands, hint="integer_power")
+    if dtype == "bool" and not isinstance(exponent, bool):
+        dtype = _emit.result_dtype(importer, node) or "int64"
+    elif dtype != "bool" and isinstance(exponent, bool):
+        exponent = int(exponent)
+    if "int" not in dtype or (
+        _compat.is_tensor(base)
+        and _compat.dtype_of(base) == dtype
+        and isinstance(exponent, int)
+        and 0 <= exponent <= 8
+    ):
+        return previous(_emit.view(node, base, exponent))
+    width = int(dtype.partition("int")[2])
+    bits = exponent.bit_length() if isinstance(exponent, int) and exponent >= 0 else width
+    base, exponent = (_emit.tensor_or_scalar(importer, v, dtype) for v in (base, exponent))
+    return _integer_power(importer, base, exponent, min(bits, width - 2), width)
 
 
-def _integer_power(dtype: str, base: Any, exponent: Any) -> Any:
-    """base ** exponent modulo 2^64 by squaring; negative exponents give 1/base, truncated."""
-    base, number = tirx.Cast("int64", base), tirx.Cast("int64", exponent)
-    one, zero = tirx.const(1, "int64"), tirx.const(0, "int64")
-    result: Any = one
-    square = base
-    for bit in range(6):
-        odd = tirx.bitwise_and(tirx.shift_right(number, tirx.const(bit, "int64")), one) == one
-        result = result * tirx.if_then_else(odd, square, one)
-        square = square * square
-    sign = tirx.if_then_else(tirx.bitwise_and(number, one) == one, base, one)
-    inverse = tirx.if_then_else(tirx.any(base == one, base == -one), sign, zero)
-    return tirx.Cast(dtype, tirx.if_then_else(number < zero, inverse, result))
+def _integer_power(importer: Any, base: Any, exponent: Any, bits: int, width: int) -> Any:
+    """base ** exponent modulo 2^width by squaring; negative exponents give 1/base, truncated.
+
+    Powers of an odd number repeat after 2^(width - 2) exponents, so that no more bits of the
+    exponent count, and an even number to the power `width` is 0.
+    """
+    dtype = _compat.dtype_of(base)
+    shape = elementwise.broadcast(base, exponent)
+    operands = [_emit.emit(importer, relax.op.broadcast_to(x, shape)) for x in (base, exponent)]
+    flat = [
+        _emit.astype(importer, indexing.flatten(importer, value), "int64") for value in operands
+    ]
+
+    def body(dims: Any, result: Any, square: Any, x: Any, number: Any) -> None:
+        one, zero = tirx.const(1, "int64"), tirx.const(0, "int64")
+        with T.serial(0, dims[0][0]) as i:
+            result[i] = one
+            square[i] = x[i]
+            with T.serial(0, bits) as bit:
+                place = tirx.Cast("int64", bit)
+                odd = tirx.bitwise_and(tirx.shift_right(number[i], place), one) == one
+                result[i] = result[i] * tirx.if_then_else(odd, square[i], one)
+                square[i] = square[i] * square[i]
+            even = tirx.bitwise_and(x[i], one) == zero
+            vanishes = tirx.all(even, number[i] >= tirx.const(width, "int64"))
+            sign = tirx.if_then_else(tirx.bitwise_and(number[i], one) == one, x[i], one)
+            inverse = tirx.if_then_else(tirx.any(x[i] == one, x[i] == -one), sign, zero)
+            whole = tirx.if_then_else(vanishes, zero, result[i])
+            result[i] = tirx.if_then_else(number[i] < zero, inverse, whole)
+
+    count = [_emit.extent(shape)]
+    results = loops.emit(importer, body, [(count, "int64")] * 2, *flat, hint="integer_power")
+    return _emit.astype(importer, _emit.emit(importer, relax.op.reshape(results[0], shape)), dtype)
 
 
 def _shift(function: Callable[[Any, Any], Any], hint: str) -> Any:
+    """A shift by less than 0 or by the width and more leaves no bit but copies of the sign.
+
+    Such a shift is undefined in LLVM.
+    """
+
     def convert(importer: Any, node: Any, previous: Any) -> Any:
         lhs, rhs = importer.retrieve_args(node)[:2]
         dtype = promotion.common_dtype(importer, "bitwise_and.Tensor", lhs, rhs)
         operands = [_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs)]
-        return elementwise.emit(importer, function, *operands, hint=hint)
+        width = int(dtype.partition("int")[2] or 1)
+
+        def shift(x: Any, places: Any) -> Any:
+            zero, last = tirx.const(0, dtype), tirx.const(width - 1, dtype)
+            outside = tirx.any(places < zero, places > last)
+            if hint == "shift_right" and dtype.startswith("int"):
+                return function(x, tirx.if_then_else(outside, last, places))
+            inside = function(x, tirx.if_then_else(outside, zero, places))
+            return tirx.if_then_else(outside, zero, inside)
+
+        return elementwise.emit(importer, shift, *operands, hint=hint)
 
     return convert
 
