@@ -70,17 +70,29 @@ def astype(importer: Any, tensor: Any, dtype: str) -> Any:
 
 
 def scalar(importer: Any, value: Any, dtype: str) -> Any:
-    """A 0-d tensor of this dtype with the value of a Python number or symbolic scalar."""
+    """A 0-d tensor of this dtype with the value of a Python number or symbolic scalar.
+
+    An integer that the dtype cannot hold wraps around, as in torch.
+    """
     if not _compat.is_prim(value):
-        return relax.const(value, dtype)
+        return relax.const(wrapped(value, dtype), dtype)
     value = _compat.prim(value)
     if isinstance(value, tirx.IntImm | tirx.FloatImm):
-        return relax.const(value.value, dtype)
+        return relax.const(wrapped(value.value, dtype), dtype)
 
     def compute(number: Any) -> Any:
         return te.compute((), lambda: tirx.Cast(dtype, number), name="symbolic_scalar")
 
     return emit_te(importer, compute, value, hint="symbolic_scalar")
+
+
+def wrapped(value: Any, dtype: str) -> Any:
+    """The value modulo the range of an integer dtype; anything but an integer is unchanged."""
+    if not isinstance(value, int) or "int" not in dtype:
+        return value
+    bits = int(dtype.partition("int")[2])
+    value %= 1 << bits
+    return value - (1 << bits) if dtype.startswith("int") and value >> (bits - 1) else value
 
 
 def filled(importer: Any, recorded: Any, number: float) -> Any:

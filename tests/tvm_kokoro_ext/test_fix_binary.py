@@ -12,6 +12,18 @@ def ints(n):
     return torch.arange(3 * n).reshape(3, n) - 5, torch.arange(n) + 1
 
 
+def small(n):
+    """Numbers of 8 bits, and bools."""
+    numbers = torch.arange(3 * n).reshape(3, n) - 5
+    return numbers.to(torch.int8), numbers.to(torch.uint8), numbers % 2 == 0
+
+
+def beyond(x, y, z):
+    """Integers that 8 bits cannot hold, which wrap around."""
+    sums = x + 300, 300 - x, x * -200, y + 300, y - 300, y % -3
+    return *sums, x & 511, torch.maximum(x, torch.tensor(300)), torch.minimum(y, torch.tensor(-3))
+
+
 ALPHA = [
     Case("add", lambda x, y: torch.add(x, y, alpha=3), floats),
     Case("sub", lambda x, y: torch.sub(x, y, alpha=0.5), floats),
@@ -31,6 +43,8 @@ PROMOTION = [
     Case("rsub_float64", lambda x, y: 1.0 - x.double(), floats),
     Case("zero_dim_keeps_int32", lambda x, y: x.int() + y.sum(), ints),
     Case("int_pow_float", lambda x, y: y**0.5, ints),
+    Case("int8_plus_300", beyond, small),
+    Case("bool_compare_true", lambda x, y, z: (z == True, z < True, z >= False), small),  # noqa: E712
     Case("int32_plus_int64", lambda x, y: x.int() + y, ints, wrong=None, symbolic=(False,)),
     Case(
         "float64_times_scalar",

@@ -159,7 +159,7 @@ def products(x):
 
 def medians(x):
     y = torch.where(x > 0.5, NAN, x)
-    return y.nanmedian(), *y.nanmedian(1), y.nanmedian(0, keepdim=True).values
+    return y.nanmedian(), y[:0].nanmedian(), *y.nanmedian(1), y.nanmedian(0, keepdim=True).values
 
 
 def pooled(x):

@@ -1,7 +1,8 @@
 """Torch's type promotion for binary operators.
 
 Stock converts a Python scalar to the tensor's dtype (`int * 0.5` becomes `int * 0`), divides
-integers as integers, and promotes a 0-d tensor as if it had dimensions.
+integers as integers, promotes a 0-d tensor as if it had dimensions, and has no number for an
+integer beside a tensor whose dtype cannot hold it, such as 300 beside int8.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared import promotion
+from tvm_kokoro_ext._fixes._shared.legalization import overriding
 
 
 @needs_previous
@@ -31,8 +34,18 @@ def promote(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _keeps(value: Any, dtype: str) -> bool:
-    """Whether stock uses the right dtype for this operand."""
-    return not _compat.is_tensor(value) or _compat.dtype_of(value) == dtype
+    """Whether stock uses the right dtype for this operand, and can express it."""
+    if _compat.is_tensor(value):
+        return _compat.dtype_of(value) == dtype
+    return bool(_emit.wrapped(value, dtype) == value or value != value)
+
+
+def astype(below: Any, builder: Any, call: Any) -> Any:
+    """relax.astype: a constant integer that the dtype cannot hold wraps around."""
+    number, dtype = _compat.constant_value(call.args[0]), _compat.dtype_of(call)
+    if number is None or number.ndim or number.dtype.kind not in "iu" or "int" not in dtype:
+        return below(builder, call)
+    return relax.const(_emit.wrapped(int(number), dtype), dtype)
 
 
 @_probe.wrong
@@ -51,5 +64,6 @@ FIX = Fix(
     op="aten binary operators",
     affected="",
     converters={name: promote for name in promotion.BINARY if name not in ("add_.Scalar",)},
+    install=overriding({"relax.astype": astype}),
     probe=_still_wrong,
 )

@@ -45,6 +45,12 @@ _NAMES = (
     "le.Tensor",
     "gt.Tensor",
     "ge.Tensor",
+    "eq.Scalar",
+    "ne.Scalar",
+    "lt.Scalar",
+    "le.Scalar",
+    "gt.Scalar",
+    "ge.Scalar",
 )
 
 
