@@ -3,6 +3,8 @@
 import torch
 from frontend_cases import Case, fix_tests
 
+NAN = float("nan")
+
 
 def ints(n):
     return (torch.arange(3 * n).reshape(3, n) - 5,)
@@ -22,6 +24,8 @@ CASES = [
     Case("clamp_max", lambda x: torch.clamp_max(x, 0.1), floats),
     Case("clamp_min", lambda x: torch.clamp_min(x, 0.1), floats, wrong=None),
     Case("symbolic_upper", lambda x: (x * 5).long().clamp(0, x.shape[1] - 3), floats),
+    Case("int_nan", lambda x: (x.clamp(min=NAN), x.clamp(0, NAN)), ints),
+    Case("float_nan", lambda x: (x.clamp(min=NAN), torch.clamp_max(x, NAN)), floats),
     Case(
         "tensor_lower",
         lambda x, lo: x.clamp(min=lo),

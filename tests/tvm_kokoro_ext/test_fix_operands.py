@@ -154,7 +154,9 @@ def norms(x):
 def products(x):
     added = torch.addbmm(x[:, :3], x[None], x.t()[None], beta=0.5, alpha=2)
     whole = x.long()
-    return added, torch.addbmm(whole[:, :3], whole[None], whole.t()[None]), torch.lcm(whole, whole)
+    small = torch.tensor([-128, 127, 64], dtype=torch.int8)
+    lcms = torch.lcm(whole, whole), torch.lcm(small, small.flip(0) // 2)
+    return *lcms, added, torch.addbmm(whole[:, :3], whole[None], whole.t()[None])
 
 
 def medians(x):

@@ -18,6 +18,9 @@ def _clamp(importer: Any, node: Any, lower: Any, upper: Any) -> Any:
     x = importer.retrieve_args(node)[0]
     dtype = _emit.result_dtype(importer, node) or _compat.dtype_of(x)
     x = _emit.astype(importer, x, dtype)
+    if _is_nan(lower) or _is_nan(upper):
+        number = relax.const(math.nan, dtype)
+        return _emit.emit(importer, relax.op.full_like(x, number, dtype=dtype))
     lower, upper = (_wrapped(bound, dtype) for bound in (lower, upper))
     numbers = [b for b in (lower, upper) if isinstance(b, int | float)]
     plain = all(b is None or isinstance(b, int | float) for b in (lower, upper))
@@ -32,6 +35,11 @@ def _clamp(importer: Any, node: Any, lower: Any, upper: Any) -> Any:
         bound = _emit.tensor_or_scalar(importer, upper, dtype)
         x = _emit.emit(importer, relax.op.minimum(x, bound))
     return x
+
+
+def _is_nan(bound: Any) -> bool:
+    """Whether a bound is the number NaN, which makes every element NaN."""
+    return isinstance(bound, float) and math.isnan(bound)
 
 
 def _crossed(lower: Any, upper: Any) -> bool:
@@ -73,6 +81,7 @@ def _stock_is_right(importer: Any, node: Any, x: Any, lower: Any, upper: Any) ->
     return (
         "float" in dtype
         and not _crossed(lower, upper)
+        and not any(map(_is_nan, bounds))
         and _emit.result_dtype(importer, node) in (None, dtype)
         and not any(_compat.is_prim(bound) for bound in bounds)
         and all(_compat.dtype_of(bound) == dtype for bound in tensors)

@@ -31,10 +31,14 @@ def addbmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1
 
 
 def lcm(x: Any, y: Any) -> Any:
+    """Integers of less than 32 bits are multiplied in 32, and cut off after abs()."""
     import torch
 
+    dtype = torch.result_type(x, y)
+    wide = torch.promote_types(dtype, torch.int32)
+    x, y = x.to(wide), y.to(wide)
     divisor = torch.gcd(x, y)
-    return (x // torch.where(divisor == 0, 1, divisor) * y).abs()
+    return (x // torch.where(divisor == 0, 1, divisor) * y).abs().to(dtype)
 
 
 def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
