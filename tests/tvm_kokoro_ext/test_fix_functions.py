@@ -31,6 +31,7 @@ def tenths(n):
 
 
 REDUCTIONS = [
+    Case("no_axes", lambda x: (torch.any(x, dim=[]), torch.all(x > 0, dim=[])), rows),
     Case("amax", lambda x: x.amax(1), rows, **EP),
     Case("amin_keep", lambda x: x.amin(-1, keepdim=True), rows, **RAW),
     Case("min_dim", lambda x: x.min(1), rows),
@@ -42,6 +43,7 @@ REDUCTIONS = [
 test_reductions, test_reductions_stock = fix_tests("reductions", REDUCTIONS)
 
 STD = [
+    Case("no_axes", lambda x: (x.var(dim=[]), x.std(dim=[], keepdim=True)), rows),
     Case("std_symbolic", lambda x: x.std(1), rows, symbolic=(True,)),
     Case("std_raw", lambda x: x.std(), rows, **RAW, **STATIC),
     Case("var_mean", lambda x: torch.var_mean(x, 1, correction=0), rows, **EP),
@@ -147,6 +149,7 @@ UNARY = [
 test_unary, test_unary_stock = fix_tests("unary", UNARY)
 
 WHERE = [
+    Case("cat_empty", lambda x: torch.cat([x.new_zeros(0), x, x.int()[0, :0]], 1), rows),
     Case("promote", lambda x, y: torch.where(x > 0, x, y / 2), ints),
     Case("scalar", lambda x, y: torch.where(x > 0, x, 0.5), ints, **RAW),
     Case("cat", lambda x: torch.cat([x, x.int()]), rows, **EP),

@@ -47,6 +47,28 @@ def test_stock_stops_at_a_number_or_makes_it_an_argument():
     assert len(module["main"].params) == 2
 
 
+@pytest.mark.parametrize("decomposed", [True, False])
+def test_parameters_of_bfloat16_need_not_be_contiguous(decomposed):
+    """Numpy has no bfloat16, and stock takes it where DLPack refuses the strides."""
+
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.arange(8.0).reshape(2, 4).bfloat16().t())
+            self.register_buffer("bias", torch.arange(4.0).bfloat16()[::2])
+
+        def forward(self, x):
+            return (x.bfloat16() @ self.weight + self.bias).float()
+
+    module = Tied().eval()
+    with torch.no_grad():
+        program = torch.export.export(module, (X,))
+    before = {name: value.stride() for name, value in program.state_dict.items()}
+    (got,) = compile_module(import_program(program, decomposed))(X.numpy())
+    np.testing.assert_array_equal(got, module(X).detach().numpy())
+    assert {name: value.stride() for name, value in program.state_dict.items()} == before
+
+
 REFUSED = {
     "float8": (lambda x: x.to(torch.float8_e4m3fn).float(), "float8_e4m3fn.*convert them"),
     "float8_constant": (lambda x: x + torch.ones(4).to(torch.float8_e5m2).float(), "float8_e5m2"),

@@ -54,8 +54,9 @@ def number(n):
 def along(x, y):
     sums = x.softmax(0), x.log_softmax(0), x.cumsum(0), x.sum(0), x.mean(0), x.logsumexp(0)
     orders = *x.sort(0), *x.topk(1), *x.max(0), x.argmax(0), x.amax(0), x.norm(2, 0), x.squeeze(0)
+    spreads = *torch.var_mean(x, 0), x.std(-1, keepdim=True), x.var(0, correction=0)
     index = torch.tensor(0)
-    return *sums, *orders, x.gather(0, index), x.scatter(0, index, 2.0), x.transpose(0, 0)
+    return *spreads, *sums, *orders, x.gather(0, index), x.scatter(0, index, 2.0), x.transpose(0, 0)
 
 
 def mixed(x, y):

@@ -1,4 +1,7 @@
-"""where and cat promote their operands to a common dtype; stock fails for different dtypes."""
+"""where and cat promote their operands to a common dtype; stock fails for different dtypes.
+
+Torch also concatenates tensors of any rank with empty ones of shape [0], which it leaves out.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,22 @@ def where(importer: Any, node: Any, previous: Any) -> Any:
 def cat(importer: Any, node: Any, previous: Any) -> Any:
     tensors, axis = _emit.arguments(importer, node, "tensors", "dim", dim=0)
     dtype = _emit.result_dtype(importer, node)
+    kept = _without_empty(tensors)
+    if len(kept) < len(tensors):
+        cast = [
+            _emit.astype(importer, tensor, dtype or _compat.dtype_of(tensor)) for tensor in kept
+        ]
+        return cast[0] if len(cast) == 1 else _emit.emit(importer, relax.op.concat(cast, axis=axis))
     if dtype is None or all(_compat.dtype_of(tensor) == dtype for tensor in tensors):
         return previous(node)
     cast = [_emit.astype(importer, tensor, dtype) for tensor in tensors]
     return _emit.emit(importer, relax.op.concat(cast, axis=axis))
+
+
+def _without_empty(tensors: Any) -> list[Any]:
+    """The tensors, less those of shape [0] beside others of more dimensions, as torch has it."""
+    rank = max(_compat.rank_of(tensor) for tensor in tensors)
+    return [t for t in tensors if rank <= 1 or _compat.shape_of(t) != [0]]
 
 
 @_probe.wrong

@@ -41,7 +41,7 @@ _SMALL_REASON = ("TVM's frontend knows no whole numbers below 8 bits", "Use int8
 
 
 def checked(program: Any, converters: Mapping[str, bool]) -> Any:
-    """The program without inputs that are constants.
+    """The program without inputs that are constants, with its own tensors as stock reads them.
 
     Raises
     ------
@@ -80,6 +80,7 @@ def checked(program: Any, converters: Mapping[str, bool]) -> Any:
         name = getattr(node.target, "__name__", "")
         if not converters.get(name):  # else the caller's own converter
             _require_known(node, given, torch)
+    program = _with_dense_tensors(program, torch)
     if not constant:
         return program
     names = {spec.arg.name for spec in constant}
@@ -100,6 +101,36 @@ def checked(program: Any, converters: Mapping[str, bool]) -> Any:
         list(signature.output_specs),
     )
     return changed
+
+
+def _with_dense_tensors(program: Any, torch: Any) -> Any:
+    """The program whose parameters and constants of bfloat16 are contiguous.
+
+    Stock hands over what is not contiguous by way of numpy, which has no bfloat16.
+    """
+
+    def dense(tensors: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            name: value.detach().contiguous() if _is_spread(value, torch) else value
+            for name, value in tensors.items()
+        }
+
+    held = (*program.state_dict.values(), *program.constants.values())
+    if not any(_is_spread(value, torch) for value in held):
+        return program
+    changed = copy.copy(program)
+    changed._state_dict = dense(program.state_dict)
+    changed._constants = dense(program.constants)
+    return changed
+
+
+def _is_spread(value: Any, torch: Any) -> bool:
+    return (
+        isinstance(value, torch.Tensor)
+        and value.dtype == torch.bfloat16
+        and value.layout == torch.strided
+        and not value.is_contiguous()
+    )
 
 
 def _require_known(node: Any, given: Collection[str], torch: Any) -> None:

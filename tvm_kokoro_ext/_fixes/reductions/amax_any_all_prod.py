@@ -38,10 +38,18 @@ def _quantifier(reduce: Callable[..., Any]) -> Converter:
         dtype = _compat.dtype_of(x)
         if dtype != "bool":
             x = _emit.emit(importer, relax.op.not_equal(x, relax.const(0, dtype)))
+        if _without_axes(node):
+            return _emit.astype(importer, x, "uint8" if dtype == "uint8" else "bool")
         reduced = _emit.emit(importer, reduce(_emit.astype(importer, x, "int8"), dim, keep))
         return _emit.astype(importer, reduced, "uint8" if dtype == "uint8" else "bool")
 
     return convert
+
+
+def _without_axes(node: Any) -> bool:
+    """Whether torch reduces over no axis: any and all of an empty list of them."""
+    name = node.target.__name__
+    return name in ("any.dims", "all.dims") and len(node.args) > 1 and not node.args[1]
 
 
 def _with_index(reduce: Callable[..., Any], index: Callable[..., Any]) -> Converter:
@@ -66,7 +74,7 @@ def prod(importer: Any, node: Any, previous: Any) -> Any:
 def any_dim(importer: Any, node: Any, previous: Any) -> Any:
     """Stock is right for bool tensors."""
     x = importer.retrieve_args(node)[0]
-    if previous is not None and _compat.dtype_of(x) == "bool":
+    if previous is not None and _compat.dtype_of(x) == "bool" and not _without_axes(node):
         return previous(node)
     return _quantifier(relax.op.max)(importer, node, previous)
 

@@ -72,9 +72,9 @@ def std_mean(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _stock_is_right(importer: Any, node: Any) -> bool:
-    """Whether the node is var.correction over constant axes."""
-    shape = _compat.shape_of(importer.retrieve_args(node)[0])
-    constant = all(isinstance(dim, int) for dim in shape)
+    """Whether the node is var.correction over constant axes; none in a list are all of them."""
+    x, dim = _emit.arguments(importer, node, "self", "dim")
+    constant = all(isinstance(size, int) for size in _compat.shape_of(x)) and dim != []
     return constant and node.target.__name__ == "var.correction" and len(node.args) < 3
 
 
