@@ -79,6 +79,11 @@ CASES = [
         wrong=None,
     ),
     Case(
+        "no_dimensions",
+        lambda x, i, v: x.index_put((i, i), v) + x.index_put((i, i), v, accumulate=True),
+        lambda n: (torch.randn(3, 5), torch.tensor(-1), torch.tensor(2.0)),
+    ),
+    Case(
         "pairs",
         lambda x, i, j, v: x.index_put((i, j), v),
         lambda n: (torch.randn(3, 5), torch.tensor([0, 2]), torch.tensor([4, 1]), torch.randn(2)),

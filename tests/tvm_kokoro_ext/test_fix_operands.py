@@ -66,6 +66,7 @@ def mixed(x, y):
 NUMBERS = [
     Case("raw", along, number, **STATIC),
     Case("mixed", mixed, number, **EP),
+    Case("select", lambda x, y: y.index_select(0, x.long()) + y.index_select(-2, x.long()), number),
     Case("flatten", lambda x, y: x.flatten() + y, number, wrong="<0.27", **STATIC),
 ]
 test_numbers, test_numbers_stock = fix_tests("zero_dimensions", NUMBERS)

@@ -8,7 +8,14 @@ def rows(n):
     return (torch.randn(3, n),)
 
 
+def write_nothing(x):
+    y = x.clone()
+    y[2:1] = 1
+    return torch.slice_scatter(y, x[:0], 0, 3, 1)
+
+
 SLICE = [
+    Case("write_nothing", write_nothing, rows, symbolic=(False,)),
     Case(
         "proved_extent",
         lambda x: torch.arange(512)[None, : x.shape[1]].expand(3, -1) + x.long(),

@@ -81,7 +81,7 @@ def _is_mask(index: Any) -> bool:
 
 
 def _stock_is_right(x: Any, indices: list[Any], values: Any) -> bool:
-    """Constant shapes, an index for every axis but the first, values without broadcasting.
+    """Constant shapes, an index of some dimensions for every axis but the first, values as large.
 
     Shapes that cannot be broadcast are left to stock as well: torch itself rejects such a program
     at run time.
@@ -89,6 +89,8 @@ def _stock_is_right(x: Any, indices: list[Any], values: Any) -> bool:
     shapes = [_compat.shape_of(index) for index in indices if index is not None]
     given = _compat.shape_of(values)
     if not all(isinstance(dim, int) for shape in (*shapes, given) for dim in shape):
+        return False
+    if [] in shapes:
         return False
     try:
         grid = list(np.broadcast_shapes(*shapes))

@@ -59,10 +59,15 @@ def _counted(bound: Any, size: int) -> int | None:
 
 
 def slice_scatter(importer: Any, node: Any, previous: Any) -> Any:
-    """Replace bounds that are None, which stock does not support, by the ends of the axis."""
+    """Replace bounds that are None, which stock does not support, by the ends of the axis.
+
+    Nothing is written from an empty source, whose bounds stock rejects if they are crossed.
+    """
     x, source, axis, start, end, step = _emit.arguments(
         importer, node, "self", "src", "dim", "start", "end", "step", dim=0, step=1
     )
+    if 0 in _compat.shape_of(source):
+        return x
     if start is not None and end is not None and axis >= 0:
         return previous(node)
     axis = _emit.normalize_axis(axis, _compat.rank_of(x))

@@ -51,7 +51,6 @@ _NAMES = (
     "median.dim",
     "mode.default",
     "gather.default",
-    "index_select.default",
     "index_add.default",
     "index_fill.int_Scalar",
     "scatter.src",
@@ -87,6 +86,17 @@ def as_one_dimension(importer: Any, node: Any, previous: Any) -> Any:
 
 
 @needs_previous
+def index_select(importer: Any, node: Any, previous: Any) -> Any:
+    """The index may be without dimensions as well, and stock would drop the axis."""
+    *_, index = _emit.arguments(importer, node, "self", "dim", "index")
+    if not _compat.is_tensor(index) or _compat.rank_of(index) != 0:
+        return as_one_dimension(importer, node, previous)
+    one = _emit.emit(importer, relax.op.reshape(index, relax.ShapeExpr([_emit.int64(1)])))
+    with _emit.standing_in(importer, node.args[2], one):
+        return as_one_dimension(importer, node, previous)
+
+
+@needs_previous
 def unchanged(importer: Any, node: Any, previous: Any) -> Any:
     x = importer.retrieve_args(node)[0]
     return x if _compat.is_tensor(x) and _compat.rank_of(x) == 0 else previous(node)
@@ -105,6 +115,7 @@ FIX = Fix(
     affected="",
     converters={
         **dict.fromkeys(_NAMES, as_one_dimension),
+        "index_select.default": index_select,
         "squeeze.dim": unchanged,
         "squeeze.dims": unchanged,
     },
