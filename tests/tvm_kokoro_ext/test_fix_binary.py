@@ -45,6 +45,7 @@ PROMOTION = [
     Case("int_pow_float", lambda x, y: y**0.5, ints),
     Case("int8_plus_300", beyond, small),
     Case("bool_compare_true", lambda x, y, z: (z == True, z < True, z >= False), small),  # noqa: E712
+    Case("bool_compare_large", lambda x, y, z: (z == 2**40, z < 2**40), small),
     Case("int32_plus_int64", lambda x, y: x.int() + y, ints, wrong=None, symbolic=(False,)),
     Case(
         "float64_times_scalar",

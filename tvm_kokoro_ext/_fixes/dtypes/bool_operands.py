@@ -45,13 +45,8 @@ _NAMES = (
     "le.Tensor",
     "gt.Tensor",
     "ge.Tensor",
-    "eq.Scalar",
-    "ne.Scalar",
-    "lt.Scalar",
-    "le.Scalar",
-    "gt.Scalar",
-    "ge.Scalar",
 )
+_BESIDE_NUMBERS = ("eq.Scalar", "ne.Scalar", "lt.Scalar", "le.Scalar", "gt.Scalar", "ge.Scalar")
 
 
 @needs_previous
@@ -68,6 +63,13 @@ def in_int32(importer: Any, node: Any, previous: Any) -> Any:
         return _emit.astype(importer, result, _emit.torch_dtype(importer, wanted.dtype))
 
     return detour.convert(importer, node, previous, there, back)
+
+
+@needs_previous
+def beside_true(importer: Any, node: Any, previous: Any) -> Any:
+    """True and False are compared in int32 as well; other numbers have a wider dtype already."""
+    beside = isinstance(node.args[1], bool)
+    return in_int32(importer, node, previous) if beside else previous(node)
 
 
 def _is_value(tensor: Any) -> bool:
@@ -101,6 +103,7 @@ FIX = Fix(
     affected="",
     converters={
         **dict.fromkeys(_NAMES, in_int32),
+        **dict.fromkeys(_BESIDE_NUMBERS, beside_true),
         "sign.default": sign,
         "sgn.default": sign,
     },
