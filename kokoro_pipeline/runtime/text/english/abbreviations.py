@@ -64,8 +64,15 @@ _PHRASES = (
         r"\1\2\3",
     ),
     (re.compile(r"\b(f|HTTP)/(?=\d)"), r"\1 "),
-    (re.compile(r"\bYoY\b"), "year over year"),
-    (re.compile(r"\bQoQ\b"), "quarter over quarter"),
+    (re.compile(r"\b[Yy]oY\b|\by[/-]?o[/-]?y\b|\b[Yy]/[Yy]\b"), "year over year"),
+    (re.compile(r"\bQoQ\b|\bq[/-]?o[/-]?q\b|\b[Qq]/[Qq]\b"), "quarter over quarter"),
+    (re.compile(r"\bMoM\b|\bm[/-]o[/-]m\b|(?<=% )m/m\b"), "month over month"),
+    (
+        re.compile(r"(?<=\d(?:st|nd|rd|th)[ -])c(?:ent)?\.(?=\s(?:BC|AD|CE|[a-z(])|[,;)])"),
+        "century",
+    ),
+    (re.compile(r"§§\s?(?=\d)"), "sections "),
+    (re.compile(r"§\s?(?=\d)"), "section "),
     (re.compile(r"(?<=\d(?:st|nd|rd|th) )Lt\.(?=\s[a-z])"), "Lieutenant"),
     (
         re.compile(
@@ -117,6 +124,7 @@ _BARE_DAY = re.compile(
     rf"\b({'|'.join(sorted(_DAYS, key=len, reverse=True))})(?=,?\s+(?:(?:{_MONTH_NAMES})\b"
     rf"|\d{{1,2}}(?:[:/]\d|\s?[ap]\.?m\b|(?:st|nd|rd|th)?\s+(?:{_MONTH_NAMES})\b)))"
 )
+
 _WORD = re.compile(rf"\b({_alternatives(_WORDS)})\.(?!\w)")
 _NUMBER_BEFORE = re.compile(r"\d\s?$")
 _BARE_WORD = re.compile(r"\b(vs)\b(?!\.)")
@@ -126,6 +134,7 @@ _INITIALISM = re.compile(r"(?<![\w.])((?:[A-Za-z]\.){2,10})(?![A-Za-z])")
 _INITIAL = re.compile(rf"\b([A-HJ-Z])\.(?=\s+(?!{_STARTERS}\b(?!\.))(?:[A-Z]\.|[A-Z][a-z]|Mc|O'))")
 _NAMES_OF_TIMES = {**_MONTHS, "May": "May", **_DAYS}
 _TIME_NAMES = "|".join(sorted({*_NAMES_OF_TIMES, *_NAMES_OF_TIMES.values()}, key=len, reverse=True))
+_SLASHED_TIMES = re.compile(rf"\b(?:{_TIME_NAMES})(?:/(?:{_TIME_NAMES}))+\b")
 _FROM_TO = re.compile(
     rf"\b({_TIME_NAMES})(\.?\s?[-–—]\s?)({_TIME_NAMES})\b(?!-)(\.(?=[,;:)]|\s[a-z\d]))?"
 )
@@ -162,10 +171,16 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_BARE_TITLE, lambda m: _TITLES[m[1]])
     text = text.sub(_SAINT, "Saint")
     text = text.sub(_LATE_ROAD, lambda m: _ROADS[m[1]] + _keep_point(m))
+    text = text.sub(_SLASHED_TIMES, _times_in_turn)
     text = text.sub(_FROM_TO, _from_to).sub(_WORD, _word).sub(_BARE_MONTH, lambda m: _MONTHS[m[1]])
     text = text.sub(_BARE_DAY, lambda m: _DAYS[m[1]]).sub(_BARE_WORD, "versus")
     text = text.sub(_INITIALISM, lambda m: m[1][:-1] + _keep_point(m))
     return text.sub(_INITIAL, lambda m: LETTER_A if m[1] == "A" else m[1])
+
+
+def _times_in_turn(match: re.Match[str]) -> str:
+    """Days or months with slashes: "Tue/Thu"."""
+    return " ".join(_NAMES_OF_TIMES.get(name, name) for name in match[0].split("/"))
 
 
 def _from_to(match: re.Match[str]) -> list[Piece]:
@@ -196,7 +211,11 @@ _COUNTED = re.compile(
     rf"\b((?i:{_COUNTED_WORDS})s?)\s+({_ROMAN}|{_SMALL_ROMAN})\b(?!['’.]\w)"
     rf"(?:(\s?[-–]\s?)({_ROMAN}|{_SMALL_ROMAN})\b)?"
 )
-_AS_SUBJECT = r"(?=\s+(?:of|was|is|became|died|reigned|ruled|had)\b|[,;.)])"
+# What follows a numeral; the pronoun has a verb behind it.
+_AS_SUBJECT = (
+    r"(?=\s+(?:of|was|is|became|died|reigned|ruled|had|and|or|in|to|at|by|on|for|from|with|who|whose"
+    r"|as|after|before|until|during|against|over)\b|[,;.)]|['’]s\b)"
+)
 _REGNAL = re.compile(rf"\b({_REGNAL_NAMES})\s+(?:({_ROMAN})(?<!\bI)|(I){_AS_SUBJECT})(?=\W|$)")
 # "Edward I fought" at the start of a sentence, but not "I saw Mary I think".
 _FIRST = re.compile(

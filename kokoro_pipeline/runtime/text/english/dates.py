@@ -188,8 +188,13 @@ def _clock(match: re.Match[str], british: bool) -> str:
         return match[0]
     hour, minute = int(match[1]), int(match[2])
     words = cardinal(hour) + _minutes(minute)
-    if not (minute or match[4] or match[5]):
-        words += " o'clock" if 1 <= hour <= 12 else " hundred"
+    if not (minute or match[4]):
+        if not 1 <= hour <= 12:
+            words += " hundred"
+        elif match[3] and not before.endswith(("at ", "by ")):
+            words += " hours" if hour > 1 else " hour"
+        elif not match[5]:
+            words += " o'clock"
     if match[3]:
         words += f" and {cardinal(int(match[3]))} seconds"
     return words + _half_day(match[4]) + (f" {'.'.join(match[5])}" if match[5] else "")

@@ -14,7 +14,7 @@ LETTER_A = "\ue001"
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
 _VALUE = (
-    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|[a-zA-Z])?|[a-zA-Zα-ω]{1,2}"
+    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|[a-zA-Z])?|[a-zA-Zα-ωµ]{1,2}"
     r"|[fghFGHP]\((?:[a-zA-Z]|\d{1,9})\))"
 )
 _TERM = rf"[-−+]?√?\(?{_VALUE}(?:{_POWER}|[!%])?\)?(?![\w(])"
@@ -27,7 +27,7 @@ _POLYNOMIAL = re.compile(
     rf"(?<![\w.,])(?<!\d ){_TERM}(?:\s?[-+−*·×^±]\s?{_TERM}){{1,12}}(?![\w/-])"
 )
 _SYMBOL = re.compile(
-    r"(?P<function>[fghFGHP])\((?P<argument>[a-zA-Z]|\d{1,9})\)|(?P<letters>[a-zA-Zα-ω]{1,2})"
+    r"(?P<function>[fghFGHP])\((?P<argument>[a-zA-Z]|\d{1,9})\)|(?P<letters>[a-zA-Zα-ωµ]{1,2})"
     r"|(?P<relation>==|!=|<=|>=|[<>=≡∝])|(?P<sign>[-−])|(?P<operator>[*·/!])"
 )
 _LETTER_POWER = re.compile(r"[abnpqtuvwxyz][²³⁴-⁹ⁿ]")
@@ -168,7 +168,12 @@ EQUATIONS: tuple[Rule, ...] = (
         re.compile(r"(?<![\w.])(sin|cos|tan|ln)(\d{0,0})\s([xyztθφαβω])()(?![\w'’])"),
         _named_function,
     ),
-    (re.compile(r"(?<![\w|])\|([^|\s]{1,12})\|(?![\w|])"), _absolute),
+    (
+        re.compile(
+            r"(?<![\w|])\|((?:[^|\s]{1,12}(?:\s?[-+−*·×÷/]\s?[^|\s]{1,8}){0,3}))\|(?![\w|])"
+        ),
+        _absolute,
+    ),
     (
         re.compile(r"(?<=\d)!(?=\s(?:is|are|equals|and|ways|divided|times|[+=*/×-])(?!\w))"),
         _factorial,

@@ -156,7 +156,8 @@ def _signed_dimensions(match: re.Match[str], british: bool) -> str:
 
 
 def _length(match: re.Match[str], british: bool) -> str:
-    return f"{plain(match[1], british)} {'foot' if is_one(match[1]) else 'feet'}"
+    number = match[1] or match[2]
+    return f"{plain(number, british)} {'foot' if is_one(number) else 'feet'}"
 
 
 def _negative_money(match: re.Match[str], british: bool) -> str:
@@ -171,7 +172,7 @@ def unit_name(symbol: str, many: bool) -> str:
 
 
 def _measure(match: re.Match[str], british: bool) -> Replacement:
-    minus, low, high, joint, unit, power, per, per_power, point = match.groups()
+    minus, low, high, joint, unit, power, per, per_power, again, point = match.groups()
     of_sides = match.string.endswith((" by ", " x ", " × "), 0, match.start())
     ends = not point or _SENTENCE_FOLLOWS.match(match.string, match.end())
     if unit == "in" and ends and not (point and of_sides):
@@ -191,7 +192,7 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     ):
         name = _plural(name)
     if per:
-        name += f" per {_per(per, per_power)}"
+        name += f" per {_per(per, per_power)}" + (f" per {_PER[again]}" if again else "")
     if point and (
         unit.split()[-1] not in _POINTED or _SENTENCE_FOLLOWS.match(match.string, match.end())
     ):
@@ -240,10 +241,17 @@ def _unit_of_many(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 def _unit_of_power(match: re.Match[str], british: bool) -> Replacement:
-    """The unit of "10⁻⁶ m"."""
-    if match[2] not in _UNITS:
-        return match[0]
-    return [Piece(_plural(_UNITS[match[2]]), *match.span(2))]
+    """The unit of "10⁻⁶ m" and "10⁶ m³/s"."""
+    name = _plural(_AFTER_POWER.get(match[2]) or _UNITS[match[2]])
+    if match[3]:
+        name = f"{_POWERS[match[3]]} {name}"
+    if match[4]:
+        name += f" per {_per(match[4], match[5])}"
+    return [Piece(name, match.start(2), match.end())]
+
+
+# Symbols of units that behind other numbers would more often be something else.
+_AFTER_POWER = {"C": "coulomb", "T": "tesla", "F": "farad", "H": "henry", "A": "amp", "K": "kelvin"}
 
 
 _ELECTRIC = re.compile(
@@ -314,7 +322,13 @@ SIZES: tuple[Rule, ...] = (
         re.compile(rf"{START}({NUMBER})(['\"])\s?[x×]\s?({NUMBER})\2(?:\s?[x×]\s?({NUMBER})\2)?"),
         _signed_dimensions,
     ),
-    (re.compile(r"(?<![\w.,'])(\d{1,3})'(?=\s(?:tall|long|wide|high|deep)\b)"), _length),
+    (
+        re.compile(
+            r"(?<![\w.,'])(\d{1,3})'(?=\s(?:tall|long|wide|high|deep)\b)"
+            r"|(?<=\bby\s)(\d{1,3})'(?!\w)"
+        ),
+        _length,
+    ),
     (
         re.compile(r"(?<=\d)\s?(?:L|l|kcal|kJ|g|mg|kWh)(/)(?=\d+\s?(?:km|g|ml|mL|mi)\b)"),
         _per_amount,
@@ -357,7 +371,10 @@ UNITS: tuple[Rule, ...] = (
         _kelvin,
     ),
     (
-        re.compile(r"(?<=10)([⁻⁺]?[⁰¹²³⁴-⁹]{1,3})\s([kmµn]?[mgsJWVAN]|Hz|Pa|K|mol|eV)(?![\w'’/])"),
+        re.compile(
+            rf"(?<=10)([⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}})\s({_UNIT}|[CTFHAK])([²³])?"
+            rf"(?:/({_PER_UNIT})([²³])?)?(?![\w'’/²³])"
+        ),
         _unit_of_power,
     ),
     (
@@ -373,7 +390,8 @@ UNITS: tuple[Rule, ...] = (
         re.compile(
             rf"(?<![\w.,])(?<![A-Za-z]-)([-−])?({NUMBER})(?:{DASH}({NUMBER}))?(\s?|-)"
             rf"({_UNIT}|in)(?<!\dB)([²³]|(?<=m)[23](?!\w))?"
-            rf"(?:/({_PER_UNIT})([²³]|(?<=[ms])[23](?!\w))?)?(?![\w²³]|['’][a-z]|(?<=x)-)(\.(?!\w))?"
+            rf"(?:/({_PER_UNIT})([²³]|(?<=[ms])[23](?!\w))?(?:/({_PER_UNIT}))?)?"
+            r"(?![\w²³]|['’][a-z]|(?<=x)-)(\.(?!\w))?"
         ),
         _measure,
     ),

@@ -21,7 +21,7 @@ from .measures import (
     unit_name,
     without_point,
 )
-from .number_forms import NUMBER, START, Rule, is_attributive, looks_like_year, plain
+from .number_forms import NUMBER, START, Rule, is_attributive, is_one, looks_like_year, plain
 from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
 from .tables import word_sets
 
@@ -69,11 +69,11 @@ def _after_number(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 def _model(match: re.Match[str], british: bool) -> list[Piece]:
-    """A letter and three digits: "C-130", "A320"."""
-    letter = LETTER_A if match[1][0] == "A" else match[1][0]
+    """Letters and three digits: "C-130", "A320neo", "US-101"."""
+    letters = LETTER_A if match[1] in ("A", "A-") else match[1].removesuffix("-")
     return [
-        Piece(f"{letter} ", *match.span(1)),
-        Piece(in_pairs(match[2], british), *match.span(2)),
+        Piece(f"{letters} ", *match.span(1)),
+        Piece(in_pairs(match[2], british) + " " * bool(match[3]), *match.span(2)),
     ]
 
 
@@ -151,17 +151,23 @@ def _chain(match: re.Match[str], british: bool) -> str:
 
 
 def _verse(match: re.Match[str], british: bool) -> list[Piece]:
-    """Chapter and verse of a book of the Bible: "Psalm 23:1-6"."""
+    """Chapter and verse of a book of the Bible: "Psalm 23:1-6", "Gen. 1:1"."""
     pieces = [
-        Piece(f"{cardinal(int(match[1]))} ", match.start(1), match.start(2)),
-        Piece(cardinal(int(match[2])), *match.span(2)),
+        Piece(_BOOK_NAMES[match[1]], *match.span(1)),
+        Piece(f" {cardinal(int(match[2]))} ", match.end(1), match.start(3)),
+        Piece(cardinal(int(match[3])), *match.span(3)),
     ]
-    if match[3]:
+    if match[4]:
         pieces += [
-            Piece(" to ", match.end(2), match.start(3)),
-            Piece(cardinal(int(match[3])), *match.span(3)),
+            Piece(" to ", match.end(3), match.start(4)),
+            Piece(cardinal(int(match[4])), *match.span(4)),
         ]
     return pieces
+
+
+def _part_of_book(match: re.Match[str], british: bool) -> str:
+    """The number of "1 Corinthians"."""
+    return _PARTS[match[0]]
 
 
 def _type(match: re.Match[str], british: bool) -> list[Piece]:
@@ -192,6 +198,18 @@ def _direction(match: re.Match[str], british: bool) -> list[Piece]:
             f" {''.join(_DIRECTIONS[letter] for letter in match[1])} ", match.start(1), match.end()
         )
     ]
+
+
+def _arc(match: re.Match[str], british: bool) -> str:
+    """Minutes and seconds of an angle: "41°43'12\"N"."""
+    parts = [("minute", match[1]), ("second", match[2])]
+    words = [
+        f"{plain(part, british)} {name if is_one(part) else name + 's'}"
+        for name, part in parts
+        if part
+    ]
+    direction = f" {_DIRECTIONS[match[3]]}" if match[3] else ""
+    return " ".join([" degrees", *words]) + direction
 
 
 def _to_next(match: re.Match[str], british: bool) -> list[Piece]:
@@ -292,11 +310,32 @@ def _number(match: re.Match[str], british: bool) -> str:
     return (" " if before.isalpha() else "") + words + (" " if after.isalpha() else "")
 
 
-_BOOKS = "|".join(sorted(word_sets("bible")["book"]))
+_PARTS = {
+    **dict.fromkeys(("1", "I"), "first"),
+    **dict.fromkeys(("2", "two"), "second"),
+    **dict.fromkeys(("3", "three"), "third"),
+}
+_BIBLE = word_sets("bible")
+_BOOK_NAMES = {
+    **{book: book for book in _BIBLE["book"] | _BIBLE["numbered"]},
+    **{short: book for book, words in _BIBLE.items() if book.istitle() for short in words},
+}
+_BOOKS = "|".join(sorted(_BOOK_NAMES, key=len, reverse=True))
+_NUMBERED_BOOKS = "|".join(name for name, book in _BOOK_NAMES.items() if book in _BIBLE["numbered"])
+_DESIGNATED = "|".join(
+    re.escape(word) for words in word_sets("designations").values() for word in sorted(words)
+)
 _STATES = "|".join(sorted(word_sets("states")["state"]))
 
 _RULES: tuple[Rule, ...] = (
     (re.compile(r"\d{31,}"), _digits),
+    (
+        re.compile(
+            r"(?<=\d)\s?°\s?(\d{1,2}(?:\.\d+)?)\s?['′](?:\s?(\d{1,2}(?:\.\d+)?)\s?(?:[\"″”]|''))?"
+            r"(?:\s?([NSEW])\b)?"
+        ),
+        _arc,
+    ),
     (re.compile(r"(?<=°)\s?([NSEW])\b"), _direction),
     (
         re.compile(r"(?:(?<=\bmph)|(?<=km/h)|(?<=\bknots)|(?<=\bkts))\s([NS]?[EW]|[NS])\b"),
@@ -324,7 +363,14 @@ _RULES: tuple[Rule, ...] = (
         _to_next,
     ),
     (
-        re.compile(rf"\b(?:{_BOOKS})\.?\s(\d{{1,3}}):(\d{{1,3}})(?:[-–](\d{{1,3}}))?(?![\w:])"),
+        re.compile(
+            rf"(?<![\w.,])(?:{'|'.join(_PARTS)})(?=\s(?:(?:{_NUMBERED_BOOKS})\.?\s\d{{1,3}}(?:\b|:)"
+            r"|(?:Chron|Corinth|Thess|Macc)[a-z]+\b))"
+        ),
+        _part_of_book,
+    ),
+    (
+        re.compile(rf"\b({_BOOKS})\.?\s(\d{{1,3}}):(\d{{1,3}})(?:[-–](\d{{1,3}}))?(?![\w:])"),
         _verse,
     ),
     (re.compile(rf"{START}({NUMBER})\s?deg\.?\s?([FC])\b"), _temperature),
@@ -363,7 +409,7 @@ _RULES: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?<![\w.,/])(\d{1,2})/(2|4|8|16)(?=[- ](?:time|signature|meter|beat|blues|waltz"
-            r"|rhythm|groove|feel|march|bar)\b)"
+            r"|rhythm|groove|feel|march|bar)\b|,? (?:to|and|or|then) \d{1,2}/(?:2|4|8|16)[- ]time)"
         ),
         _time_signature,
     ),
@@ -376,11 +422,20 @@ _RULES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"(?<![\w.,])(\d{1,3}\s)?(\d{1,3}|\d{1,3}\.\d{1,3})/(\d{1,4}|(?:4|5|10)\.0)(?![\w/]|[.,]\d)"
+            r"(?<![\w.,])(\d{1,3}\s)?(\d{1,3}|\d{1,3}\.\d{1,3})/(\d{1,4}|(?:4|5|10)\.0)"
+            r"(?:(?<=[1-9])(?:rds?|ths?))?(?![\d/]|[.,]\d|(?!in\b)[A-Za-z]{3}|[A-Z])"
         ),
         _fraction,
     ),
     *SIZES,
+    (
+        re.compile(
+            r"(?<![\w.,$£€/-])()([1-9]\d{2,3})(?=\s(?:(?:North|South|East|West)\s)?"
+            rf"(?:(?:[A-Z][a-z]+|\d{{1,3}}(?:st|nd|rd|th))\s){{1,2}}(?:{_ROADS})\b"
+            r"|\sBroadway\b)"
+        ),
+        _designation,
+    ),
     (
         re.compile(
             r"(?<![\w.,-])(\d{1,4})([A-Z])(?=\s(?:[A-Z][a-z]+\s){1,2}"
@@ -397,7 +452,13 @@ _RULES: tuple[Rule, ...] = (
     ),
     (re.compile(r"(?:(?<=[A-Za-z]-)|(?<=[a-z]\s)(?=\d{3}))(\d{1,3})['’]?s\b"), _plural_number),
     (re.compile(r"(?<=[A-Z])(\d{1,2})s\b"), _plural_of_model),
-    (re.compile(r"(?<![\w-])([A-Z]-?)([1-9]\d\d)(?![\w.,-]*\d)(?!\w)"), _model),
+    (
+        re.compile(
+            r"(?<![\w.])(?<!\w-)([A-Z]-?|(?:[A-Z]{3}-)?[A-Z]{2,4}-)([1-9]\d\d)(?![\w.,-]*\d)"
+            r"(?=([A-Z]{1,3}|neo|[a-rt-z])?(?!\w))"
+        ),
+        _model,
+    ),
     *UNITS,
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b"), _ordinal),
     (re.compile(r"(?<!\w)#\s?(\d)"), _hash_number),
@@ -406,10 +467,7 @@ _RULES: tuple[Rule, ...] = (
         _type,
     ),
     (
-        re.compile(
-            r"\b((?:Room|Flight|Boeing|Airbus|Highway|Interstate|Route|Suite|Apartment|Bus|Train|Form|Box|RFC|IEEE"
-            r"|Gate|I-)\s?)([1-9]\d{2,3})(?![\w.,-]*\d)"
-        ),
+        re.compile(rf"\b((?:{_DESIGNATED})\s?)([1-9]\d{{2,3}})(?![\w.,-]*\d|%)"),
         _designation,
     ),
     (re.compile(r"(?<![\w.])(\d{3,4})p\b"), _video_lines),
