@@ -71,6 +71,10 @@ _PHRASES = (
         re.compile(r"(?<=\d(?:st|nd|rd|th)[ -])c(?:ent)?\.(?=\s(?:BC|AD|CE|[a-z(])|[,;)])"),
         "century",
     ),
+    (re.compile(r"\bPub\. L\.(?=\s(?:No\. )?\d)"), "Public Law"),
+    (re.compile(r"\bEN(?=\s(?:ISO|IEC|\d))"), "E.N"),
+    (re.compile(r"(?<=\b1 )c\.(?=\s[a-z])|(?<=/\d )c\.(?=\s[a-z])"), "cup"),
+    (re.compile(r"(?<=\d )c\.(?=\s[a-z])"), "cups"),
     (re.compile(r"§§\s?(?=\d)"), "sections "),
     (re.compile(r"§\s?(?=\d)"), "section "),
     (re.compile(r"(?<=\d(?:st|nd|rd|th) )Lt\.(?=\s[a-z])"), "Lieutenant"),
@@ -118,7 +122,10 @@ _BEFORE_NUMBER = re.compile(
     rf"\b({'|'.join(sorted({*_NUMBERED, *(w.lower() for w in _NUMBERED)}, key=len, reverse=True))})"
     r"\.(?=\s*\(?(?:\d|[IVXLC]+(?![A-Za-z])|[ivx]+\b))"
 )
-_BARE_MONTH = re.compile(rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?=\s+\d)")
+_BARE_MONTH = re.compile(
+    rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?=\s+'?\d)"
+    rf"|(?:(?<=\b\d )|(?<=\b[12]\d )|(?<=\b3[01] ))({'|'.join(_MONTHS)})(?![\w'’.])"
+)
 _MONTH_NAMES = "|".join(sorted({*_MONTHS, *_MONTHS.values(), "May"}, key=len, reverse=True))
 _BARE_DAY = re.compile(
     rf"\b({'|'.join(sorted(_DAYS, key=len, reverse=True))})(?=,?\s+(?:(?:{_MONTH_NAMES})\b"
@@ -172,7 +179,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_SAINT, "Saint")
     text = text.sub(_LATE_ROAD, lambda m: _ROADS[m[1]] + _keep_point(m))
     text = text.sub(_SLASHED_TIMES, _times_in_turn)
-    text = text.sub(_FROM_TO, _from_to).sub(_WORD, _word).sub(_BARE_MONTH, lambda m: _MONTHS[m[1]])
+    text = text.sub(_FROM_TO, _from_to).sub(_WORD, _word).sub(_BARE_MONTH, lambda m: _MONTHS[m[0]])
     text = text.sub(_BARE_DAY, lambda m: _DAYS[m[1]]).sub(_BARE_WORD, "versus")
     text = text.sub(_INITIALISM, lambda m: m[1][:-1] + _keep_point(m))
     return text.sub(_INITIAL, lambda m: LETTER_A if m[1] == "A" else m[1])
@@ -208,7 +215,7 @@ _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000
 _COUNTED_WORDS = "|".join(sorted(word_sets("roman")["counted"]))
 _REGNAL_NAMES = "|".join(sorted(word_sets("roman")["regnal"]))
 _COUNTED = re.compile(
-    rf"\b((?i:{_COUNTED_WORDS})s?)\s+({_ROMAN}|{_SMALL_ROMAN})\b(?!['’.]\w)"
+    rf"\b((?i:{_COUNTED_WORDS})s?)\s+({_ROMAN}(?=[ABCab]?\b)|{_SMALL_ROMAN}\b)(?!['’.]\w)"
     rf"(?:(\s?[-–]\s?)({_ROMAN}|{_SMALL_ROMAN})\b)?"
 )
 # What follows a numeral; the pronoun has a verb behind it.

@@ -258,6 +258,19 @@ def _season(match: re.Match[str], british: bool) -> Replacement:
     return f"{year(first, british)} {words}"
 
 
+def _dates_range(match: re.Match[str], british: bool) -> list[Piece]:
+    """The dash between dates: "Feb. 28–Mar. 3"."""
+    return [Piece(" to ", *match.span(1 if match[1] else 2))]
+
+
+def _military(match: re.Match[str], british: bool) -> str:
+    """A time of four digits: "0615", "1430 hours"."""
+    hour, minute = (int(group) for group in match.groups() if group)
+    words = "oh " * (hour < 10) + cardinal(hour)
+    hours = " hours" if match[0].endswith("hrs") else ""
+    return words + (_minutes(minute) or " hundred") + hours
+
+
 def _weekdays_date(match: re.Match[str], british: bool) -> Replacement:
     """A day and a month behind the name of the day and the like: "Sat., 5/6"."""
     first, second = int(match[1]), int(match[2])
@@ -270,6 +283,13 @@ def _weekdays_date(match: re.Match[str], british: bool) -> Replacement:
 
 
 DATES: tuple[Rule, ...] = (
+    (
+        re.compile(
+            rf"(?:\b(?:{_MONTH})\s\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s\d{{4}})?|\b\d{{4}})({DASH})(?=(?:{_MONTH})\s\d)"
+            rf"|\b\d{{1,2}}\s(?:{_MONTH})(?:\s\d{{4}})?({DASH})(?=\d{{1,2}}\s(?:{_MONTH})\b)"
+        ),
+        _dates_range,
+    ),
     (
         re.compile(
             r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,?"
@@ -340,6 +360,14 @@ TIMES: tuple[Rule, ...] = (
     ),
     (re.compile(rf"{START}(1[0-2]|0?[1-9])\.([0-5]\d)\s?{_HALF_DAY}"), _pointed_clock),
     (re.compile(rf"{START}(1[0-2]|0?[1-9])\s?{_HALF_DAY}"), _hour),
+    (
+        re.compile(
+            r"(?:(?<=\b[Aa]t )|(?<=\b[Bb]y )|(?<=\b[Ff]rom )|(?<=\b[Uu]ntil )|(?<=\bto ))"
+            r"(?:(0\d)([0-5]\d)(?![\w:-]|[.,]\d)(?:\shrs\b)?|([01]\d|2[0-3])([0-5]\d)(?:\shrs\b|(?=\shours\b)))"
+            r"|(?<![\w.,:])(0\d)([0-5]\d)(?:\shrs\b|(?=\shours\b))"
+        ),
+        _military,
+    ),
     (re.compile(rf"{START}(\d{{1,3}})\s?h\s?([0-5]?\d)\s?m(?:in)?(?![\w/])"), _duration),
     (
         re.compile(

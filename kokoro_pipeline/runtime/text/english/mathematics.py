@@ -99,8 +99,10 @@ def _times(match: re.Match[str], british: bool) -> str:
     return " times "
 
 
-def _function(match: re.Match[str], british: bool) -> str:
-    return f"{match[1]} of {_letter(match[2])}"
+def _function(match: re.Match[str], british: bool) -> list[Piece]:
+    start, end = match.span(2)
+    pieces = [Piece(f"{match[1]} of ", match.start(), start), Piece("", end, match.end())]
+    return pieces if match[2] != "a" else [pieces[0], Piece(LETTER_A, start, end), pieces[1]]
 
 
 def _power(match: re.Match[str], british: bool) -> list[Piece]:
@@ -175,14 +177,21 @@ EQUATIONS: tuple[Rule, ...] = (
         _absolute,
     ),
     (
-        re.compile(r"(?<=\d)!(?=\s(?:is|are|equals|and|ways|divided|times|[+=*/×-])(?!\w))"),
+        re.compile(
+            r"(?<=\b[nkmN])!(?!\w)|(?<=\d)!(?=\s(?:is|are|equals|and|ways|divided|times|[+=*/×-])(?!\w))"
+        ),
         _factorial,
     ),
     (_EQUATION, _equation),
     (_POLYNOMIAL, _polynomial),
     (re.compile(r"(?<![\w.'’-])([b-hj-z])\s?[-−]\s?(\d|[a-z](?![\w'’-]))(?!\w*-)"), _difference),
     (re.compile(r"(?<=[\d)])\s?[*·]\s?(?=[\d(])"), _times),
-    (re.compile(r"(?<![\w.'])([fgh])\(([a-z]|\d{1,9})\)"), _function),
+    (
+        re.compile(
+            r"(?<![\w.'])([fgh])\(((?:[-−]?(?:\d{0,9}[a-z]|\d{1,9}))(?:\s?[-+−]\s?\d{0,9}[a-z0-9]){0,2})\)"
+        ),
+        _function,
+    ),
     (re.compile(r"π(?=[a-zA-Z](?![a-z]))"), _pi),
 )
 """What has to be read before numbers are taken to be dates, ranges or measures."""

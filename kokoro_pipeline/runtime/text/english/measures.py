@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from ..tracked import Piece, Replacement
-from .number_forms import DASH, NUMBER, START, Rule, is_attributive, is_one, plain
+from .number_forms import DASH, NUMBER, START, Rule, is_attributive, is_one, is_one_of_a_kind, plain
 from .numbers import cardinal, plural
 from .tables import pairs, table, word_sets
 
@@ -57,7 +57,9 @@ _PAID_FOR = re.compile(
 )
 _OF_A_LENGTH = re.compile(
     r"\s(?:records?|races?|sprints?|relays?|finals?|freestyle|hurdles|dash|butterfly|backstroke"
-    r"|breaststroke|radius|pools?|runners?|sprinters?|lens|screens?|displays?|monitors?)\b"
+    r"|breaststroke|radius|pools?|runners?|sprinters?|screens?|displays?|monitors?|film"
+    r"|lens(?:es)?|cameras?|rounds?|ammunition|ammo|shells?|cannons?|guns?|pistols?|mortars?|bolts?"
+    r"|f \d|screws?|wrench(?:es)?|sockets?)\b"
 )
 _POWERS = {"²": "square", "2": "square", "³": "cubic", "3": "cubic"}
 
@@ -182,7 +184,7 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     name = _UNITS.get(unit, "inch")
     if power:
         name = f"{_POWERS[power]} {name}"
-    singular = (is_one(low) and not high) or joint == "-"
+    singular = (is_one(low) and not high) or joint == "-" or is_one_of_a_kind(match)
     if name == "time" and is_attributive(match):
         name = "X"  # "a 10x zoom"
     elif (
@@ -248,6 +250,14 @@ def _unit_of_power(match: re.Match[str], british: bool) -> Replacement:
     if match[4]:
         name += f" per {_per(match[4], match[5])}"
     return [Piece(name, match.start(2), match.end())]
+
+
+def _per_units(match: re.Match[str], british: bool) -> list[Piece]:
+    """What is counted in a unit: "10⁹/L", "18 units/kg/h"."""
+    pieces = [Piece(f" per {_PER[match[1]]}", match.start(1) - 1, match.end(1))]
+    if match[2]:
+        pieces.append(Piece(f" per {_PER[match[2]]}", match.end(1), match.end()))
+    return pieces
 
 
 # Symbols of units that behind other numbers would more often be something else.
@@ -339,7 +349,7 @@ SIZES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"(?<=\d)[x×](?=\d)|(?<=\d)\sx\s(?=\d)|(?<=\d[a-z\s][a-z])\s[x×]\s(?=\d)"
+            r"(?<=\d)[x×](?=\d)(?!10[\^⁻⁰-⁹¹²³])|(?<=\d)\sx\s(?=\d)|(?<=\d[a-z\s][a-z])\s[x×]\s(?=\d)"
             r"|(?:(?<=[a-z]{2})|(?<=\dm))\s[x×]\s(?=\d[\d.]*\s?(?:[cmk]?m|in|ft|px)\b)"
             r"|(?<=\d)\s×\s(?=\d[\d.,]*\s?(?:×|[cmk]?m\b|in\b|ft\b|px\b))"
         ),
@@ -379,6 +389,12 @@ UNITS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
+            rf"(?:(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}}|(?<=\d\s)[a-z]+s)/({_PER_UNIT})(?:/({_PER_UNIT}))?(?![\w/])"
+        ),
+        _per_units,
+    ),
+    (
+        re.compile(
             r"(?<=\d)\s?(?:thousand|million|billion|trillion|bn|M|k)\s"
             r"(km|mi|kg|lbs?|ft|kWh|MWh|GWh|TWh|MW|GW|L|gal|ha|cu\.? m|sq\.? (?:km|mi|ft|m))([²³])?"
             r"(?![\w/])(?:\.(?=\s[a-z]))?"
@@ -407,9 +423,10 @@ UNITS: tuple[Rule, ...] = (
 
 _COUNTED_IN_THOUSANDS = (
     r"(?=\s(?:(?:a|per)\s(?:year|month|week)|followers|subscribers|users|people|views|likes|miles"
-    r"|steps|words|lines|downloads|members|jobs|homes|fans)\b)"
+    r"|steps|words|lines|downloads|members|jobs|homes|fans|parameters|params|tokens|rows|records|images"
+    r"|devices|transactions|streams|units|shares|barrels|copies|customers|accounts|visitors)\b)"
 )
 MAGNITUDE: Rule = (
-    re.compile(rf"{START}({NUMBER})(k|M|bn|tn|K{_COUNTED_IN_THOUSANDS})\b"),
+    re.compile(rf"{START}({NUMBER})(k|M|bn|tn|[KBT]{_COUNTED_IN_THOUSANDS})\b"),
     _with_magnitude,
 )

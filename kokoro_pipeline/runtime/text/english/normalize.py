@@ -131,7 +131,7 @@ _SLASHED = re.compile(r"(?<![\w/])([A-Za-z]{1,8}/[A-Za-z]{1,8})(?![\w/])")
 _SLASHED_WORDS = pairs("slashes")
 _LETTERS_SLASHED = re.compile(r"(?<![\w/])([A-Z]{1,4})/([A-Z]{1,4})(?![\w/])")
 _LONE_SLASH = re.compile(r"/+")
-_GREEK = re.compile(r"(?<!\w)[\u0391-\u03f5µ](?!\w)")
+_GREEK = re.compile(r"(?<!\w)[\u0391-\u03f5µ](?!\w)|(?<!\w)[Δδλσπ](?=[A-Za-z]\b)")
 
 _STRAIGHT_OPEN = re.compile(r"(?:(?<=^)|(?<=[\s(—“]))\"(?=\S)")
 # Quotation marks, but not the apostrophe of an elision or of a possessive plural.
@@ -207,13 +207,13 @@ def _read_signs(text: Tracked) -> Tracked:
     text = text.sub(_OPTION, lambda m: f"dash {_spelled(m[1].upper())}")
     text = text.sub(_HASHTAG, "hashtag ").sub(_SHARP, " sharp").sub(_LEADING_POINT, "dot ")
     text = text.sub(_SIGN, lambda m: f" {_SIGN_WORDS[m[0]]} ")
-    text = text.sub(_GREEK, _greek_name)
+    text = text.sub(_GREEK, lambda m: f"{_greek_name(m[0])} ")
     text = text.sub(_SLASHED, _slashed)
     return text.sub(_LETTERS_SLASHED, r"\1 \2").sub(_LONE_SLASH, " slash ")
 
 
-def _greek_name(match: re.Match[str]) -> str:
-    letter = unicodedata.normalize("NFKC", match[0])  # of the micro sign as well
+def _greek_name(letter: str) -> str:
+    letter = unicodedata.normalize("NFKC", letter)  # of the micro sign as well
     return unicodedata.name(letter).split()[-1].lower()
 
 

@@ -17,10 +17,11 @@ START = r"(?<![\w.,])"
 END = r"(?![\w]|[.,]\d)"
 DASH = r"\s?[-–—]\s?"
 
+_INDEFINITE_BEFORE = re.compile(r"\b[Aa]n?\s$")
 ARTICLE_BEFORE = re.compile(r"\b(?:an?|another|each|every)\s$", re.IGNORECASE)
 _NOUN_AFTER = re.compile(
     r"\s(?!(?:an?|and|as|at|after|before|by|but|each|every|for|from|if|in|into|is|of|off|on|or|per"
-    r"|than|that|the|then|to|was|were|when|while|with)\b)[a-z]"
+    r"|than|that|the|then|to|was|were|when|while|with)\b)[A-Za-z]"
 )
 
 
@@ -28,6 +29,12 @@ def is_attributive(match: re.Match[str]) -> bool:
     """Whether the match stands between an article and a noun: "a $5 bill"."""
     before = match.string[max(0, match.start() - 9) : match.start()]
     return bool(ARTICLE_BEFORE.search(before) and _NOUN_AFTER.match(match.string, match.end()))
+
+
+def is_one_of_a_kind(match: re.Match[str]) -> bool:
+    """Whether "a" or "an" stands before the match: "a 9mm"."""
+    start = match.start()
+    return bool(_INDEFINITE_BEFORE.search(match.string[max(0, start - 4) : start]))
 
 
 def plain(text: str, british: bool) -> str:

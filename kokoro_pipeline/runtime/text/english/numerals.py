@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Tracked
+from .chemistry import FORMULAS, ISOTOPES
 from .dates import BARE_YEAR, DATES, TIMES, YEARS
 from .mathematics import EQUATIONS, LETTER_A, POWERS
 from .measures import (
@@ -75,12 +76,6 @@ def _model(match: re.Match[str], british: bool) -> list[Piece]:
         Piece(f"{letters} ", *match.span(1)),
         Piece(in_pairs(match[2], british) + " " * bool(match[3]), *match.span(2)),
     ]
-
-
-def _formula(match: re.Match[str], british: bool) -> str:
-    """A chemical formula: "CO2", "H2SO4"."""
-    parts = re.findall(r"[A-Z][a-z]?|\d+", match[0])
-    return " ".join(".".join(part.upper()) if part.isalpha() else part for part in parts)
 
 
 def _video_lines(match: re.Match[str], british: bool) -> str:
@@ -191,6 +186,17 @@ _ROADS = "Street|Avenue|Road|Boulevard|Drive|Lane|Highway|Parkway|Court|Place|Te
 _DIRECTIONS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 
 
+def _about(match: re.Match[str], british: bool) -> str:
+    return "about "
+
+
+def _hexadecimal(match: re.Match[str], british: bool) -> str:
+    """Digits of base sixteen: "0xFF", "#FF8800"."""
+    words = [digits(c) if c.isdecimal() else c.upper() for c in match[1] or match[2]]
+    letters = [LETTER_A if word == "A" else word for word in words]
+    return " ".join(["zero X" if match[1] else "hash", *letters])
+
+
 def _direction(match: re.Match[str], british: bool) -> list[Piece]:
     """A point of the compass: "10°N", "Fifth Avenue NW", "I-80 W"."""
     return [
@@ -292,7 +298,12 @@ def _version(match: re.Match[str], british: bool) -> str:
 
 
 def _signed(match: re.Match[str], british: bool) -> str:
-    sign = {"-": "minus ", "−": "minus ", "+": "plus ", "±": "plus or minus ", "~": "about "}
+    sign = {
+        "-": "minus ",
+        "−": "minus ",
+        "+": "plus ",
+        "±": "plus or minus ",
+    }
     return sign[match[1]] + plain(match[2], british)
 
 
@@ -329,6 +340,9 @@ _STATES = "|".join(sorted(word_sets("states")["state"]))
 
 _RULES: tuple[Rule, ...] = (
     (re.compile(r"\d{31,}"), _digits),
+    (re.compile(r"(?<![\w~/])~\s?(?=[$£€¥]?\.?\d)"), _about),
+    (re.compile(r"\b0x([0-9A-Fa-f]{1,16})(?!\w)|#(?=\w*\d)([0-9A-Fa-f]{6})(?!\w)"), _hexadecimal),
+    *ISOTOPES,
     (
         re.compile(
             r"(?<=\d)\s?°\s?(\d{1,2}(?:\.\d+)?)\s?['′](?:\s?(\d{1,2}(?:\.\d+)?)\s?(?:[\"″”]|''))?"
@@ -384,8 +398,8 @@ _RULES: tuple[Rule, ...] = (
     *TIMES,
     (
         re.compile(
-            r"(?<![\w.])\+\d{1,3}(?:[-. ]?\(?\d{1,8}\)?){2,5}(?![\d-]|\.\d)"
-            r"|(?<![\w.])(?:\+?\d{1,3}[-. ])?(?:\(\d{3}\)[-. ]?|\d{3}[-. ])\d{3}[-. ]\d{4}"
+            r"(?<![\w.])\+(?=(?:\D{0,2}\d){7})\d{1,3}(?:[-. ]?\(?\d{1,8}\)?){2,5}(?![\d-]|\.\d)"
+            r"|(?<![\w.])(?:\+?\d{1,3}[-. ])?(?:\(\d{3}\)[-. /]?|\d{3}[-. /])\d{3}[-. ]\d{4}"
             r"(?![\d-]|\.\d)"
             r"|(?<![\w.-])(?:\(0\d{2,4}\)|\(0\)\d{2,4}|0\d{2,4})(?:[ -]\d{3,6}){1,2}(?![\d-]|\.\d)"
             r"|(?<![\w.-])\d{3}-\d{4}(?![\d-])|(?<=hone )\d{3}\.\d{4}\b|(?<=all )\d{3}\.\d{4}\b"
@@ -398,7 +412,7 @@ _RULES: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?:\b[Zz]ip(?: [Cc]ode)?|\b[Cc]ode|\bPIN|\b[Pp]ass(?:code|word)|\bSKU"
-            r"|\b[Tt]ext \w{1,20} to|\b[Ss]erial number|\b[Aa]ccount(?: number)?|,\s[A-Z]{2})"
+            r"|\b[Tt]ext \w{1,20} to|\b[Ss]erial number|\b[Aa]ccount(?: number)?)"
             r"\s(?:is\s)?(\d{3,30})(?![\w,.-]*\d)"
         ),
         _code,
@@ -445,7 +459,8 @@ _RULES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"\b(?:Room|Flat|Gate|Seat|Suite|Unit|Apartment|Row|Platform|[Nn]umber)"
+            r"\b(?:Room|Flat|Gate|Seat|Suite|Unit|Apartment|Row|Platform|[Nn]umber|[Rr]unway|[Ee]xit|Pier"
+            r"|Bus|Route|Highway|Train|Line|Section|Building|Form|Lot|[Ff]igure|[Ss]eat|[Gg]ate|[Rr]oom)"
             r"\s(\d{1,4})([A-Z])\b"
         ),
         _house,
@@ -454,7 +469,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?<=[A-Z])(\d{1,2})s\b"), _plural_of_model),
     (
         re.compile(
-            r"(?<![\w.])(?<!\w-)([A-Z]-?|(?:[A-Z]{3}-)?[A-Z]{2,4}-)([1-9]\d\d)(?![\w.,-]*\d)"
+            r"(?<![\w.])(?<!\w-)((?:[A-Z]{3}-)?[A-Z]{1,4}-?)([1-9]\d\d)(?![\w.,-]*\d)"
             r"(?=([A-Z]{1,3}|neo|[a-rt-z])?(?!\w))"
         ),
         _model,
@@ -463,9 +478,13 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b"), _ordinal),
     (re.compile(r"(?<!\w)#\s?(\d)"), _hash_number),
     (
-        re.compile(r"\b(?:Boeing|Airbus|Room|Suite)\s(?:A)?(\d{1,3})-(\d{1,4})(?![\w-]|[.,]\d)"),
+        re.compile(
+            r"\b(?:Boeing|Airbus|Room|Suite|Law)\s(?:A)?(\d{1,3})-(\d{1,4})(?![\w-]|[.,]\d)"
+        ),
         _type,
     ),
+    (re.compile(r"(?<![\w.,$£€])()([1-9]\d{2,3})(?=\([a-z]{1,2}\))"), _designation),
+    (re.compile(r"(?<=[A-Za-z]\d-)()([1-9]\d{3})(?=[A-Z]{0,2}(?!\w))"), _designation),
     (
         re.compile(rf"\b((?:{_DESIGNATED})\s?)([1-9]\d{{2,3}})(?![\w.,-]*\d|%)"),
         _designation,
@@ -479,19 +498,14 @@ _RULES: tuple[Rule, ...] = (
         ),
         _emergency,
     ),
-    (
-        re.compile(
-            r"\b(?:CO2|NO2|SO2|CH4|NH3|O2|N2|H2SO4|H2O2|N2O|CaCO3|NaHCO3|NaCl|NaOH|HCl|KCl|KOH|CaCl2|MgCl2|HNO3)(?!\w)"
-        ),
-        _formula,
-    ),
+    *FORMULAS,
     (re.compile(r"(?<![\w.])([Aa])-?(?=\d)"), _lettered),
     (re.compile(r"(?<=\d)([Aa])(?![\w'’.&])"), _after_number),
     (re.compile(r"\b[vV](\d{1,3}(?:\.\d{1,3}){1,3})\b"), _version),
     (re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,4}){2,}(?![\w])"), _dotted),
     (re.compile(r"(?<![\w.,])802\.(\d{1,2})([a-z]{0,2})(?!\w|\.\w)"), _network),
     (re.compile(rf"{START}({NUMBER})\s?[-–—]\s?({NUMBER})(?![\w-]|[.,]\d)"), _range),
-    (re.compile(rf"{START}([-−+±~])\s?({NUMBER})(?!\w)"), _signed),
+    (re.compile(rf"{START}([-−+±])\s?({NUMBER})(?!\w)"), _signed),
     MAGNITUDE,
     *POWERS,
     BARE_YEAR,

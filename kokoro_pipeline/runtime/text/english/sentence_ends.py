@@ -8,6 +8,7 @@ from .tables import table, word_sets
 ENGLISH = SentenceEnds(
     abbreviations=frozenset(short.lower() for _, short, _ in table("abbreviations"))
     | word_sets("pointed_units")["unit"]
-    | {"deg", "temp"}
+    | {short.lower() for book, words in table("bible") if book.istitle() for short in words.split()}
+    | {"deg", "temp", "pub"}
 )
 """A segment is not cut after an abbreviation; whether its point ends a sentence is seen later."""

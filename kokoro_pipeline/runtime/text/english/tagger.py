@@ -248,7 +248,19 @@ class _Sentence:
         return (
             following in (Kind.PUNCTUATION, Kind.START, Kind.BE)
             or self.next_word(i) in ("plus", "minus", "slash", "dot", "dash", "sharp")
-            or before in ("an", "letter", "vitamin", "plan", "grade", "type", "group", "team")
+            or before
+            in (
+                "an",
+                "letter",
+                "vitamin",
+                "plan",
+                "grade",
+                "type",
+                "group",
+                "team",
+                "series",
+                "appendix",
+            )
             or (self.words[i] == "A" and i > 0 and following in (Kind.TO, Kind.CONJUNCTION))
         )
 

@@ -1,0 +1,59 @@
+"""Chemical formulas, ions and isotopes."""
+
+from __future__ import annotations
+
+import re
+
+from .number_forms import Rule
+from .numbers import in_pairs
+
+_ELEMENT = (
+    r"(?:A[cglrstu]|B[aeikr]?|C[adelorsu]?|E[ru]|Fe?|G[ade]|H[efgo]?|I[nr]?|Kr?|L[aiu]|M[gno]|N[abdei]?"
+    r"|O[s]?|P[btu]?|R[abnu]|S[bceimnr]?|T[aehil]|U|V|W|Xe|Yb?|Z[nr])"
+)
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻−", "0123456789+--")
+
+
+def _spelled(letters: str) -> str:
+    return ".".join(letters.upper())
+
+
+def _formula(match: re.Match[str], british: bool) -> str:
+    """A chemical formula: "CO2", "H2SO4", "C2H5OH"."""
+    parts = re.findall(r"[A-Za-z]+|\d+", match[0])
+    return " ".join(_spelled(part) if part.isalpha() else part for part in parts)
+
+
+def _ion(match: re.Match[str], british: bool) -> str:
+    """An ion with its charge: "Na+", "Ca2+", "Cl⁻"."""
+    charge = match[2].translate(_SUPERSCRIPTS)
+    sign = "plus" if charge.endswith("+") else "minus"
+    return f"{_spelled(match[1])} {charge[:-1]} {sign}"
+
+
+def _isotope(match: re.Match[str], british: bool) -> str:
+    """The mass of an isotope before its symbol: "¹⁴C"."""
+    return f"{in_pairs(match[1].translate(_SUPERSCRIPTS), british)} {_spelled(match[2])}"
+
+
+ISOTOPES: tuple[Rule, ...] = (
+    (re.compile(rf"(?<![\w)])([¹²³⁰⁴-⁹]{{1,3}})({_ELEMENT})(?!\w)"), _isotope),
+    (
+        re.compile(
+            r"\b(Na|Ca|Mg|Cl|Fe|Zn|Cu|Li|Al|Ag|Br|Mn|Pb|Ba|K|H|OH|NH4|NO3|HCO3)"
+            r"([2-4²³⁴]?(?:\+|⁺|⁻)|(?<=Cl)-|(?<=Br)-)(?=\s(?![\d(=])|[.,;:)]|$)"
+        ),
+        _ion,
+    ),
+)
+
+FORMULAS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"\b(?:CO2|NO2|SO2|CH4|NH3|HNO3|O2|N2|(?:Na|K)(?:Cl|OH)|HCl"
+            rf"|(?=(?:[A-Za-z]+\d+[A-Z]|[A-Z][A-Za-z]*[a-z][A-Za-z]*\d))(?:{_ELEMENT}\d{{0,2}}){{2,8}})"
+            r"(?!\w)"
+        ),
+        _formula,
+    ),
+)
