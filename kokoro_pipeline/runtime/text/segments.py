@@ -175,7 +175,7 @@ class _Splitter:
             return True
         found = _LAST_WORD.search(before, 0, len(before) - 1)
         word = found[0].lower() if found else ""
-        if word in self._ends.abbreviations:
+        if not self._ends.abbreviations.isdisjoint((word, word.rpartition("-")[2])):
             return False
         if _NUMBER_OF_ITEM.fullmatch(word):
             return position > len(word) + 2  # "1. First" is not two sentences

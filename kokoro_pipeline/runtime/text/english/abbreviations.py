@@ -71,6 +71,16 @@ _PHRASES = (
         re.compile(r"(?<=\d(?:st|nd|rd|th)[ -])c(?:ent)?\.(?=\s(?:BC|AD|CE|[a-z(])|[,;)])"),
         "century",
     ),
+    (re.compile(r"(?<=\d)[- ]?(?:y/o|yo|y\.o\.)(?!\w)"), " year old"),
+    (re.compile(r"\bMk\.?(?=\s?[IVX\d])"), "Mark"),
+    (re.compile(r"\bRev\.(?=\s(?:[A-Z]|\d+(?:\.\d+)?)(?![\w.:]))"), "Revision"),
+    (re.compile(r"(?<=\d(?:st|nd|rd|th) )[Ff]l\.?(?=[.,;)\s]|$)"), "floor"),
+    (re.compile(r"(?<=[\s(])b\.(?=\s(?:c\.\s)?(?:1\d{3}|20\d\d)\b)"), "born"),
+    (re.compile(r"(?<=[\s(,])d\.(?=\s(?:c\.\s)?(?:1\d{3}|20\d\d)\b)"), "died"),
+    (re.compile(r"(?<=[A-Za-z]\.)\s?2d\b"), " second"),
+    (re.compile(r"(?<=[A-Za-z]\.)\s?3d\b"), " third"),
+    (re.compile(r"\bPO(?=\s(?:every|daily|once|twice|three|at bedtime|[bt]id|q\d))"), "P.O"),
+    (re.compile(r"(?<!\d )\bmm\.(?=\s\d)"), "measures"),
     (re.compile(r"\bPub\. L\.(?=\s(?:No\. )?\d)"), "Public Law"),
     (re.compile(r"\bEN(?=\s(?:ISO|IEC|\d))"), "E.N"),
     (re.compile(r"(?<=\b1 )c\.(?=\s[a-z])|(?<=/\d )c\.(?=\s[a-z])"), "cup"),
@@ -154,6 +164,8 @@ def _keep_point(match: re.Match[str], ends: re.Pattern[str] = _ENDS_SENTENCE) ->
 
 def _word(match: re.Match[str]) -> str:
     key = match[1]
+    if match.string.endswith("/", 0, match.start()):
+        return match[0]  # a unit: "2 L/min."
     if key in ("min", "max") and _NUMBER_BEFORE.search(
         match.string, max(0, match.start() - 2), match.start()
     ):
@@ -234,8 +246,9 @@ _TITLED = re.compile(
     rf"\s(?:[A-Z][a-z]+\s){{1,2}}({_ROMAN})(?=\W|$)"
 )
 _CENTURY = re.compile(
-    rf"\b({_ROMAN})(?:th)?(?=[ -](?:[Cc]entury|Olympi|Congress|[Dd]ynasty|[Ll]egion|Corps"
-    r"|edition|anniversary))"
+    rf"\b(?!X Games)({_ROMAN})(?:th)?(?=[ -](?:[Cc]entury"
+    r"|(?:Winter |Summer )?(?:Olympi|Paralympi|Games)"
+    r"|Congress|[Dd]ynasty|[Ll]egion|Corps|edition|anniversary))"
 )
 _ROMAN_YEAR = re.compile(rf"\b(?=M[CDXLIVM]{{3}}){_ROMAN}\b")
 # After another name, numerals that are no common initialism.
@@ -273,7 +286,14 @@ def expand_roman_numerals(text: Tracked) -> Tracked:
     text = text.sub(_LISTED, _item_number)
     text = text.sub(_CENTURY, lambda m: numbers.ordinal(_roman_value(m[1])))
     text = text.sub(_ROMAN_YEAR, lambda m: numbers.year(_roman_value(m[0])))
-    return text.sub(_NAMED, lambda m: numbers.cardinal(_roman_value(m[0])))
+    return text.sub(_NAMED, _of_name)
+
+
+def _of_name(match: re.Match[str]) -> str:
+    """The number of "Rocky III"; "IV" behind a word in small letters is a drip."""
+    if match[0] == "IV" and match.string[: match.start()].split()[-1].islower():
+        return match[0]
+    return numbers.cardinal(_roman_value(match[0]))
 
 
 def _item_number(match: re.Match[str]) -> str:

@@ -27,13 +27,21 @@ _HALF_DAY = r"([aApP]\.?[mM])\b"
 _ZONES = r"(?:GMT|UTC|BST|CET|CEST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T)"
 _COUNTED_AFTER = re.compile(
     r"\s+(?:people|men|women|children|of\b|more|fewer|percent"
-    r"|(?!millions|thousands|hundreds)[a-z]{2,}[^s\W]s\b(?!\s(?:may|might|will|would|could)\b))"
+    r"|(?!(?:million|thousand|hundred|level|election|primarie|midterm|playoff|final|figure|result"
+    r"|earning|estimate|forecast|price|taxe|return|model|protest|riot|flood|fire|wildfire|attack"
+    r"|talk|accord|reform|guideline|rule|regulation|standard|goal|target|sanction|recording|award"
+    r"|rating|edition)s\b)[a-z]{2,}[^s\W]s\b(?!\s(?:may|might|will|would|could)\b))"
 )
 
 
-def _day_of_month(month: int, day: int, year_text: str, british: bool) -> str:
-    words = f"the {ordinal(day)} of {MONTHS[month - 1]}" if british else ""
-    return f"{words or f'{MONTHS[month - 1]} {ordinal(day)}'}, {year(int(year_text), british)}"
+def day_of_month(month: int, day: int, british: bool) -> str:
+    """A day without its year: "May fifth", or "the fifth of May" in British English."""
+    name = MONTHS[month - 1]
+    return f"the {ordinal(day)} of {name}" if british else f"{name} {ordinal(day)}"
+
+
+def _date_words(month: int, day: int, year_text: str, british: bool) -> str:
+    return f"{day_of_month(month, day, british)}, {year(int(year_text), british)}"
 
 
 def _is_date(month: int, day: int) -> bool:
@@ -44,7 +52,7 @@ def _iso_date(match: re.Match[str], british: bool) -> Replacement:
     month, day = int(match[3]), int(match[4])
     if not _is_date(month, day):
         return match[0]
-    words = _day_of_month(month, day, match[1], british)
+    words = _date_words(month, day, match[1], british)
     return words + (", " if match[5] else "")
 
 
@@ -56,7 +64,7 @@ def _slash_date(match: re.Match[str], british: bool) -> str:
     if not _is_date(month, day) or (match[2] == "-" and len(match[4]) == 2):
         return match[0].replace("/", " slash ")
     century = "" if len(match[4]) == 4 else ("19" if int(match[4]) > 50 else "20")
-    return _day_of_month(month, day, century + match[4], british)
+    return _date_words(month, day, century + match[4], british)
 
 
 def _dotted_date(match: re.Match[str], british: bool) -> str:
@@ -64,7 +72,7 @@ def _dotted_date(match: re.Match[str], british: bool) -> str:
     day, month = int(match[1]), int(match[2])
     if month > 12:
         day, month = month, day
-    return _day_of_month(month, day, match[3], british) if _is_date(month, day) else match[0]
+    return _date_words(month, day, match[3], british) if _is_date(month, day) else match[0]
 
 
 def _month_day(match: re.Match[str], british: bool) -> Replacement:
@@ -275,11 +283,12 @@ def _weekdays_date(match: re.Match[str], british: bool) -> Replacement:
     """A day and a month behind the name of the day and the like: "Sat., 5/6"."""
     first, second = int(match[1]), int(match[2])
     month, day = (second, first) if british else (first, second)
-    if not _is_date(month, day):
+    before = match.string[match.start() : match.start(1)].strip().lower()
+    fraction = (first < second and second in (2, 3, 4, 8, 16)) or (first, second) == (9, 11)
+    fraction = fraction and before in ("on", "before", "after", "since")
+    if not _is_date(month, day) or fraction or (before == "by" and first < second):
         return match[0]
-    name = MONTHS[month - 1]
-    words = f"the {ordinal(day)} of {name}" if british else f"{name} {ordinal(day)}"
-    return [Piece(words, match.start(1), match.end())]
+    return [Piece(day_of_month(month, day, british), match.start(1), match.end())]
 
 
 DATES: tuple[Rule, ...] = (
@@ -293,7 +302,9 @@ DATES: tuple[Rule, ...] = (
     (
         re.compile(
             r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,?"
-            r"|(?:[Bb]irthday|[Aa]nniversary|[Dd]eadline|[Dd]ate) is|[Dd]ue(?: on)?)"
+            r"|(?:[Bb]irthday|[Aa]nniversary|[Dd]eadline|[Dd]ate) is|[Dd]ue(?: on)?"
+            r"|[Oo]n|[Bb]y|[Bb]efore|[Aa]fter|[Ss]ince|[Uu]ntil|[Tt]ill|[Tt]hrough|[Ss]tarting|[Ee]ffective"
+            r"|[Ww]eek of|[Aa]s of)"
             r" (\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)"
         ),
         _weekdays_date,

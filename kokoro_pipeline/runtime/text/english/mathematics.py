@@ -15,7 +15,7 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "012345678
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
 _VALUE = (
     r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|[a-zA-Z])?|[a-zA-Zα-ωµ]{1,2}"
-    r"|[fghFGHP]\((?:[a-zA-Z]|\d{1,9})\))"
+    r"|[fghtFGHP]\((?:[a-zA-Z]|\d{1,9})\))"
 )
 _TERM = rf"[-−+]?√?\(?{_VALUE}(?:{_POWER}|[!%])?\)?(?![\w(])"
 _EXPRESSION = rf"{_TERM}(?:\s?[-+−*·×÷/^±]\s?{_TERM}){{0,12}}"
@@ -27,7 +27,7 @@ _POLYNOMIAL = re.compile(
     rf"(?<![\w.,])(?<!\d ){_TERM}(?:\s?[-+−*·×^±]\s?{_TERM}){{1,12}}(?![\w/-])"
 )
 _SYMBOL = re.compile(
-    r"(?P<function>[fghFGHP])\((?P<argument>[a-zA-Z]|\d{1,9})\)|(?P<letters>[a-zA-Zα-ωµ]{1,2})"
+    r"(?P<function>[fghtFGHP])\((?P<argument>[a-zA-Z]|\d{1,9})\)|(?P<letters>[a-zA-Zα-ωµ]{1,2})"
     r"|(?P<relation>==|!=|<=|>=|[<>=≡∝])|(?P<sign>[-−])|(?P<operator>[*·/!])"
 )
 _LETTER_POWER = re.compile(r"[abnpqtuvwxyz][²³⁴-⁹ⁿ]")
@@ -105,6 +105,16 @@ def _function(match: re.Match[str], british: bool) -> list[Piece]:
     return pieces if match[2] != "a" else [pieces[0], Piece(LETTER_A, start, end), pieces[1]]
 
 
+def _probability(match: re.Match[str], british: bool) -> list[Piece]:
+    """The probability of an event: "P(X > 3)"."""
+    start, end = match.span(2)
+    return [Piece(f"{match[1]} of ", match.start(), start), Piece("", end, match.end())]
+
+
+def _over(match: re.Match[str], british: bool) -> str:
+    return " over "
+
+
 def _power(match: re.Match[str], british: bool) -> list[Piece]:
     exponent = match[2].translate(_SUPERSCRIPTS)
     pieces = [Piece(_letter(match[1]), *match.span(1))]
@@ -163,11 +173,21 @@ def _variable(match: re.Match[str], british: bool) -> str:
 
 
 EQUATIONS: tuple[Rule, ...] = (
+    (re.compile(r"\b([PE])\(([A-Z](?:\s?[<>=≤≥|∩∪]\s?[^()]{1,12})?)\)"), _probability),
+    (
+        re.compile(
+            r"(?<=[Δ∂][a-zA-Z])/(?=[Δ∂][a-zA-Z]\b)|(?<=π)/(?=\d)|(?<=\b[xyzn])/(?=\d)"
+            r"|(?<=(?<![\w/.])\d)/(?=[nxyzkNRπ](?![\w/]))"
+        ),
+        _over,
+    ),
     (re.compile(r"([³⁴])√(?=[\d(a-z])"), _higher_root),
     (re.compile(r"(?<=\d)\s?x\s?(?=\d[\d.,]*\s?=)"), _times),
     (re.compile(rf"(?<![\w.])({_NAMES})(\d{{0,2}})\(([^()]{{1,40}})(\))"), _named_function),
     (
-        re.compile(r"(?<![\w.])(sin|cos|tan|ln)(\d{0,0})\s([xyztθφαβω])()(?![\w'’])"),
+        re.compile(
+            r"(?<![\w.])(sin|cos|tan|ln)(\d{0,0})\s([xyztθφαβωA-C]|\d+(?:\.\d+)?(?=\s?°))()(?![\w'’])"
+        ),
         _named_function,
     ),
     (
@@ -188,7 +208,8 @@ EQUATIONS: tuple[Rule, ...] = (
     (re.compile(r"(?<=[\d)])\s?[*·]\s?(?=[\d(])"), _times),
     (
         re.compile(
-            r"(?<![\w.'])([fgh])\(((?:[-−]?(?:\d{0,9}[a-z]|\d{1,9}))(?:\s?[-+−]\s?\d{0,9}[a-z0-9]){0,2})\)"
+            r"(?<![\w.'])([fgh])\(((?:[-−]?(?:\d{0,9}[a-z]|\d{1,9}))"
+            r"(?:\s?[-+−]\s?\d{0,9}[a-z0-9]){0,2})\)"
         ),
         _function,
     ),

@@ -6,7 +6,17 @@ import re
 from typing import NamedTuple
 
 from ..tracked import Piece, Replacement
-from .number_forms import DASH, NUMBER, START, Rule, is_attributive, is_one, is_one_of_a_kind, plain
+from .number_forms import (
+    DASH,
+    NOUN_AFTER,
+    NUMBER,
+    START,
+    Rule,
+    is_attributive,
+    is_one,
+    is_one_of_a_kind,
+    plain,
+)
 from .numbers import cardinal, plural
 from .tables import pairs, table, word_sets
 
@@ -15,8 +25,11 @@ _MAGNITUDES = {
     **dict.fromkeys(("M", "m", "mn", "mm", "mil", "million"), "million"),
     **dict.fromkeys(("B", "b", "bn", "billion"), "billion"),
     **dict.fromkeys(("T", "tn", "trillion"), "trillion"),
+    **{"crore": "crore", "lakh": "lakh"},
 }
-_MAGNITUDE = r"(?:[\s-]?(thousand|million|billion|trillion|bn|tn|mn|mil|[kKMmBbT]))?(?![A-Za-z])"
+_MAGNITUDE = (
+    r"(?:[\s-]?(thousand|million|billion|trillion|crore|lakh|bn|tn|mn|mil|[kKMmBbT]))?(?![A-Za-z])"
+)
 
 
 class _Currency(NamedTuple):
@@ -28,7 +41,7 @@ class _Currency(NamedTuple):
 
 _CURRENCIES = {sign: _Currency(*words) for sign, *words in table("currencies")}
 _SIGNS = "".join(sign for sign in _CURRENCIES if len(sign) == 1)
-_CODES = "|".join(sign for sign in _CURRENCIES if len(sign) > 1)
+_CODES = "|".join(re.escape(sign) for sign in _CURRENCIES if len(sign) > 1)
 _COUNTRIES = {
     "US": "US",
     "C": "Canadian",
@@ -81,6 +94,11 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
     return ("minus " if minus else "") + words + (f" per {_PER[per]}" if per else "")
 
 
+def _bills(match: re.Match[str], british: bool) -> str:
+    """Bills by their value: "three $20s"."""
+    return plural(cardinal(int(match[1])))
+
+
 def _names_a_price(match: re.Match[str]) -> bool:
     """Whether the amount describes a noun: "a $5 bill" and "$20-a-day habits" have dollar."""
     return is_attributive(match) or bool(_PAID_FOR.match(match.string, match.end()))
@@ -93,7 +111,7 @@ def _amount(
         units = currency.unit if singular else currency.units
         return f"{plain(number, british)} {_MAGNITUDES[magnitude]} {units}"
     whole, _, fraction = number.replace(",", "").partition(".")
-    if len(fraction) > 2:
+    if len(fraction) not in (0, 2):
         return f"{plain(number, british)} {currency.units}"
     amount, cents = int(whole or 0), int(fraction.ljust(2, "0"))
     words = []
@@ -140,7 +158,9 @@ def _inches(match: re.Match[str], british: bool) -> Replacement:
     before = match.string[: match.start()]
     if len(_QUOTE.findall(before)) % 2 or before.count("“") > before.count("”"):
         return match[0]  # it closes a quotation
-    many = bool(_EXTENT.match(match.string, match.end())) and not is_one(match[1])
+    describes = NOUN_AFTER.match(match.string, match.end())
+    extent = _EXTENT.match(match.string, match.end())
+    many = bool(extent or not describes) and not is_one(match[1])
     return [Piece(" inches" if many and not is_attributive(match) else " inch", *match.span(2))]
 
 
@@ -179,7 +199,7 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     ends = not point or _SENTENCE_FOLLOWS.match(match.string, match.end())
     if unit == "in" and ends and not (point and of_sides):
         return match[0]  # the preposition
-    if unit in ("x", "×") and joint:
+    if unit in ("x", "×") and (joint or power):
         return match[0]
     name = _UNITS.get(unit, "inch")
     if power:
@@ -293,6 +313,7 @@ _LONG_UNIT = "|".join(
 )
 
 MONEY: tuple[Rule, ...] = (
+    (re.compile(rf"[{_SIGNS}](\d{{1,3}})s\b"), _bills),
     (re.compile(rf"([{_SIGNS}])\s?\(({NUMBER})\){_MAGNITUDE}"), _negative_money),
     (
         re.compile(
@@ -321,12 +342,18 @@ MONEY: tuple[Rule, ...] = (
 )
 
 INCHES: Rule = (
-    re.compile(r"(?<![\w.,/'])(?<![x×] )(\d+(?:\.\d+)?)([\"”″])(?=\s(?!x\b)(?:[a-z]|[A-Z]{2}))"),
+    re.compile(
+        r"(?<![\w.,/'])(?<![x×] )(\d+(?:\.\d+)?)([\"”″])(?=\s(?!x\b)(?:[a-z]|[A-Z]{2})|[.,;)])"
+    ),
     _inches,
 )
 """An inch sign that is no quotation mark."""
 
+MIXED_SIZES: Rule = (re.compile(r"(?<=\d\s\d/\d)\s[x×]\s(?=\d)"), _by)
+"""The sign between sizes with fractions: "8½ × 11"."""
+
 SIZES: tuple[Rule, ...] = (
+    (re.compile(r"(?<=[A-Za-z]/(?:min|day|sec))(/)(?=\d)"), _per_amount),
     (re.compile(rf"{START}(\d)['′]\s?(\d{{1,2}})(?:\"|''|”|″)"), _feet_and_inches),
     (
         re.compile(rf"{START}({NUMBER})(['\"])\s?[x×]\s?({NUMBER})\2(?:\s?[x×]\s?({NUMBER})\2)?"),
@@ -413,7 +440,7 @@ UNITS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"\bper\s(?P<one>{_LONG_UNIT})(?!\w)"
+            rf"\bper\s(?P<one>{_LONG_UNIT}|°[CF])(?!\w)"
             r"|(?<![\w/.])(?P<many>km|mi|m|kg|g|mg|cm|ft|mL|ml|L|MB|GB|kB|Mb|W)"
             r"/(?P<per>h|hr|s|sec|min|m|L|dL|l|kg|ml)(?P<power>[²³]|(?<=[ms])[23])?(?!\w)"
         ),

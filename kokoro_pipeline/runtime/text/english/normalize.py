@@ -129,7 +129,7 @@ _INITIALS_AND = re.compile(r"\b([A-Z]{1,3})&([A-Z]{1,3})\b")
 _LEADING_POINT = re.compile(r"(?<![\w.])\.(?=[A-Za-z])")
 _SLASHED = re.compile(r"(?<![\w/])([A-Za-z]{1,8}/[A-Za-z]{1,8})(?![\w/])")
 _SLASHED_WORDS = pairs("slashes")
-_LETTERS_SLASHED = re.compile(r"(?<![\w/])([A-Z]{1,4})/([A-Z]{1,4})(?![\w/])")
+_LETTERS_SLASHED = re.compile(r"(?<![\w/])[A-Z]{1,4}(?:/[A-Z]{1,4})+(?![\w/])")
 _LONE_SLASH = re.compile(r"/+")
 _GREEK = re.compile(r"(?<!\w)[\u0391-\u03f5µ](?!\w)|(?<!\w)[Δδλσπ](?=[A-Za-z]\b)")
 
@@ -209,7 +209,8 @@ def _read_signs(text: Tracked) -> Tracked:
     text = text.sub(_SIGN, lambda m: f" {_SIGN_WORDS[m[0]]} ")
     text = text.sub(_GREEK, lambda m: f"{_greek_name(m[0])} ")
     text = text.sub(_SLASHED, _slashed)
-    return text.sub(_LETTERS_SLASHED, r"\1 \2").sub(_LONE_SLASH, " slash ")
+    text = text.sub(_LETTERS_SLASHED, lambda m: m[0].replace("/", " "))
+    return text.sub(_LONE_SLASH, " slash ")
 
 
 def _greek_name(letter: str) -> str:

@@ -19,7 +19,7 @@ DASH = r"\s?[-–—]\s?"
 
 _INDEFINITE_BEFORE = re.compile(r"\b[Aa]n?\s$")
 ARTICLE_BEFORE = re.compile(r"\b(?:an?|another|each|every)\s$", re.IGNORECASE)
-_NOUN_AFTER = re.compile(
+NOUN_AFTER = re.compile(
     r"\s(?!(?:an?|and|as|at|after|before|by|but|each|every|for|from|if|in|into|is|of|off|on|or|per"
     r"|than|that|the|then|to|was|were|when|while|with)\b)[A-Za-z]"
 )
@@ -28,7 +28,12 @@ _NOUN_AFTER = re.compile(
 def is_attributive(match: re.Match[str]) -> bool:
     """Whether the match stands between an article and a noun: "a $5 bill"."""
     before = match.string[max(0, match.start() - 9) : match.start()]
-    return bool(ARTICLE_BEFORE.search(before) and _NOUN_AFTER.match(match.string, match.end()))
+    article = ARTICLE_BEFORE.search(before)
+    noun = NOUN_AFTER.match(match.string, match.end())
+    if not (article and noun):
+        return False
+    # "Every 4 hrs PRN" describes no noun.
+    return noun[0].islower() or article[0].strip().lower() in ("a", "an")
 
 
 def is_one_of_a_kind(match: re.Match[str]) -> bool:

@@ -10,11 +10,12 @@ import re
 
 from ..tracked import Piece, Tracked
 from .chemistry import FORMULAS, ISOTOPES
-from .dates import BARE_YEAR, DATES, TIMES, YEARS
+from .dates import BARE_YEAR, DATES, TIMES, YEARS, day_of_month
 from .mathematics import EQUATIONS, LETTER_A, POWERS
 from .measures import (
     INCHES,
     MAGNITUDE,
+    MIXED_SIZES,
     MONEY,
     SIZES,
     UNIT_AFTER_FRACTION,
@@ -22,7 +23,7 @@ from .measures import (
     unit_name,
     without_point,
 )
-from .number_forms import NUMBER, START, Rule, is_attributive, is_one, looks_like_year, plain
+from .number_forms import DASH, NUMBER, START, Rule, is_attributive, is_one, looks_like_year, plain
 from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
 from .tables import word_sets
 
@@ -34,6 +35,7 @@ _RATING = re.compile(
     re.IGNORECASE,
 )
 
+_ODDS = re.compile(r"[\s-](?:odds|favou?rites?|shots?|underdogs?|outsiders?)\b")
 _POLLED = re.compile(
     r"\s(?:people|women|men|children|kids|adults|teens|parents|voters|students|teachers|doctors"
     r"|dentists|nurses|patients|users|customers|consumers|respondents|workers|employees|households"
@@ -51,7 +53,8 @@ def _designation(match: re.Match[str], british: bool) -> list[Piece]:
 
 def _house(match: re.Match[str], british: bool) -> list[Piece]:
     """A number with a letter: "221B Baker Street"."""
-    return [Piece(f"{in_pairs(match[1], british)} ", *match.span(1)), _letter_piece(match, 2)]
+    number = Piece(f"{in_pairs(match[1], british)} ", match.start(1), match.start(2))
+    return [number, _letter_piece(match, 2)]
 
 
 def _letter_piece(match: re.Match[str], group: int) -> Piece:
@@ -66,12 +69,14 @@ def _lettered(match: re.Match[str], british: bool) -> list[Piece]:
 
 def _after_number(match: re.Match[str], british: bool) -> list[Piece]:
     """The letter A after a number: "Figure 3a"."""
-    return [Piece(f" {LETTER_A}", *match.span(1))]
+    return [Piece(f" {LETTER_A} ", *match.span(1))]
 
 
 def _model(match: re.Match[str], british: bool) -> list[Piece]:
     """Letters and three digits: "C-130", "A320neo", "US-101"."""
-    letters = LETTER_A if match[1] in ("A", "A-") else match[1].removesuffix("-")
+    letters = match[1].removesuffix("-")
+    if len(letters) < 3:
+        letters = LETTER_A if letters == "A" else ".".join(letters)
     return [
         Piece(f"{letters} ", *match.span(1)),
         Piece(in_pairs(match[2], british) + " " * bool(match[3]), *match.span(2)),
@@ -103,8 +108,12 @@ def _phone(match: re.Match[str], british: bool) -> str:
     )
 
 
+def _star(match: re.Match[str], british: bool) -> str:
+    return "star "
+
+
 def _time_signature(match: re.Match[str], british: bool) -> str:
-    return f"{cardinal(int(match[1]))} {cardinal(int(match[2]))}"
+    return " ".join(cardinal(int(part)) for part in match.groups() if part)
 
 
 def _article(noun: str) -> str:
@@ -121,7 +130,9 @@ def _part_of_unit(match: re.Match[str], british: bool) -> list[Piece] | str:
     spoken = unit_name(unit, many=bool(whole) and not is_attributive(match))
     if whole:
         count = "a" if above == 1 and below == 2 else cardinal(above)
-        part = f"{plain(whole.strip(), british)} and {count} {plural(name) if above > 1 else name}"
+        part = (
+            f"{plain(whole.strip(' -'), british)} and {count} {plural(name) if above > 1 else name}"
+        )
     else:
         part = f"{cardinal(above)} {plural(name) if above > 1 else name}"
         if above > 1 and not is_attributive(match):
@@ -166,10 +177,16 @@ def _part_of_book(match: re.Match[str], british: bool) -> str:
 
 
 def _type(match: re.Match[str], british: bool) -> list[Piece]:
-    """The type of an aircraft and the like: "Boeing 747-400", "Room 10-250"."""
+    """The type of an aircraft and the like: "Boeing 747-400", "A350-900", "Room 10-250"."""
+    letter, first, last = (i for i in range(1, len(match.groups()) + 1) if match[i] is not None)
+    pieces = [Piece(f"{LETTER_A} ", *match.span(letter))] if match[letter] else []
     return [
-        Piece(f"{in_pairs(match[1], british)} ", match.start(1), match.start(2)),
-        Piece(in_pairs(match[2], british), *match.span(2)),
+        *pieces,
+        Piece(f"{in_pairs(match[first], british)} ", match.start(first), match.start(last)),
+        Piece(
+            in_pairs(match[last], british) if len(match[last]) < 5 else digits(match[last]),
+            *match.span(last),
+        ),
     ]
 
 
@@ -182,7 +199,10 @@ def _temperature(match: re.Match[str], british: bool) -> str:
     return f"{plain(match[1], british)} degrees {scale}"
 
 
-_ROADS = "Street|Avenue|Road|Boulevard|Drive|Lane|Highway|Parkway|Court|Place|Terrace|Way|Square"
+_ROADS = (
+    "Street|Avenue|Road|Boulevard|Drive|Lane|Highway|Parkway|Court|Place|Terrace|Way|Square"
+    "|Expressway|Freeway|Turnpike|Circle|Trail|Plaza|Pike|Loop|Crossing"
+)
 _DIRECTIONS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 
 
@@ -220,7 +240,7 @@ def _arc(match: re.Match[str], british: bool) -> str:
 
 def _to_next(match: re.Match[str], british: bool) -> list[Piece]:
     """The dash of a range whose numbers both have a unit: "5%–6%"."""
-    return [Piece(" to ", *match.span(1))]
+    return [Piece(" to ", *match.span(1 if match[1] else 0))]
 
 
 def _postal_code(match: re.Match[str], british: bool) -> list[Piece]:
@@ -246,9 +266,14 @@ def _fraction(match: re.Match[str], british: bool) -> str:
     rated = low in (5, 10, 20, 100) and high <= low and whole is None and _RATING.search(before)
     people = low in (5, 10, 20) and high < low and whole is None
     polled = people and _POLLED.match(match.string, match.end())
+    if _ODDS.match(match.string, match.end()):
+        return f"{cardinal(high)} to {cardinal(low)}"
     if rated or polled or low == 100 or (low == 10 and high == 10):
         return f"{cardinal(high, british)} out of {cardinal(low, british)}"
     named = low <= 20 or low in (25, 32, 50, 64, 1000)
+    dated = whole is None and low <= 31 and 1 <= high <= 12 and (not named or low == 1)
+    if dated and not match.string[match.end() :].lstrip().startswith("="):
+        return day_of_month(high, low, british)
     if high >= low or low < 2 or not named or (whole is None and high > 31):
         joint = "over" if whole is None else "slash"
         return f"{whole or ''}{cardinal(high, british)} {joint} {cardinal(low, british)}"
@@ -256,7 +281,7 @@ def _fraction(match: re.Match[str], british: bool) -> str:
     if high > 1:
         name = plural(name)
     count = "a" if whole and low == 2 and high == 1 else cardinal(high)
-    return (f"{plain(whole.strip(), british)} and " if whole else "") + f"{count} {name}"
+    return (f"{plain(whole.strip(' -'), british)} and " if whole else "") + f"{count} {name}"
 
 
 def _ordinal(match: re.Match[str], british: bool) -> str:
@@ -284,6 +309,20 @@ def _range(match: re.Match[str], british: bool) -> str:
     if low == high:
         return f"{plain(low, british)} {plain(high, british)}"
     return f"{plain(low, british)} to {plain(high, british)}"
+
+
+def _side_by_side(match: re.Match[str], british: bool) -> str:
+    """Two numbers that are no range: "Table 4-1", "a 3-4 defense"."""
+    return " ".join(cardinal(int(part)) for part in match.groups() if part)
+
+
+def _batting_average(match: re.Match[str], british: bool) -> str:
+    return in_pairs(match[1], british)
+
+
+def _server(match: re.Match[str], british: bool) -> str:
+    """A port behind an address of four numbers."""
+    return f" colon {digits(match[1])}"
 
 
 def _dotted(match: re.Match[str], british: bool) -> str:
@@ -352,7 +391,10 @@ _RULES: tuple[Rule, ...] = (
     ),
     (re.compile(r"(?<=°)\s?([NSEW])\b"), _direction),
     (
-        re.compile(r"(?:(?<=\bmph)|(?<=km/h)|(?<=\bknots)|(?<=\bkts))\s([NS]?[EW]|[NS])\b"),
+        re.compile(
+            r"(?:(?<=\bmph)|(?<=km/h)|(?<=\bknots)|(?<=\bkts)|(?<=\d mi)|(?<=\d mi\.)|(?<=\d miles)"
+            r"|(?<=\d km)|(?<=\d blocks))\s([NS]?[EW]|[NS])\b(?!['’])"
+        ),
         _direction,
     ),
     (
@@ -393,6 +435,8 @@ _RULES: tuple[Rule, ...] = (
         re.compile(r"(?<![^\s(])([<>≤≥])(?=[$£€]?\.?\d)(?!3\s*$)"),
         _at_least,
     ),
+    (re.compile(r"\bK([-–])(?=\d{1,2}\b)|(?<=[A-Z]\d)–(?=[A-Z]\d)"), _to_next),
+    (re.compile(r"(?:(?<=\b[Dd]ial )|(?<=\b[Pp]ress ))\*(?=\d|\s|[.,])"), _star),
     *DATES,
     *EQUATIONS,
     *TIMES,
@@ -411,8 +455,8 @@ _RULES: tuple[Rule, ...] = (
     *MONEY,
     (
         re.compile(
-            r"(?:\b[Zz]ip(?: [Cc]ode)?|\b[Cc]ode|\bPIN|\b[Pp]ass(?:code|word)|\bSKU"
-            r"|\b[Tt]ext \w{1,20} to|\b[Ss]erial number|\b[Aa]ccount(?: number)?)"
+            r"(?:\b(?:[Zz]ip|ZIP)(?: [Cc]ode)?|\b[Cc]ode|\bPIN|\b[Pp]ass(?:code|word)|\bSKU"
+            r"|\b[Tt]ext \w{1,20} to|\b[Ss]erial number|\b[Aa]ccount(?: number)?|\b[Ee]xtension)"
             r"\s(?:is\s)?(\d{3,30})(?![\w,.-]*\d)"
         ),
         _code,
@@ -420,23 +464,27 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"\b[Tt]ext (\d{5,6})(?![\w,.-]*\d)"), _code),
     *YEARS,
     INCHES,
+    (re.compile(r"(?:(?<=\b[Pp]hase )|(?<=\b[Gg]rade ))(\d)/(\d)(?![\w/])"), _side_by_side),
+    MIXED_SIZES,
+    (re.compile(rf"(?:(?<=/\d)|(?<=/\d\d))({DASH})(?=(?:\d{{1,3}}\s)?\d{{1,2}}/\d)"), _to_next),
     (
         re.compile(
             r"(?<![\w.,/])(\d{1,2})/(2|4|8|16)(?=[- ](?:time|signature|meter|beat|blues|waltz"
             r"|rhythm|groove|feel|march|bar)\b|,? (?:to|and|or|then) \d{1,2}/(?:2|4|8|16)[- ]time)"
+            r"|(?<=\b[Ii]n )(\d{1,2})/([48])(?=[.,;)]|\s(?:at|and|with)\b|$)"
         ),
         _time_signature,
     ),
     (re.compile(r"(?<![^\s(=])[-−](?=(?:\d{1,3}\s)?\d{1,3}/\d{1,4}(?![\w/]|[.,]\d))"), _negative),
     (
         re.compile(
-            rf"(?<![\w.,/])(\d{{1,3}}\s)?(\d{{1,2}})/(\d{{1,2}})[\s-]?({UNIT_AFTER_FRACTION})"
+            rf"(?<![\w.,/])(\d{{1,3}}(?:\s|-(?=\d/\d)))?(\d{{1,2}})/(\d{{1,2}})[\s-]?({UNIT_AFTER_FRACTION})"
         ),
         _part_of_unit,
     ),
     (
         re.compile(
-            r"(?<![\w.,])(\d{1,3}\s)?(\d{1,3}|\d{1,3}\.\d{1,3})/(\d{1,4}|(?:4|5|10)\.0)"
+            r"(?<![\w.,])(\d{1,3}(?:\s|-(?=\d/\d)))?(\d{1,3}|\d{1,3}\.\d{1,3})/(\d{1,4}|(?:4|5|10)\.0)"
             r"(?:(?<=[1-9])(?:rds?|ths?))?(?![\d/]|[.,]\d|(?!in\b)[A-Za-z]{3}|[A-Z])"
         ),
         _fraction,
@@ -444,7 +492,8 @@ _RULES: tuple[Rule, ...] = (
     *SIZES,
     (
         re.compile(
-            r"(?<![\w.,$£€/-])()([1-9]\d{2,3})(?=\s(?:(?:North|South|East|West)\s)?"
+            r"(?<![\w.,$£€/-])()(?<!ome )(?<!bout )(?<!ver )(?<!han )"
+            r"([1-9]\d{2,3})(?=\s+(?:(?:[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est)(?:east|west)?\s+)?"
             rf"(?:(?:[A-Z][a-z]+|\d{{1,3}}(?:st|nd|rd|th))\s){{1,2}}(?:{_ROADS})\b"
             r"|\sBroadway\b)"
         ),
@@ -459,9 +508,9 @@ _RULES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"\b(?:Room|Flat|Gate|Seat|Suite|Unit|Apartment|Row|Platform|[Nn]umber|[Rr]unway|[Ee]xit|Pier"
-            r"|Bus|Route|Highway|Train|Line|Section|Building|Form|Lot|[Ff]igure|[Ss]eat|[Gg]ate|[Rr]oom)"
-            r"\s(\d{1,4})([A-Z])\b"
+            r"\b(?:[Rr]oom|Flat|[Gg]ate|[Ss]eat|[Ss]uite|Unit|[Aa]partment|Row|Platform|[Nn]umber|Pier"
+            r"|[Rr]unway|[Ee]xit|Bus|Route|Highway|Train|Line|Section|Building|Form|Lot|[Ff]igure)"
+            r"\s(\d{1,4})-?([A-Z])\b"
         ),
         _house,
     ),
@@ -469,7 +518,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?<=[A-Z])(\d{1,2})s\b"), _plural_of_model),
     (
         re.compile(
-            r"(?<![\w.])(?<!\w-)((?:[A-Z]{3}-)?[A-Z]{1,4}-?)([1-9]\d\d)(?![\w.,-]*\d)"
+            r"(?<![\w.])(?<!\w-)((?:[A-Z]{3}-)?[A-Z]{1,4}-?)([1-9]\d{2,3})(?![\w.,-]*\d)"
             r"(?=([A-Z]{1,3}|neo|[a-rt-z])?(?!\w))"
         ),
         _model,
@@ -479,14 +528,30 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?<!\w)#\s?(\d)"), _hash_number),
     (
         re.compile(
-            r"\b(?:Boeing|Airbus|Room|Suite|Law)\s(?:A)?(\d{1,3})-(\d{1,4})(?![\w-]|[.,]\d)"
+            r"\b(?:Boeing|Airbus|Room|Suite|Law|number|[Cc]ase)\s(A?)(\d{1,3})-(\d{1,5})(?![\w-]|[.,]\d)"
+            r"|(?<![\w.,-])(A(?=3)|)(3[0-9]0(?<=A3\d0)|7[0-8]7)-([89]|10|[1-9]00)(?![\d-]|[.,]\d)"
         ),
         _type,
     ),
     (re.compile(r"(?<![\w.,$£€])()([1-9]\d{2,3})(?=\([a-z]{1,2}\))"), _designation),
-    (re.compile(r"(?<=[A-Za-z]\d-)()([1-9]\d{3})(?=[A-Z]{0,2}(?!\w))"), _designation),
     (
-        re.compile(rf"\b((?:{_DESIGNATED})\s?)([1-9]\d{{2,3}})(?![\w.,-]*\d|%)"),
+        re.compile(r"(?<![\w.,$])()([1-9]\d\d)(?=\s(?:U\.S|F)\.?\s(?:second|third|[\d§]))"),
+        _designation,
+    ),
+    (
+        re.compile(
+            r"(?:(?<=\bISO )(?=\d{1,2}00(?!\d))|(?<=\bUS )|(?<=\bU\.S )|(?<=\bU\.S\. ))"
+            r"()([1-9]\d{2,3})(?![\w,.:-]*\d|%)(?!\s(?:[a-z]{3,}s|hundred|[mbt]r?illion)\b)"
+        ),
+        _designation,
+    ),
+    (re.compile(r"(?<=[A-Za-z]\d-)(?<!Q\d-)()([1-9]\d{3})(?=[A-Z]{0,2}(?!\w))"), _designation),
+    (
+        re.compile(r"(?<![\w.,-])()([1-9]\d{3})(?=(?:XT?|X3D|KF|KS|HX|HS|[GUH])(?!\w))"),
+        _designation,
+    ),
+    (
+        re.compile(rf"\b((?:{_DESIGNATED}|Air [A-Z][a-z]+)\s?)([1-9]\d{{2,3}})(?![\w.,-]*\d|%)"),
         _designation,
     ),
     (re.compile(r"(?<![\w.])(\d{3,4})p\b"), _video_lines),
@@ -500,10 +565,26 @@ _RULES: tuple[Rule, ...] = (
     ),
     *FORMULAS,
     (re.compile(r"(?<![\w.])([Aa])-?(?=\d)"), _lettered),
-    (re.compile(r"(?<=\d)([Aa])(?![\w'’.&])"), _after_number),
+    (re.compile(r"(?<=\d)([Aa])(?![A-Za-z_'’.&])"), _after_number),
+    (
+        re.compile(
+            r"(?:(?<=\bhit )|(?<=\bhits )|(?<=\bhitting )|(?<=\bbatted )|(?<=\bbatting ))"
+            r"\.([1-9]\d\d)(?!\d)"
+        ),
+        _batting_average,
+    ),
+    (re.compile(r"(?<=\d\.\d)(?<=\d\.\d\.\d\.\d):(\d{2,5})(?!\w)"), _server),
     (re.compile(r"\b[vV](\d{1,3}(?:\.\d{1,3}){1,3})\b"), _version),
     (re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,4}){2,}(?![\w])"), _dotted),
     (re.compile(r"(?<![\w.,])802\.(\d{1,2})([a-z]{0,2})(?!\w|\.\w)"), _network),
+    (
+        re.compile(
+            r"(?:(?<=\bTable )|(?<=\b[Ff]igure )|(?<=\bExhibit )|(?<=\bItem )|(?<=\bProblem ))"
+            r"(\d{1,3})-(\d{1,3})(?![\w-]|[.,]\d)"
+            r"|(?<![\w.,-])(\d)-(\d)(?=\s(?:defen[sc]e|offense|formation|zone|press|alignment|scheme)\b)"
+        ),
+        _side_by_side,
+    ),
     (re.compile(rf"{START}({NUMBER})\s?[-–—]\s?({NUMBER})(?![\w-]|[.,]\d)"), _range),
     (re.compile(rf"{START}([-−+±])\s?({NUMBER})(?!\w)"), _signed),
     MAGNITUDE,

@@ -261,6 +261,7 @@ class _Sentence:
                 "series",
                 "appendix",
             )
+            or (self.words[i] == "A" and before == "the")
             or (self.words[i] == "A" and i > 0 and following in (Kind.TO, Kind.CONJUNCTION))
         )
 
