@@ -355,6 +355,7 @@ DATES: tuple[Rule, ...] = (
 """Dates with a day or a month."""
 
 TIMES: tuple[Rule, ...] = (
+    (re.compile(rf"\b(?:[Nn]oon|[Mm]idnight)({DASH})(?=\d{{1,2}}(?![:\d]))"), _dates_range),
     (
         re.compile(
             rf"{START}(?P<first>\d{{1,2}}(?::\d\d)?\s?(?:{_HALF_DAY}\.?)?|[Nn]oon|[Mm]idnight){DASH}"

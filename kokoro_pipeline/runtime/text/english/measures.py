@@ -197,7 +197,7 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     minus, low, high, joint, unit, power, per, per_power, again, point = match.groups()
     of_sides = match.string.endswith((" by ", " x ", " × "), 0, match.start())
     ends = not point or _SENTENCE_FOLLOWS.match(match.string, match.end())
-    if unit == "in" and ends and not (point and of_sides):
+    if unit == "in" and ends and not (point and (of_sides or "." in low)):
         return match[0]  # the preposition
     if unit in ("x", "×") and (joint or power):
         return match[0]

@@ -399,7 +399,7 @@ _RULES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"(?:\b(?:{_ROADS})|\b(?:I|US|SR)-\d{{1,3}})"
+            rf"(?:\b(?:{_ROADS})|\b(?:I|US|SR)-\d{{1,3}}|\b(?:Route|Highway|Interstate)\s\d{{1,3}})"
             r"\s(NE|NW|SE|SW|[NSEW])\b(?![.'’]\w)"
         ),
         _direction,
