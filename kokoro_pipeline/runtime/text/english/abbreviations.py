@@ -38,6 +38,16 @@ _PHRASES = (
     (re.compile(r"\bPhD\b"), "P.h.D"),
     (re.compile(r"(?<=\bI )[❤♥]\ufe0f?(?=\s[A-Z])"), "love"),
     (re.compile(r"(?<=\d)([B-Z])s\b"), r" \1's"),
+    (re.compile(r"\b([BCDFGHJKLNPQSTVWXYZ]|R(?!s\.? ?\d))s\b(?!\.\s?[A-Z\d])"), r"\1's"),
+    (
+        re.compile(
+            r"\b(all|and|your|two|three|four|five|six|seven|eight|nine|ten)\s([AEIOU])s"
+            r"(?=[,.;:)!?]|\s(?:and|in|on|or)\b|$)"
+        ),
+        r"\1 \2's",
+    ),
+    (re.compile(r"(?<=\b[Ss]traight )As\b"), "A's"),
+    (re.compile(r"(?<![\w~])~/(?=[\w.])"), "tilde slash "),
     (re.compile(r"(?<=\d(?:st|nd|rd|th) )ed\.(?=[\s,;)]+[a-z(\d]|[,;)])"), "edition"),
     (re.compile(r"(?<=\b[Tt]he )[∑Σ](?=\sof\b)"), "sum"),
     (re.compile(r"[∑Σ](?=\sof\b)"), "the sum"),

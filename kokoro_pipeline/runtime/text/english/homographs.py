@@ -37,6 +37,17 @@ class _Place(NamedTuple):
         return min((d for d in found if d), default=1000)
 
     @property
+    def finite_alone(self) -> bool:
+        """Whether no other word before the next mark or conjunction and after the last is a verb
+        with a subject."""
+        stops = (",", ".", ":", "CC", "IN", "WRB")
+        start = next((j for j in range(self.i, 0, -1) if self.tags[j] in stops), 0)
+        ends = (",", ".", ":", "CC")
+        end = next((j for j in range(self.i, len(self.tags)) if self.tags[j] in ends), None)
+        rest = (*self.tags[start : self.i], *self.tags[self.i + 1 : end])
+        return not {"VBD", "VBZ", "VBP", "MD", "VB"}.intersection(rest)
+
+    @property
     def noun(self) -> bool:
         return self.tags[self.i].startswith("NN")
 
@@ -46,6 +57,8 @@ def _is_metal(place: _Place) -> bool:
     if after in _NEAR["lead_things"]:
         return False
     if after in _NEAR["metal_after"] and after != "content":
+        return True
+    if after == "based" and beyond != "on":
         return True
     if after == "content" or before in _NEAR["metals"] or before == "pencil":
         return True
@@ -235,7 +248,31 @@ def _crooked(place: _Place) -> Sounds | None:
 def _moped(place: _Place) -> Sounds | None:
     """The past of "mope", which the vehicle outnumbers: "so she moped"."""
     subject = place.at(-1) in _SUBJECTS or place.at(-1) in ("just", "only")
-    return ("mˈOpt", "mˈQpt") if subject else None
+    person = place.i > 0 and place.tags[place.i - 1].startswith("NN") and place.finite_alone
+    return ("mˈOpt", "mˈQpt") if subject or person else None
+
+
+def _wicked(place: _Place) -> Sounds | None:
+    """The past of "wick", which has an object that is wet: "it wicked the sweat away"."""
+    moved = place.at(1) in ("the", "away", "up", "moisture", "sweat", "water") and place.i > 0
+    return ("wˈɪkt", "wˈɪkt") if moved and place.at(-1) not in ("the", "a", "is", "was") else None
+
+
+def _sake(place: _Place) -> Sounds | None:
+    """The drink, but not what something is done for: "for her sake", "the sake of it"."""
+    purpose = "for" in place.before(6) and place.distance("drinking") > 3
+    if purpose or place.at(1) == "of" or place.at(-1).endswith(("'s", "s'")):
+        return None
+    return "sˈɑki", "sˈɑːki"
+
+
+def _number(place: _Place) -> Sounds | None:
+    """More numb than before: "my feet grew number as we walked"."""
+    before, after = place.at(-1), place.at(1)
+    numb = before in _NEAR["grow_number"] and after == "than"
+    numb = numb or (before == "and" and place.at(-2) == "number")
+    numb = numb or (before in _NEAR["get_number"] and after in _NEAR["after_numb"])
+    return ("nˈʌməɹ", "nˈʌmə") if numb else None
 
 
 def _axes(place: _Place) -> Sounds | None:
@@ -248,6 +285,7 @@ def _axes(place: _Place) -> Sounds | None:
 def _bases(place: _Place) -> Sounds | None:
     """The plural of "base", of which that of "basis" is the more frequent."""
     near = place.distance("base_context") < 12 and place.at(1) not in ("of", "for")
+    near = near or (place.at(1) == "of" and place.distance("based_things") < 5)
     near = near or place.at(-1) in _NEAR["before_base"]
     return ("bˈAsᵻz", "bˈAsɪz") if near else None
 
@@ -285,11 +323,10 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "dogged": _adjective("dˈɔɡᵻd", "dˈɔɡd", "dˈɒɡɪd", "dˈɒɡd"),
     "axes": _axes,
     "bases": _bases,
-    "number": lambda place: (
-        ("nˈʌməɹ", "nˈʌmə")
-        if place.at(1) == "than" and place.at(-1) in _NEAR["grow_number"]
-        else None
-    ),
+    "number": _number,
+    "wicked": _wicked,
+    "sake": _sake,
+    "lima": lambda place: ("lˈImə", "lˈImə") if place.at(1) in ("bean", "beans") else None,
     "live": lambda place: ("lˈIv", "lˈIv") if place.at(-1) in _NEAR["live_after"] else None,
     "putting": lambda place: (("pˈʌTɪŋ", "pˈʌtɪŋ") if place.at(1) in _NEAR["golf_after"] else None),
 }

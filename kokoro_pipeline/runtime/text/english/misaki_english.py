@@ -8,12 +8,13 @@ from __future__ import annotations
 import copy
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from misaki import en
 
 from ..espeak import WordReader
+from .compounds import split_compound, split_stammer
 from .homographs import HOMOGRAPHS, sense_of
 from .mathematics import LETTER_A
 from .normalize import PRONOUNCED, Markup
@@ -27,6 +28,7 @@ _TOKEN = re.compile(
 # Words whose adjective is pronounced differently, although the lexicon only marks the noun.
 _UNMARKED_ADJECTIVES = {"close", "content", "invalid", "upset"}
 _ACCENTS = re.compile("[\u0300-\u036f]")
+_DRAWN_OUT = re.compile(r"([a-z])\1{2,}", re.IGNORECASE)
 
 
 class Token(NamedTuple):
@@ -67,6 +69,28 @@ def supplement(british: bool) -> dict[str, Entry]:
     for word, part, *phonemes in table("supplement"):
         entries.setdefault(word, {})[part] = phonemes[british]
     return {word: parts if len(parts) > 1 else parts["DEFAULT"] for word, parts in entries.items()}
+
+
+def _without_stammer(token: Token) -> Iterator[Token]:
+    """The beginnings of a stammered word, "b-" of "b-but", and the word, or any other token."""
+    begun, _ = split_stammer(token.text)
+    middle = token.start + len(begun)
+    if begun:
+        yield Token(begun, token.start, middle, "")
+    yield Token(token.text[len(begun) :], middle, token.end, token.space)
+
+
+def _misaki_token(word: Token, tag: str, phonemes: str | None, stress: float | None) -> Any:
+    """The fields for times hold where the token begins and ends."""
+    return en.MToken(
+        text=word.text,
+        tag=tag,
+        whitespace=word.space,
+        phonemes=phonemes,
+        start_ts=word.start,
+        end_ts=word.end,
+        _=en.MToken.Underscore(is_head=True, num_flags="", prespace=False, stress=stress),
+    )
 
 
 def _no_markup(start: int, end: int) -> None:
@@ -143,6 +167,9 @@ class EnglishG2P(en.G2P):
         other._tagger = other._rule_tagger()
         return other
 
+    def _is_written(self, word: str) -> bool:
+        return word in self.lexicon.golds or word in self.lexicon.silvers
+
     def _is_ordinary(self, word: str) -> bool:
         lexicon = self.lexicon
         return word in lexicon.golds or any(
@@ -183,12 +210,14 @@ class EnglishG2P(en.G2P):
         """
         words, tags = self._tagged(text)
         lower = [word.text.lower() for word in words]
-        result = []
+        result: list[Any] = []
         for i, (word, tag) in enumerate(zip(words, tags, strict=True)):
             markup = self._markup(word.start, word.end)
             phonemes = markup.phonemes if markup else None
             stress = markup.stress if markup else None
-            if word.text == LETTER_A:
+            if word.text.endswith("-"):
+                phonemes = self._begun(word.text, words[i + 1].text)
+            elif word.text == LETTER_A:
                 phonemes = en.apply_stress("ˈA", stress)
             elif phonemes is None and self._is_spelled(word.text):
                 phonemes = en.apply_stress(self.lexicon.get_NNP(word.text)[0], stress)
@@ -196,26 +225,65 @@ class EnglishG2P(en.G2P):
                 pass  # a user's word: its part of speech decides
             elif phonemes is None and (sense := sense_of(lower, tags, i, word.text[:1].isupper())):
                 phonemes = en.apply_stress(sense[self.british], stress)
-            token = en.MToken(
-                text=word.text,
-                tag=tag if word.text not in (PRONOUNCED, LETTER_A) else "NNP",
-                whitespace=word.space,
-                phonemes=phonemes,
-                start_ts=word.start,
-                end_ts=word.end,
-                _=en.MToken.Underscore(is_head=True, num_flags="", prespace=False, stress=stress),
-            )
-            result.append(token)
+            elif phonemes is None and self._is_compound(word.text):
+                result += self._compound(word, tag, stress)
+                continue
+            if word.text in (PRONOUNCED, LETTER_A):
+                tag = "NNP"
+            result.append(_misaki_token(word, tag, phonemes, stress))
+        return result
+
+    def _begun(self, beginnings: str, word: str) -> str:
+        """The first sound of a stammered word, once for each of its beginnings."""
+        known, _ = self.lexicon.get_word(word.lower(), "NN", None, en.TokenContext())
+        first = (known or self._reader(word)).lstrip("ˈˌ")[:1]
+        return (first if first in en.VOWELS else f"{first}ə") * beginnings.count("-")
+
+    def _is_compound(self, word: str) -> bool:
+        """Whether a word with hyphens, one of whose parts is a heteronym, is not in the lexicon."""
+        if "-" not in word or word.lower() in self.lexicon.golds:
+            return False
+        return not self._tagger.heteronyms.isdisjoint(word.lower().split("-"))
+
+    def _compound(self, word: Token, tag: str, stress: float | None) -> list[Any]:
+        """The parts of a compound, each with a tag and a sense of its own."""
+        parts = list(split_compound(word.text, tag))
+        lower, tags = [part.text.lower() for part in parts], [part.tag for part in parts]
+        spoken = [i for i, part in enumerate(parts) if part.text != "-"]
+        result = []
+        start = word.start
+        for i, part in enumerate(parts):
+            end = start + len(part.text)
+            space = word.space if i + 1 == len(parts) else ""
+            phonemes = None
+            if i in spoken:
+                at = spoken.index(i)
+                sense = sense_of([lower[j] for j in spoken], [tags[j] for j in spoken], at)
+                if sense:
+                    secondary = -0.5 if i + 1 < len(parts) else None
+                    phonemes = en.apply_stress(sense[self.british], secondary)
+            token = Token(part.text, start, end, space)
+            result.append(_misaki_token(token, part.tag, phonemes, stress))
+            start = end
         return result
 
     def _tagged(self, sentence: str) -> tuple[list[Token], list[str]]:
         shouted = sentence.isupper() and len(sentence.split()) > 1
-        tokens = [self._spelled(token, shouted) for token in tokenize(sentence)]
+        tokens = [
+            self._spelled(part, shouted)
+            for token in tokenize(sentence)
+            for part in _without_stammer(token)
+        ]
         return tokens, self._tagger([token.text for token in tokens])
 
     def _spelled(self, token: Token, shouted: bool) -> Token:
-        """The spelling used in the lexicon: without accents, and without capitals for emphasis."""
+        """The spelling of the lexicon: without accents, and without the letters and capitals that
+        only give emphasis."""
         text = token.text
+        drawn_out = _DRAWN_OUT.search(text) and not text.isupper()
+        if drawn_out and text.lower() not in self.lexicon.golds:
+            shorter = (_DRAWN_OUT.sub(letters, text) for letters in (r"\1\1", r"\1"))
+            text = next((word for word in shorter if self._is_written(word.lower())), text)
         if not text.isascii() and text not in self.lexicon.golds:
             plain = _ACCENTS.sub("", unicodedata.normalize("NFD", text))
             if self._is_ordinary(plain.lower()):

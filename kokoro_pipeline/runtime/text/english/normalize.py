@@ -131,6 +131,9 @@ _SLASHED = re.compile(r"(?<![\w/])([A-Za-z]{1,8}/[A-Za-z]{1,8})(?![\w/])")
 _SLASHED_WORDS = pairs("slashes")
 _LETTERS_SLASHED = re.compile(r"(?<![\w/])[A-Z]{1,4}(?:/[A-Z]{1,4})+(?![\w/])")
 _LONE_SLASH = re.compile(r"/+")
+_EMOTICON = re.compile(
+    r"(?<!\S)(?:[:;]['’]?-?[)(DPpOo/\\|*]+|=[)(D]|8-[)(D]|[xX]D|\^[_.-]?\^|T_T|¯\\_\(.\)_/¯)(?![^\s.,!?)])"
+)
 _GREEK = re.compile(r"(?<!\w)[\u0391-\u03f5µ](?!\w)|(?<!\w)[Δδλσπ](?=[A-Za-z]\b)")
 
 _STRAIGHT_OPEN = re.compile(r"(?:(?<=^)|(?<=[\s(—“]))\"(?=\S)")
@@ -268,7 +271,7 @@ def _leave_out(text: Tracked, unspoken: list[tuple[int, int]]) -> Tracked:
 
 
 def _paragraph(text: Tracked, british: bool, unspoken: list[tuple[int, int]]) -> Tracked:
-    text = text.sub(_MARKUP, "").sub(_SPACES, " ")
+    text = text.sub(_EMOTICON, "").sub(_MARKUP, "").sub(_SPACES, " ")
     text = expand_abbreviations(expand_addresses(text))
     text = expand_numerals(expand_roman_numerals(text), british)
     text = _quotes(_read_signs(text)).sub(_DASHES, "—")

@@ -193,6 +193,8 @@ class _Sentence:
             return Kind.NAME, "NNP"
         if lower in _CLOSED:
             return _CLOSED[lower]
+        if lower.endswith("-"):  # the beginning of a stammered word, which changes nothing
+            return Kind.ADVERB, "RB"
         head, apostrophe, _ = lower.rpartition("'")
         if apostrophe:
             clitic = lower[len(head) :]
@@ -455,7 +457,8 @@ class _Sentence:
             return True
         if kind in (Kind.START, Kind.PUNCTUATION):
             return self.is_imperative(i)
-        if self.lower[i] in _IMPERATIVES and Kind.VERB in self.kinds:
+        able = self.lower[i] in _IMPERATIVES or self.lower[i] == "use"
+        if able and Kind.VERB in self.kinds:
             return following in (Kind.OPEN, Kind.PLURAL, Kind.NAME, *_OBJECT_STARTS)
         return following in _OBJECT_STARTS and any(
             k in (Kind.VERB, Kind.TO, Kind.MODAL) for k in self.kinds
