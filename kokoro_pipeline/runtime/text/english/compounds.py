@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .tables import word_sets
@@ -50,7 +50,14 @@ def split_compound(word: str, tag: str) -> Iterator[Part]:
         yield Part(part, _part_tag([p.lower() for p in parts], i, tag))
 
 
+def has_article(parts: Sequence[str]) -> bool:
+    """Whether "a" is the article between the parts, or the prefix of "a-coming"."""
+    return "a" in parts[1:-1] or (parts[0] == "a" and parts[-1].endswith(("in'", "ing")))
+
+
 def _part_tag(parts: list[str], i: int, tag: str) -> str:
+    if parts[i] == "a" and has_article(parts):
+        return "DT"
     if i + 1 < len(parts):
         if parts[i + 1] in _LISTS["particles"]:
             return "VBN" if parts[i] == "wound" else "VB"

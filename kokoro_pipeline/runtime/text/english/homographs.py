@@ -122,19 +122,23 @@ def _does(place: _Place) -> Sounds | None:
 def _bow(place: _Place) -> Sounds | None:
     if not place.noun:
         return None
+    end = "z" if place.words[place.i] == "bows" else ""
     ribbon = place.distance("ribbon")
     bending = _NEAR["bending"].intersection(place.before(3))
     arrow = _NEAR["arrow"].intersection(place.words[place.i :])
     if bending and (ribbon > 3 or (place.at(-1) in ("a", "his", "her") and not arrow)):
-        return "bˈW", "bˈW"
+        return f"bˈW{end}", f"bˈW{end}"
     if place.at(1) == "to" or place.distance("ship") < ribbon:
-        return "bˈW", "bˈW"
-    return "bˈO", "bˈQ"
+        return f"bˈW{end}", f"bˈW{end}"
+    return f"bˈO{end}", f"bˈQ{end}"
 
 
 def _tear(place: _Place) -> Sounds | None:
     before, after = place.at(-1), place.at(1)
     end = "z" if place.words[place.i] == "tears" else ""
+    objectless = place.at(2) in _NEAR["after_tear_up"] or place.at(3) == "time"
+    if after == "up" and objectless and place.distance("torn") > 12:  # "tear up at a wedding"
+        return f"tˈɪɹ{end}", f"tˈɪə{end}"
     if not place.noun:
         return None
     rip = after in ("in", "through", "along", "near") and before in (
@@ -218,6 +222,8 @@ def _adjective(
             attributive = after.startswith(("NN", "JJ")) and place.at(-1) not in _NEAR["objects"]
         else:
             attributive = place.at(1) in nouns and place.at(-1) not in _SUBJECTS
+        if place.at(-1) == "hashtag":
+            return short, british_short or short
         alone = place.at(-1) == "the" and not after.startswith(("NN", "JJ"))
         alone = alone or (place.i == 0 and place.at(1) in ("are", "is", "be"))
         if attributive or alone:
@@ -243,6 +249,57 @@ def _town(american: str, british: str) -> Callable[[_Place], Sounds | None]:
 def _crooked(place: _Place) -> Sounds | None:
     bent = place.at(1) in ("his", "her", "its", "my", "their", "a", "one") and place.i > 0
     return ("kɹˈʊkt", "kɹˈʊkt") if bent and place.at(-1) != "a" else ("kɹˈʊkᵻd", "kɹˈʊkɪd")
+
+
+def _putting(place: _Place) -> Sounds | None:
+    after = place.at(1)
+    on_green = after in _NEAR["golf_after"]
+    ball = after not in ("the", "a") or place.at(2) == "ball"
+    near = place.distance("golf") < 9 and ball and after not in _NEAR["put_where"]
+    return ("pˈʌTɪŋ", "pˈʌtɪŋ") if on_green or near else None
+
+
+def _job(place: _Place) -> Sounds | None:
+    """The patient man of the Bible."""
+    named = place.capital and (place.i > 0 or place.words[0] == "job's")
+    end = "z" if place.words[place.i] == "job's" else ""
+    if not named or place.distance("job_context") > 8:
+        return None
+    return f"ʤˈOb{end}", f"ʤˈQb{end}"
+
+
+def _slough(place: _Place) -> Sounds | None:
+    """To shed a skin, not the bog or the town."""
+    shed = place.at(1) in ("off", "away", "their", "its", "his", "her", "skin", "skins")
+    return ("slˈʌf", "slˈʌf") if shed else None
+
+
+def _sewer(place: _Place) -> Sounds | None:
+    """Somebody who sews, and not the drain."""
+    end = "z" if place.words[place.i] == "sewers" else ""
+    return (f"sˈOəɹ{end}", f"sˈQə{end}") if place.distance("sewing") < 10 else None
+
+
+def _mobile(place: _Place) -> Sounds | None:
+    """A hanging sculpture, or the city: a mobile phone is moved."""
+    following = place.tags[place.i + 1] if place.i + 1 < len(place.tags) else ""
+    placed = place.i > 0 and place.at(-1) in _NEAR["before_place"] and following[:2] != "NN"
+    if place.capital and (placed or place.at(1) == "bay" or "alabama" in place.words):
+        return "mObˈil", "mQbˈiːl"
+    if place.noun and following[:2] != "NN" and place.distance("hanging") < 6:
+        return "mˈObˌil", "mˈQbIl"
+    return "mˈObᵊl", "mˈQbIl"
+
+
+def _unionized(place: _Place) -> Sounds | None:
+    """Of molecules that are not ions."""
+    chemical = place.at(1) in _NEAR["ionized"]
+    return ("ˌʌnˈIənˌIzd", "ʌnˈIənIzd") if chemical else None
+
+
+def _beloved(place: _Place) -> Sounds | None:
+    short = place.at(1) in ("by", "of")
+    return ("bəlˈʌvd", "bɪlˈʌvd") if short else ("bəlˈʌvᵻd", "bɪlˈʌvɪd")
 
 
 def _moped(place: _Place) -> Sounds | None:
@@ -303,6 +360,7 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "basses": _bass,
     "does": _does,
     "bow": _bow,
+    "bows": _bow,
     "tear": _tear,
     "tears": _tear,
     "row": _row,
@@ -328,7 +386,16 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "sake": _sake,
     "lima": lambda place: ("lˈImə", "lˈImə") if place.at(1) in ("bean", "beans") else None,
     "live": lambda place: ("lˈIv", "lˈIv") if place.at(-1) in _NEAR["live_after"] else None,
-    "putting": lambda place: (("pˈʌTɪŋ", "pˈʌtɪŋ") if place.at(1) in _NEAR["golf_after"] else None),
+    "putting": _putting,
+    "job": _job,
+    "job's": _job,
+    "slough": _slough,
+    "sewer": _sewer,
+    "sewers": _sewer,
+    "mobile": _mobile,
+    "unionized": _unionized,
+    "cursed": _adjective("kˈɜɹsᵻd", "kˈɜɹst", "kˈɜːsɪd", "kˈɜːst"),
+    "beloved": _beloved,
 }
 
 

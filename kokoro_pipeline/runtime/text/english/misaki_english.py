@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from misaki import en
 
 from ..espeak import WordReader
-from .compounds import split_compound, split_stammer
+from .compounds import has_article, split_compound, split_stammer
 from .homographs import HOMOGRAPHS, sense_of
 from .mathematics import LETTER_A
 from .normalize import PRONOUNCED, Markup
@@ -184,6 +184,11 @@ class EnglishG2P(en.G2P):
             if self._is_ordinary(stem):
                 phonemes, rating = self.lexicon.lookup(stem, token.tag, None, None)
                 return en.apply_stress(phonemes + "d", token._.stress), rating
+        if token.text.lower().endswith("in'"):  # "singin'"
+            ing = token.text.lower().lstrip("-")[:-1] + "g"
+            phonemes, rating = self.lexicon.get_word(ing, token.tag, None, en.TokenContext())
+            if phonemes:
+                return en.apply_stress(phonemes.removesuffix("ŋ") + "n", token._.stress), rating
         return en.apply_stress(self._reader(token.text), token._.stress), 2
 
     def read(
@@ -240,10 +245,12 @@ class EnglishG2P(en.G2P):
         return (first if first in en.VOWELS else f"{first}ə") * beginnings.count("-")
 
     def _is_compound(self, word: str) -> bool:
-        """Whether a word with hyphens, one of whose parts is a heteronym, is not in the lexicon."""
+        """Whether a word with hyphens, one of whose parts is a heteronym or the article, is not in
+        the lexicon."""
         if "-" not in word or word.lower() in self.lexicon.golds:
             return False
-        return not self._tagger.heteronyms.isdisjoint(word.lower().split("-"))
+        parts = word.lower().split("-")
+        return has_article(parts) or not self._tagger.heteronyms.isdisjoint(parts)
 
     def _compound(self, word: Token, tag: str, stress: float | None) -> list[Any]:
         """The parts of a compound, each with a tag and a sense of its own."""
@@ -255,7 +262,7 @@ class EnglishG2P(en.G2P):
         for i, part in enumerate(parts):
             end = start + len(part.text)
             space = word.space if i + 1 == len(parts) else ""
-            phonemes = None
+            phonemes = "ɐ" if part.tag == "DT" else None
             if i in spoken:
                 at = spoken.index(i)
                 sense = sense_of([lower[j] for j in spoken], [tags[j] for j in spoken], at)

@@ -138,7 +138,7 @@ _GREEK = re.compile(r"(?<!\w)[\u0391-\u03f5µ](?!\w)|(?<!\w)[Δδλσπ](?=[A-Za
 
 _STRAIGHT_OPEN = re.compile(r"(?:(?<=^)|(?<=[\s(—“]))\"(?=\S)")
 # Quotation marks, but not the apostrophe of an elision or of a possessive plural.
-_ELISION = r"(?!(?:tis|twas|em|cause|til|till|round|bout|n|neath|cept)\b)"
+_ELISION = r"(?!(?:tis|tisn|twas|twere|twill|twould|em|cause|til|till|round|bout|n|neath|cept)\b)"
 _SINGLE_QUOTED = re.compile(
     rf"(?<![\w'])'(?=[\w“]){_ELISION}((?:[^'\n]|'(?=\w)){{1,300}}?)'(?!\w)", re.IGNORECASE
 )

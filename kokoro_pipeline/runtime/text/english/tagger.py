@@ -91,6 +91,7 @@ _IRREGULAR_PAST = _LISTS["irregular_past"]
 _PARTICIPLES = _LISTS["participles"]
 _SAME_PAST = _LISTS["same_past"]
 _PAST_SIGNS = _LISTS["past_signs"]
+_HAD_SIGNS = _LISTS["had_signs"]
 _HABIT_SIGNS = _LISTS["habit_signs"]
 _CLAUSE_MARKS = frozenset(",;:—")
 
@@ -120,6 +121,7 @@ _OBJECT_STARTS = {
     Kind.NUMBER,
     Kind.THAT,
 }
+_DETERMINERS = {Kind.DETERMINER, Kind.POSSESSIVE}
 _NOUN_AHEAD = {Kind.OPEN, Kind.NOUN, Kind.PLURAL, Kind.NAME, Kind.ING, Kind.ADJECTIVE}
 
 
@@ -294,6 +296,9 @@ class _Sentence:
             return "IN" if following is not Kind.BE else "DT"
         if following in (Kind.DETERMINER, Kind.POSSESSIVE, Kind.SUBJECT, Kind.SUBJECT_THIRD):
             return "IN"
+        pronoun, clitic, _ = self.next_word(i).partition("'")
+        if clitic and _CLOSED.get(pronoun, (Kind.OPEN,))[0] in (Kind.SUBJECT, Kind.SUBJECT_THIRD):
+            return "IN"  # "upset that he'd left"
         if following is Kind.PLURAL or self.context_free[i + 1] == (Kind.OPEN, "s"):
             return "IN"  # the demonstrative would be "those"
         return "DT"
@@ -312,7 +317,12 @@ class _Sentence:
         return Kind.NOUN, "NNP" if self.words[i][0].isupper() and i > 0 else "NN"
 
     def decide_past(self, i: int, p: int) -> tuple[Kind, str]:
+        if p >= 0 and self.lower[p] in ("best", "better"):
+            p = self.previous(p)  # "is best read slowly"
         before, lower = self.kind(p), self.lower[i]
+        had = before is Kind.MODAL and self.lower[p].endswith("'d")
+        if had and lower in _SAME_PAST and _HAD_SIGNS.intersection(self.clause(i)):
+            return Kind.PARTICIPLE, "VBN"
         if before in (Kind.BE, Kind.HAVE) or (p >= 0 and self.lower[p] in _LINKING):
             used_to = lower == "used" and before is Kind.BE and self.next_word(i) == "to"
             if used_to and self.is_accustomed(i, p):
@@ -412,7 +422,12 @@ class _Sentence:
                 return True
             return (lower in _VERBS and following is not Kind.BE) or following is Kind.TO
         if before in (Kind.NOUN, Kind.NAME):
-            return self.asks_with_modal(p) and following is not Kind.CONJUNCTION
+            if self.asks_with_modal(p):
+                return following is not Kind.CONJUNCTION
+            object_follows = following in (*_OBJECT_STARTS, Kind.ADVERB, Kind.OPEN, Kind.PLURAL)
+            return (
+                object_follows and self.is_split_verb(i) and self.ends_phrase_after(p, Kind.PLURAL)
+            )
         if before is Kind.CONJUNCTION:
             return self.is_parallel_verb(i, p)
         after_so = p > 0 and self.lower[p] == "so" and self.kinds[p - 1] is Kind.PUNCTUATION
@@ -513,7 +528,23 @@ class _Sentence:
             return self.kind(self.previous(p)) is Kind.VERB_S or (
                 following in _OBJECT_STARTS and Kind.VERB_S in self.kinds
             )
+        if before is Kind.PLURAL:  # "every rebel in the hills rebels"
+            return self.is_split_verb(i) and self.ends_phrase_after(p, Kind.NOUN)
+        if before is Kind.WH and self.lower[p] == "what" and self.is_split_verb(i):
+            return following in (Kind.WH, Kind.PREPOSITION, Kind.ADVERB, Kind.DETERMINER)
         return before is Kind.WH and self.lower[p] == "which"
+
+    def is_split_verb(self, i: int) -> bool:
+        """Whether a heteronym stands in a clause that has no other verb."""
+        return self.lower[i] in self.tagger.heteronyms and self.lacks_verb(i, infinitives=False)
+
+    def ends_phrase_after(self, noun: int, head: Kind) -> bool:
+        """Whether a phrase with a preposition ends at `noun`, and a noun of kind `head` stands
+        before it: "the men in the house"."""
+        while noun >= 0 and self.kinds[noun] in (*_NOMINAL, Kind.ADJECTIVE, *_DETERMINERS):
+            noun -= 1
+        preposition = noun >= 0 and self.kinds[noun] in (Kind.PREPOSITION, Kind.TO)
+        return preposition and self.kind(noun - 1) is head
 
     def is_bare_verb(self, i: int) -> bool:
         """Whether the word can only be the verb of a plural subject: "graduates earn more"."""
