@@ -25,6 +25,7 @@ def _of_kind(*kinds: str) -> dict[str, str]:
 _TITLES = _of_kind("title")  # used before a name; their point never ends a sentence
 _ROADS = _of_kind("road")
 _NUMBERED = _of_kind("numbered")
+_STATES = _of_kind("state")
 _MONTHS = _of_kind("month")
 _DAYS = _of_kind("day")
 _WORDS = _of_kind("month", "day", "word")  # used anywhere; their point may also end the sentence
@@ -47,6 +48,7 @@ _PHRASES = (
         r"\1 \2's",
     ),
     (re.compile(r"(?<=\b[Ss]traight )As\b"), "A's"),
+    (re.compile(r"(?<=[a-z], )Pa\.(?=[,;)]|\s[a-z(])"), "Pennsylvania"),
     (re.compile(r"(?<![\w~])~/(?=[\w.])"), "tilde slash "),
     (re.compile(r"(?<=\d(?:st|nd|rd|th) )ed\.(?=[\s,;)]+[a-z(\d]|[,;)])"), "edition"),
     (re.compile(r"(?<=\b[Tt]he )[∑Σ](?=\sof\b)"), "sum"),
@@ -137,6 +139,12 @@ _ROAD = re.compile(
     rf"(\b\d+ [A-Z][a-z]+ |\b[A-Z][a-z]+ (?=(?:Dr|St)\.(?:$|[,;:)]|\s+{_STARTERS}\b)))(Dr|St)\."
 )
 _LATE_ROAD = re.compile(r"(?<=[a-z] )(Dr|St)\.")
+# "on Elm St. Park there", but not "on Mount St. Helens".
+_ROAD_ON = re.compile(
+    r"(\b(?:on|down|along|off)\s(?!(?:Mount|Old|New|East|West|North|South|Port|Fort|Lake|The)\b)"
+    r"(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th))\s)(St)\.(?=\s[A-Z])"
+)
+_STATE = re.compile(rf"(?<=[a-z],\s)({'|'.join(_STATES)})\.(?!\w)")
 _SAINT = re.compile(r"\bSt\.(?=\s?[A-Z])")
 _BEFORE_NUMBER = re.compile(
     rf"\b({'|'.join(sorted({*_NUMBERED, *(w.lower() for w in _NUMBERED)}, key=len, reverse=True))})"
@@ -194,7 +202,8 @@ def expand_abbreviations(text: Tracked) -> Tracked:
         text = text.sub(pattern, words)
     text = text.sub(_BARE_ROAD, lambda m: _WORDS[m[1]])
     text = text.sub(_INITIALISMS, lambda m: f"{m[1].replace('.', '')}s").sub(_GRADE, " minus")
-    text = text.sub(_ROAD, _road)
+    text = text.sub(_ROAD, _road).sub(_ROAD_ON, _road_on)
+    text = text.sub(_STATE, lambda m: _STATES[m[1]] + _keep_point(m))
     text = text.sub(_BEFORE_NUMBER, lambda m: _NUMBERED.get(m[1]) or _NUMBERED[m[1].capitalize()])
     text = text.sub(_TITLE, lambda m: _TITLES[m[1] or m[2]])
     text = text.sub(_BARE_TITLE, lambda m: _TITLES[m[1]])
@@ -220,6 +229,15 @@ def _from_to(match: re.Match[str]) -> list[Piece]:
         Piece(" to ", *match.span(2)),
         Piece(last, *match.span(3)),
         *([Piece("", *match.span(4))] if match[4] else []),
+    ]
+
+
+def _road_on(match: re.Match[str]) -> list[Piece]:
+    """A street whose point ends the sentence."""
+    start = match.start(2)
+    return [
+        Piece(match[1], match.start(), start),
+        Piece("Street.", start, match.end()),
     ]
 
 

@@ -60,7 +60,7 @@ def _is_metal(place: _Place) -> bool:
         return True
     if after == "based" and beyond != "on":
         return True
-    if after == "content" or before in _NEAR["metals"] or before == "pencil":
+    if after == "content" or before in _NEAR["metals"] or before in ("pencil", "pencil's"):
         return True
     if before == "the" and after == "out":  # "get the lead out"
         return True
@@ -159,7 +159,10 @@ def _row(place: _Place) -> Sounds | None:
     loud = place.at(-1) in _NEAR["quarrel"] - {"huge"}
     had = place.at(-1) == "a" and place.at(-2) in ("had", "having")
     quarrel = quarrel or (had and place.at(1) in ("", ".", ",", "!", "last", "and", "yesterday"))
-    return ("ɹˈW", "ɹˈW") if place.noun and (quarrel or loud) and place.at(-1) != "the" else None
+    quarrel = quarrel and place.at(-1) != "the"
+    subject = place.at(2) not in ("there", "here") and place.distance("lined_up") > 8
+    broke_out = place.at(-1) == "the" and subject and place.at(1) in _NEAR["quarreled"]
+    return ("ɹˈW", "ɹˈW") if place.noun and (quarrel or loud or broke_out) else None
 
 
 def _resume(place: _Place) -> Sounds | None:

@@ -121,6 +121,7 @@ _OBJECT_STARTS = {
     Kind.NUMBER,
     Kind.THAT,
 }
+_SUBJECT_OR_AUXILIARY = {Kind.SUBJECT, Kind.SUBJECT_THIRD, Kind.MODAL, Kind.BE, Kind.HAVE}
 _DETERMINERS = {Kind.DETERMINER, Kind.POSSESSIVE}
 _NOUN_AHEAD = {Kind.OPEN, Kind.NOUN, Kind.PLURAL, Kind.NAME, Kind.ING, Kind.ADJECTIVE}
 
@@ -278,9 +279,15 @@ class _Sentence:
     def previous(self, i: int) -> int:
         """Index of the nearest earlier word that is not an adverb, or -1."""
         i -= 1
-        while i >= 0 and self.kinds[i] is Kind.ADVERB and self.lower[i] != "please":
+        while i >= 0 and (
+            (self.kinds[i] is Kind.ADVERB and self.lower[i] != "please")
+            or (self.lower[i] in ("last", "first", "next") and self.is_pronoun(i - 1))
+        ):
             i -= 1
         return i
+
+    def is_pronoun(self, i: int) -> bool:
+        return self.kind(i) in (Kind.SUBJECT, Kind.SUBJECT_THIRD)
 
     def kind(self, i: int) -> Kind:
         return self.kinds[i] if i >= 0 else Kind.START
@@ -292,6 +299,8 @@ class _Sentence:
             return "DT"
         if before in _NOMINAL:
             return "WDT"
+        if self.next_word(i) == "that's":
+            return "IN"
         if i and self.lower[i - 1] in _SAYING:
             return "IN" if following is not Kind.BE else "DT"
         if following in (Kind.DETERMINER, Kind.POSSESSIVE, Kind.SUBJECT, Kind.SUBJECT_THIRD):
@@ -328,6 +337,8 @@ class _Sentence:
             if used_to and self.is_accustomed(i, p):
                 return Kind.PARTICIPLE, "JJ"
             return Kind.PARTICIPLE, "VBN"
+        if lower == "wound" and self.next_word(i) in ("him", "me", "us", "you", "others"):
+            return Kind.VERB, "VB"  # to injure
         if lower in _SAME_PAST and not self.is_past_of_same(i, p):
             if self.is_base_verb(i, p):
                 return Kind.VERB, "VB"
@@ -518,7 +529,7 @@ class _Sentence:
             return is_subject and (
                 (following is Kind.PREPOSITION and self.next_word(i) != "of")
                 or (
-                    self.lower[i] in self.tagger.heteronyms
+                    not self.tagger.heteronyms.isdisjoint((self.lower[i], verb))
                     and following not in (Kind.PUNCTUATION, Kind.START)
                     and self.lacks_verb(i)
                 )
@@ -532,7 +543,10 @@ class _Sentence:
             return self.is_split_verb(i) and self.ends_phrase_after(p, Kind.NOUN)
         if before is Kind.WH and self.lower[p] == "what" and self.is_split_verb(i):
             return following in (Kind.WH, Kind.PREPOSITION, Kind.ADVERB, Kind.DETERMINER)
-        return before is Kind.WH and self.lower[p] == "which"
+        if before is not Kind.WH or self.lower[p] != "which":
+            return False
+        relative = self.kind(p - 1) in (*_NOMINAL, Kind.PUNCTUATION) and p > 0
+        return relative or following not in _SUBJECT_OR_AUXILIARY
 
     def is_split_verb(self, i: int) -> bool:
         """Whether a heteronym stands in a clause that has no other verb."""
@@ -591,6 +605,9 @@ class _Sentence:
             return True
         if before is Kind.BE or (p >= 0 and self.lower[p] in _LINKING):
             return True
+        listed = before is Kind.CONJUNCTION or (p >= 0 and self.lower[p] == ",")
+        if listed and self.kind(p - 1) is Kind.ADJECTIVE and following not in _OBJECT_STARTS:
+            return True  # "deliberate, elaborate and intimate"
         if self.is_complement(i) or (self.lower[i] == "close" and self.is_near(i, p)):
             return True
         if following is Kind.OPEN and self.context_free[i + 1][1] == "past":
