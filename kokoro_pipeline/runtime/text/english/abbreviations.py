@@ -48,6 +48,7 @@ _PHRASES = (
         r"\1 \2's",
     ),
     (re.compile(r"(?<=\b[Ss]traight )As\b"), "A's"),
+    (re.compile(r"(?<=\d(?:st|nd|rd|th) )Cir\.(?!$)"), "Circuit"),
     (re.compile(r"(?<=[a-z], )Pa\.(?=[,;)]|\s[a-z(])"), "Pennsylvania"),
     (re.compile(r"(?<![\w~])~/(?=[\w.])"), "tilde slash "),
     (re.compile(r"(?<=\d(?:st|nd|rd|th) )ed\.(?=[\s,;)]+[a-z(\d]|[,;)])"), "edition"),

@@ -9,7 +9,9 @@ from typing import NamedTuple
 from .tables import word_sets
 
 _LISTS = word_sets("compounds")
-_STAMMER = re.compile(r"((?P<start>[st]h|[cw]h|[^\W\d_])-(?:(?P=start)-)*)((?P=start)[\w']*)", re.I)
+_STAMMER = re.compile(
+    r"((?P<start>[bcdfghjklmnpqrstvwxz]{2}|[^\W\d_])-(?:(?P=start)-)*)((?P=start)[\w']*)", re.I
+)
 
 
 class Part(NamedTuple):

@@ -128,7 +128,8 @@ def _bow(place: _Place) -> Sounds | None:
     arrow = _NEAR["arrow"].intersection(place.words[place.i :])
     if bending and (ribbon > 3 or (place.at(-1) in ("a", "his", "her") and not arrow)):
         return f"bˈW{end}", f"bˈW{end}"
-    if place.at(1) == "to" or place.distance("ship") < ribbon:
+    of_the_head = place.at(1) == "of" and _NEAR["bowed"].intersection((place.at(2), place.at(3)))
+    if place.at(1) == "to" or of_the_head or place.distance("ship") < ribbon:
         return f"bˈW{end}", f"bˈW{end}"
     return f"bˈO{end}", f"bˈQ{end}"
 
@@ -229,7 +230,8 @@ def _adjective(
             return short, british_short or short
         alone = place.at(-1) == "the" and not after.startswith(("NN", "JJ"))
         alone = alone or (place.i == 0 and place.at(1) in ("are", "is", "be"))
-        if attributive or alone:
+        graded = place.at(-1) in ("most", "very") and after.startswith("NN")
+        if attributive or alone or graded:
             return long, british_long or long
         return short, british_short or short
 
@@ -357,6 +359,12 @@ def _upset(place: _Place) -> Sounds | None:
     return None if noun and place.noun else ("ˌʌpsˈɛt", "ʌpsˈɛt")
 
 
+def _live(place: _Place) -> Sounds | None:
+    """As it happens: "it was broadcast live", "Live from New York"."""
+    announced = place.i == 0 and place.at(1) == "from" and place.at(2) != "your"
+    return ("lˈIv", "lˈIv") if announced or place.at(-1) in _NEAR["live_after"] else None
+
+
 _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "lead": _lead,
     "bass": _bass,
@@ -388,7 +396,7 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "wicked": _wicked,
     "sake": _sake,
     "lima": lambda place: ("lˈImə", "lˈImə") if place.at(1) in ("bean", "beans") else None,
-    "live": lambda place: ("lˈIv", "lˈIv") if place.at(-1) in _NEAR["live_after"] else None,
+    "live": _live,
     "putting": _putting,
     "job": _job,
     "job's": _job,

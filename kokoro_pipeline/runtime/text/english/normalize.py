@@ -134,6 +134,8 @@ _LONE_SLASH = re.compile(r"/+")
 _EMOTICON = re.compile(
     r"(?<!\S)(?:[:;]['’]?-?[)(DPpOo/\\|*]+|=[)(D]|8-[)(D]|[xX]D|\^[_.-]?\^|T_T|¯\\_\(.\)_/¯)(?![^\s.,!?)])"
 )
+_ARROWS = {"->": "→", "=>": "⇒"}
+_ARROW = re.compile(r"(?<=\s)[-=]>(?=\s)")
 _GREEK = re.compile(r"(?<!\w)[\u0391-\u03f5µ](?!\w)|(?<!\w)[Δδλσπ](?=[A-Za-z]\b)")
 
 _STRAIGHT_OPEN = re.compile(r"(?:(?<=^)|(?<=[\s(—“]))\"(?=\S)")
@@ -174,6 +176,7 @@ def _clean_characters(text: Tracked) -> Tracked:
     text = text.sub(_LINE_END, "\n").composed().sub(_VULGAR_FRACTION, _fraction)
     text = text.sub(_LOW_QUOTES, _quoted).sub(_BACKTICK_APOSTROPHE, "'")
     text = text.sub(_CHARACTER, lambda m: _CHARACTERS[m[0]])
+    text = text.sub(_ARROW, lambda m: _ARROWS[m[0]])
     text = text.sub(_COMPATIBLE, lambda m: unicodedata.normalize("NFKC", m[0]))
     return text.sub(_UNUSUAL, _clean_run)
 

@@ -330,8 +330,10 @@ class _Sentence:
             p = self.previous(p)  # "is best read slowly"
         before, lower = self.kind(p), self.lower[i]
         had = before is Kind.MODAL and self.lower[p].endswith("'d")
-        if had and lower in _SAME_PAST and _HAD_SIGNS.intersection(self.clause(i)):
-            return Kind.PARTICIPLE, "VBN"
+        if had and lower in _SAME_PAST:
+            before_past = i + 1 < len(self.words) and self.context_free[i + 1][1] == "past"
+            if before_past or _HAD_SIGNS.intersection(self.clause(i)):
+                return Kind.PARTICIPLE, "VBN"
         if before in (Kind.BE, Kind.HAVE) or (p >= 0 and self.lower[p] in _LINKING):
             used_to = lower == "used" and before is Kind.BE and self.next_word(i) == "to"
             if used_to and self.is_accustomed(i, p):
@@ -382,7 +384,8 @@ class _Sentence:
         clause = self.clause(i)
         if "last" in clause or _PAST_SIGNS.intersection(clause):
             return not _HABIT_SIGNS.intersection(clause)
-        if _HABIT_SIGNS.intersection(self.lower) or self.next_word(i) in ("too", "more"):
+        habit = _HABIT_SIGNS.intersection(self.lower) or f"{self.lower[i]}s" in self.lower
+        if habit or self.next_word(i) in ("too", "more"):
             return False
         if _PAST_SIGNS.intersection(self.lower) or Kind.PAST in self.kinds:
             return True
@@ -546,6 +549,8 @@ class _Sentence:
         if before is not Kind.WH or self.lower[p] != "which":
             return False
         relative = self.kind(p - 1) in (*_NOMINAL, Kind.PUNCTUATION) and p > 0
+        if relative and following in (Kind.SUBJECT, Kind.SUBJECT_THIRD):
+            return self.next_kind(i + 1) is not Kind.OPEN  # "knows which records it keeps"
         return relative or following not in _SUBJECT_OR_AUXILIARY
 
     def is_split_verb(self, i: int) -> bool:
