@@ -339,7 +339,8 @@ def _number(place: _Place) -> Sounds | None:
 
 def _axes(place: _Place) -> Sounds | None:
     """The plural of "axe", of which that of "axis" is the more frequent."""
-    of_a_graph = len(place.at(-1)) == 1 or place.at(1) == "of"
+    letter = len(place.at(-1)) == 1 and place.at(-1).isalpha()
+    of_a_graph = letter or place.at(1) == "of"
     chopping = place.distance("axe_context") < 12 and not of_a_graph
     return ("ˈæksᵻz", "ˈaksɪz") if chopping else None
 
@@ -394,6 +395,7 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "bases": _bases,
     "number": _number,
     "wicked": _wicked,
+    "wind": lambda place: ("wˈɪnd", "wˈɪnd") if place.at(1) in _NEAR["wind_things"] else None,
     "sake": _sake,
     "lima": lambda place: ("lˈImə", "lˈImə") if place.at(1) in ("bean", "beans") else None,
     "live": _live,

@@ -291,9 +291,9 @@ class EnglishG2P(en.G2P):
         if drawn_out and text.lower() not in self.lexicon.golds:
             shorter = (_DRAWN_OUT.sub(letters, text) for letters in (r"\1\1", r"\1"))
             text = next((word for word in shorter if self._is_written(word.lower())), text)
-        if not text.isascii() and text not in self.lexicon.golds:
+        if not text.isascii() and text.removesuffix("'s") not in self.lexicon.golds:
             plain = _ACCENTS.sub("", unicodedata.normalize("NFD", text))
-            if self._is_ordinary(plain.lower()):
+            if self._is_ordinary(plain.lower().removesuffix("'s")):
                 text = plain
         if shouted and len(text) > 1 and self._is_ordinary(text.lower()):
             text = text.lower()

@@ -282,6 +282,8 @@ class _Sentence:
         while i >= 0 and (
             (self.kinds[i] is Kind.ADVERB and self.lower[i] != "please")
             or (self.lower[i] in ("last", "first", "next") and self.is_pronoun(i - 1))
+            or self.lower[i - 1 : i + 1] == ["no", "longer"]
+            or self.lower[i : i + 2] == ["no", "longer"]
         ):
             i -= 1
         return i
