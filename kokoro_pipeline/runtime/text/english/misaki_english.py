@@ -230,6 +230,9 @@ class EnglishG2P(en.G2P):
                 pass  # a user's word: its part of speech decides
             elif phonemes is None and (sense := sense_of(lower, tags, i, word.text[:1].isupper())):
                 phonemes = en.apply_stress(sense[self.british], stress)
+            elif phonemes is None and (stem := self._name_before_s(word.text)):
+                name, _ = self.lexicon.lookup(stem, tag, None, None)
+                phonemes = en.apply_stress(self.lexicon._s(name), stress)
             elif phonemes is None and self._is_compound(word.text):
                 result += self._compound(word, tag, stress)
                 continue
@@ -237,6 +240,16 @@ class EnglishG2P(en.G2P):
                 tag = "NNP"
             result.append(_misaki_token(word, tag, phonemes, stress))
         return result
+
+    def _name_before_s(self, word: str) -> str | None:
+        """The name in a possessive or plural, if the lexicon has the name as it is written.
+
+        misaki looks for the word in small letters first, and may know another of that spelling.
+        """
+        if word.islower() or self._is_written(word) or self._is_written(word.lower()):
+            return None
+        stems = (word.removesuffix(ending) for ending in ("'s", "s") if word.endswith(ending))
+        return next((stem for stem in stems if stem in self.lexicon.golds), None)
 
     def _begun(self, beginnings: str, word: str) -> str:
         """The first sound of a stammered word, once for each of its beginnings."""
