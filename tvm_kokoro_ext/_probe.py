@@ -18,6 +18,9 @@ from typing import Any
 from tvm_kokoro_ext import _activation, _compat
 from tvm_kokoro_ext._compat import relax
 
+#: The size that the nodes of a probe record of every symbolic dimension.
+EXAMPLE = 7
+
 
 @dataclass(frozen=True)
 class Input:
@@ -72,7 +75,7 @@ def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -
             return type(arg)(lift(a) for a in arg)
         if isinstance(arg, Input):
             node = graph.placeholder(f"x{len(parameters)}")
-            sizes = [7 if isinstance(d, str) else d for d in arg.shape]
+            sizes = [EXAMPLE if isinstance(d, str) else d for d in arg.shape]
             dtype = getattr(torch, arg.dtype)
             node.meta["val"] = torch.empty(sizes, dtype=dtype, device="meta")
             shape = [dimension(d) for d in arg.shape]
@@ -91,7 +94,7 @@ def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -
     function = _target(target)
     node = graph.call_function(function, lifted_args, lifted_kwargs)
     if out:
-        sizes = [7 if isinstance(d, str) else d for d in out[0]]
+        sizes = [EXAMPLE if isinstance(d, str) else d for d in out[0]]
         node.meta["val"] = torch.empty(sizes, dtype=getattr(torch, out[1]), device="meta")
     name = function.__name__
     if name not in importer.convert_map:

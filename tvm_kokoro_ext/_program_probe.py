@@ -67,7 +67,7 @@ def graph_module(
     nodes = []
     for number, given in enumerate(inputs):
         node = graph.placeholder(f"x{number}")
-        sizes = [7 if isinstance(d, str) else d for d in given.shape]
+        sizes = [_probe.EXAMPLE if isinstance(d, str) else d for d in given.shape]
         node.meta["val"] = torch.empty(sizes, dtype=getattr(torch, given.dtype), device="meta")
         node.meta["tensor_meta"] = node.meta["val"]  # what 0.25 and 0.26 read
         nodes.append(node)

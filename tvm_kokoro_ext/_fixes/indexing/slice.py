@@ -89,7 +89,10 @@ def _still_wrong() -> bool:
     """Whether stock's extent is min(n, 512) where torch has proved n."""
     x = _probe.Input((1, 512), "int64")
     cut = _probe.convert("slice.Tensor", x, 1, 0, _probe.Symbol("n"), out=((1, "n"), "int64"))
-    return cut.shape is None or not _compat.is_var(cut.shape[1])
+    if cut.shape is None:
+        return True
+    # An importer that reads torch's record finds the example's size there in a probe.
+    return not (_compat.is_var(cut.shape[1]) or _compat.as_int(cut.shape[1]) == _probe.EXAMPLE)
 
 
 FIX = Fix(
