@@ -423,7 +423,7 @@ def test_the_model_is_what_an_untuned_build_records():
 
 @pytest.mark.slow
 def test_a_tuned_build_is_repeated_without_measuring(tmp_path, monkeypatch):
-    options = {"components": ["f0n_forward"], "validate": False, "mcpu": LEVEL}
+    options = {"components": ["decoder_forward"], "validate": False, "mcpu": LEVEL}
     one = builder.build("synthetic", output=tmp_path / "one", tune=True, **options).manifest
     assert one.choices.measured_on
     assert any(choice.microseconds for choice in one.choices.convolutions.values())
