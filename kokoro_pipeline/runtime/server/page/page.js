@@ -246,13 +246,17 @@ async function start() {
   });
   byId("form").addEventListener("submit", speak);
   byId("stop").addEventListener("click", stop);
-  byId("key").addEventListener("change", voices);
+  byId("key").addEventListener("change", () => {
+    fail("");
+    voices();
+  });
   tick();
   const ready = await fetch("ready");
   byId("synthetic").hidden = !(await ready.json()).synthetic;
   await voices();
 }
 
+// Whoever is faster than the list keeps the voice that they typed, and sees what speaking it said.
 async function voices() {
   const key = byId("key").value;
   const answer = await fetch("v1/audio/voices", { headers: key ? { Authorization: `Bearer ${key}` } : {} });
@@ -260,10 +264,11 @@ async function voices() {
     fail(await errorOf(answer));
     return;
   }
-  fail("");
   const names = (await answer.json()).voices.map((voice) => voice.id);
   byId("voices").replaceChildren(...names.map((name) => new Option(name, name)));
-  if (!names.includes(byId("voice").value) && names.length) byId("voice").value = names[0];
+  const voice = byId("voice");
+  const untouched = voice.value === voice.defaultValue;
+  if (untouched && !names.includes(voice.value) && names.length) voice.value = names[0];
 }
 
 start();

@@ -77,6 +77,19 @@ def test_an_error_is_shown(page: Any) -> None:
     assert "near: af_heart" in page.inner_text("#error")
 
 
+def test_a_late_list_of_voices_changes_nothing_that_was_typed(page: Any) -> None:
+    late: list[Any] = []
+    page.route("**/v1/audio/voices", lambda route: late.append(route))
+    page.reload()
+    page.fill("#voice", "af_hart")
+    page.click("#speak")
+    page.wait_for_selector("#error:not([hidden])")
+    late[0].continue_()
+    page.wait_for_function("document.querySelectorAll('#voices option').length > 0")
+    assert page.input_value("#voice") == "af_hart"
+    assert "near: af_heart" in page.inner_text("#error")
+
+
 def test_keyboard_and_screen_readers(page: Any) -> None:
     page.focus("#text")
     focused = []
