@@ -80,9 +80,13 @@ def test_title_body_and_fields(patch: Patch) -> None:
 @EACH
 def test_units_are_named(patch: Patch) -> None:
     units = patch.fields["Translation-Unit"]
-    headers = [name for name in patch.touched if name.startswith("include/")]
-    assert headers or set(units) <= set(patch.touched)
-    for linked in patch.fields.get("Linked-With", ()):
+    linked_with = patch.fields.get("Linked-With", ())
+    patched = {name for name in patch.touched if name.endswith((".cc", ".h"))}
+    sources = {name for name in patched if name.endswith(".cc")}
+    assert patched
+    assert units
+    assert sources <= {*units, *linked_with}  # else the patch would not be in the library
+    for linked in linked_with:
         assert linked.startswith("src/") or (NATIVE_SOURCES / linked).is_file()
     for program in patch.fields.get("Measured-By", ()):
         assert (PATCHES / "patch_proof" / f"{program}.py").is_file()
