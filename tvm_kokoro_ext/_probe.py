@@ -40,13 +40,17 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Converted:
-    """The output of a converter: operator names in order, and dtype and shape of the result."""
+    """The output of a converter: operator names in order, and dtype and shape of the result.
+
+    `kernels` is the text of the kernels that the converter has written itself.
+    """
 
     ops: tuple[str, ...]
     dtype: str | None
     shape: tuple[Any, ...] | None
     value: Any
     function: Any
+    kernels: str
 
 
 class ProbeError(Exception):
@@ -115,7 +119,8 @@ def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -
         importer.block_builder.emit_func_output(result)
     if failure is not None:
         raise ProbeError(f"{type(failure).__name__}: {failure}") from failure
-    built = importer.block_builder.get()["probe"]
+    module = importer.block_builder.get()
+    built = module["probe"]
     tensor = _compat.is_tensor(value)
     return Converted(
         ops=operators_of(built),
@@ -123,6 +128,7 @@ def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -
         shape=tuple(_compat.shape_of(value)) if tensor and _compat.type_of(value).shape else None,
         value=value,
         function=built,
+        kernels="\n".join(str(f) for f in module.functions.values() if f is not built),
     )
 
 

@@ -8,6 +8,7 @@ floor division use the rounded quotient, and are off by one divisor if rounding 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -203,6 +204,16 @@ def _quotient_is_rounded() -> bool:
     return not any("truncmod" in text or "fmod" in text for text in kernels)
 
 
+@_probe.wrong
+def _exponents_and_shifts_are_cut() -> bool:
+    """Whether powers do not read all bits that count, or shifts are not kept within the width."""
+    x = _probe.Input((4,), "int64")
+    power = _probe.convert("pow.Tensor_Tensor", x, x, out=((4,), "int64"))
+    shift = _probe.convert("__lshift__.Tensor", x, x, out=((4,), "int64"))
+    reads_all = re.search(r"range\((T\.int64\()?62\)", power.kernels)
+    return not reads_all or "if_then_else" not in shift.kernels
+
+
 FIX = Fix(
     id="division",
     what="floor_divide and remainder of floats near ties; div modes, pow and shifts of integers",
@@ -231,6 +242,7 @@ FIX = Fix(
     probe=_probe.any_of(
         _still_wrong,
         _quotient_is_rounded,
+        _exponents_and_shifts_are_cut,
         _probe.lacks("div.Scalar_mode", "floor_divide.Scalar", "remainder.Scalar_Tensor"),
         _probe.lacks("__lshift__.Scalar", "__lshift__.Tensor", "bitwise_left_shift.Tensor"),
         _probe.lacks("__rshift__.Scalar", "__rshift__.Tensor", "bitwise_right_shift.Tensor"),

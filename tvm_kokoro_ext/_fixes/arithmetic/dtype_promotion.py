@@ -55,6 +55,7 @@ def _still_wrong() -> bool:
     quotient = _probe.convert("div.Tensor", x, x, out=((4,), "float32"))
     small, count = _probe.Input((4,), "int32"), _probe.Input((), "int64")
     total = _probe.convert("add.Tensor", small, count, out=((4,), "int32"))
+    _probe.convert("add.Tensor", _probe.Input((4,), "int8"), 300, out=((4,), "int8"))
     return (scaled.dtype, quotient.dtype, total.dtype) != ("float32", "float32", "int32")
 
 

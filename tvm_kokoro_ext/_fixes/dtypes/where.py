@@ -54,6 +54,9 @@ def _still_wrong() -> bool:
 
 @_probe.wrong
 def _cat_fails() -> bool:
+    _probe.convert(
+        "cat.default", [_probe.Input((0,)), _probe.Input((2, 3))], out=((2, 3), "float32")
+    )
     parts = [_probe.Input((2,), "int64"), _probe.Input((2,))]
     return _probe.convert("cat.default", parts, 0, out=((4,), "float32")).dtype != "float32"
 

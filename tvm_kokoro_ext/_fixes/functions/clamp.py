@@ -104,6 +104,11 @@ def _still_wrong() -> bool:
     upper = _probe.convert("clamp_max.default", _probe.Input((4,)), 1.0, out=((4,), "float32"))
     symbolic = _probe.convert("clamp.default", x, 0, _probe.Symbol("n"), out=((4,), "int64"))
     unbounded = "inf" in str(upper.value)
+    to_nan = _probe.convert(
+        "clamp.default", _probe.Input((4,)), math.nan, 1.0, out=((4,), "float32")
+    )
+    if "relax.clip" in to_nan.ops:
+        return True
     return one_bound.ops == ("relax.clip",) or unbounded or symbolic.dtype != "int64"
 
 

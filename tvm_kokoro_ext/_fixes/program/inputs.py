@@ -12,7 +12,7 @@ import copy
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tvm_kokoro_ext import _probe, _program_probe
+from tvm_kokoro_ext import _activation, _probe, _program_probe
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name, source_line
 from tvm_kokoro_ext._fix import Fix
 
@@ -183,11 +183,25 @@ def _unnamed() -> bool:
     return False
 
 
+def _spread_bfloat16_fails() -> bool:
+    """Whether stock hands a parameter that is not contiguous over by way of numpy."""
+    import torch
+
+    convert = getattr(_activation.stock_importer(), "_convert_pytorch_tensor_to_tvm", None)
+    if convert is None:
+        return True
+    try:
+        convert(torch.zeros(2, 3, dtype=torch.bfloat16).t())
+    except TypeError:
+        return True
+    return False
+
+
 FIX = Fix(
     id="inputs",
     what="an input that is a number, None or of a dtype without counterpart raises without a name",
     op="from_exported_program",
     affected="",
-    probe=_probe.any_of(_still_wrong, _unnamed),
+    probe=_probe.any_of(_still_wrong, _unnamed, _spread_bfloat16_fails),
     prepare=checked,
 )
