@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ..tracked import Piece, Replacement, Tracked
 from . import numbers
@@ -26,6 +27,7 @@ _TITLES = _of_kind("title")  # used before a name; their point never ends a sent
 _ROADS = _of_kind("road")
 _NUMBERED = _of_kind("numbered")
 _STATES = _of_kind("state")
+_WORDLIKE_STATES = _of_kind("wordlike state")  # words and names as well
 _MONTHS = _of_kind("month")
 _DAYS = _of_kind("day")
 _WORDS = _of_kind("month", "day", "word")  # used anywhere; their point may also end the sentence
@@ -145,7 +147,12 @@ _ROAD_ON = re.compile(
     r"(\b(?:on|down|along|off)\s(?!(?:Mount|Old|New|East|West|North|South|Port|Fort|Lake|The)\b)"
     r"(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th))\s)(St)\.(?=\s[A-Z])"
 )
-_STATE = re.compile(rf"(?<=[a-z],\s)({'|'.join(_STATES)})\.(?!\w)")
+_STATE = re.compile(rf"(?<=[a-z],\s)({'|'.join(map(re.escape, _STATES))})\.(?!\w)")
+# "born in St. Louis, Mo.", but not "I saw Ann, Louis, Mo."
+_STATE_OF_TOWN = re.compile(
+    r"(\b(?:in|from|near|outside|to|of) (?:(?:St|Ft)\. )?(?:[A-Z][a-z]+ ){0,2}[A-Z][a-z]+, )"
+    rf"({'|'.join(_WORDLIKE_STATES)})\.(?!\w)"
+)
 _SAINT = re.compile(r"\bSt\.(?=\s?[A-Z])")
 _BEFORE_NUMBER = re.compile(
     rf"\b({'|'.join(sorted({*_NUMBERED, *(w.lower() for w in _NUMBERED)}, key=len, reverse=True))})"
@@ -205,6 +212,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_INITIALISMS, lambda m: f"{m[1].replace('.', '')}s").sub(_GRADE, " minus")
     text = text.sub(_ROAD, _road).sub(_ROAD_ON, _road_on)
     text = text.sub(_STATE, lambda m: _STATES[m[1]] + _keep_point(m))
+    text = text.sub(_STATE_OF_TOWN, lambda m: _last(m, _WORDLIKE_STATES))
     text = text.sub(_BEFORE_NUMBER, lambda m: _NUMBERED.get(m[1]) or _NUMBERED[m[1].capitalize()])
     text = text.sub(_TITLE, lambda m: _TITLES[m[1] or m[2]])
     text = text.sub(_BARE_TITLE, lambda m: _TITLES[m[1]])
@@ -243,10 +251,15 @@ def _road_on(match: re.Match[str]) -> list[Piece]:
 
 
 def _road(match: re.Match[str]) -> list[Piece]:
+    return _last(match, _ROADS)
+
+
+def _last(match: re.Match[str], words: Mapping[str, str]) -> list[Piece]:
+    """What the first group matched, and the words of the second, with a point that ends."""
     start = match.start(2)
     return [
         Piece(match[1], match.start(), start),
-        Piece(_ROADS[match[2]] + _keep_point(match), start, match.end()),
+        Piece(words[match[2]] + _keep_point(match), start, match.end()),
     ]
 
 

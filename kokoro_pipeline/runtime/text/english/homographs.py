@@ -54,11 +54,13 @@ class _Place(NamedTuple):
 
 def _is_metal(place: _Place) -> bool:
     before, after, beyond = place.at(-1), place.at(1), place.at(2)
-    if after in _NEAR["lead_things"]:
+    if after.removesuffix("'s") in _NEAR["lead_things"]:
         return False
     if after in _NEAR["metal_after"] and after != "content":
         return True
     if after == "based" and beyond != "on":
+        return True
+    if after == "in" and beyond in ("it", "them"):  # "paint had lead in it"
         return True
     if after == "content" or before in _NEAR["metals"] or before in ("pencil", "pencil's"):
         return True
@@ -79,7 +81,16 @@ def _is_metal(place: _Place) -> bool:
 def _lead(place: _Place) -> Sounds | None:
     tag = place.tags[place.i]
     possible = place.noun or tag == "JJ" or (place.i == 0 and _is_subject(place))
-    return ("lˈɛd", "lˈɛd") if possible and _is_metal(place) else None
+    metal = _is_tested(place) or (possible and _is_metal(place))
+    return ("lˈɛd", "lˈɛd") if metal else None
+
+
+def _is_tested(place: _Place) -> bool:
+    """Whether somebody is exposed to it or looks for it: "tested the water for lead"."""
+    before = place.at(-1)
+    if before == "to":
+        return place.at(-2) in ("exposure", "exposures", "exposed")
+    return before == "for" and not _NEAR["tested"].isdisjoint(place.before(7))
 
 
 def _is_subject(place: _Place) -> bool:
@@ -126,6 +137,8 @@ def _bow(place: _Place) -> Sounds | None:
     ribbon = place.distance("ribbon")
     bending = _NEAR["bending"].intersection(place.before(3))
     arrow = _NEAR["arrow"].intersection(place.words[place.i :])
+    if bending and place.at(1) in _NEAR["after_bending"]:
+        return f"bˈW{end}", f"bˈW{end}"
     if bending and (ribbon > 3 or (place.at(-1) in ("a", "his", "her") and not arrow)):
         return f"bˈW{end}", f"bˈW{end}"
     of_the_head = place.at(1) == "of" and _NEAR["bowed"].intersection((place.at(2), place.at(3)))
@@ -206,6 +219,8 @@ def _polish(place: _Place) -> Sounds | None:
 
 
 def _sow(place: _Place) -> Sounds | None:
+    if place.i and place.tags[place.i - 1] == "NNS":  # "farmers sow wheat"
+        return "sˈO", "sˈQ"
     pig = place.noun and (place.distance("sow_context") < 12 or place.at(-1) in ("a", "the"))
     return ("sˈW", "sˈW") if pig else None
 

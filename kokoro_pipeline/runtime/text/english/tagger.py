@@ -194,6 +194,8 @@ class _Sentence:
             return Kind.PUNCTUATION, _PUNCTUATION_TAGS[word]
         if "." in word or self.is_acronym(i):
             return Kind.NAME, "NNP"
+        if word in ("May", "Will") and i > 0 and self.words[i - 1] not in _PUNCTUATION_TAGS:
+            return Kind.NAME, "NNP"  # the month or the man, and no modal verb
         if lower in _CLOSED:
             return _CLOSED[lower]
         if lower.endswith("-"):  # the beginning of a stammered word, which changes nothing
@@ -441,6 +443,8 @@ class _Sentence:
             if self.asks_with_modal(p):
                 return following is not Kind.CONJUNCTION
             object_follows = following in (*_OBJECT_STARTS, Kind.ADVERB, Kind.OPEN, Kind.PLURAL)
+            if following in (*_OBJECT_STARTS, Kind.ADVERB) and self.is_joined_subject(p):
+                return self.is_split_verb(i)
             return (
                 object_follows and self.is_split_verb(i) and self.ends_phrase_after(p, Kind.PLURAL)
             )
@@ -527,10 +531,11 @@ class _Sentence:
         if before in (Kind.NOUN, Kind.NAME):
             if following in _OBJECT_STARTS or following in (Kind.TO, Kind.ADVERB):
                 return True
-            if self.is_bare_verb(i + 1):
+            verb = self.lower[i].removesuffix("s")
+            has_object = verb in _VERBS and self.next_word(i) in self.tagger.heteronyms
+            if self.is_bare_verb(i + 1) and not has_object:
                 return False
             is_subject = before is Kind.NAME or p == 0 or self.begins_clause(p)
-            verb = self.lower[i].removesuffix("s")
             return is_subject and (
                 (following is Kind.PREPOSITION and self.next_word(i) != "of")
                 or (
@@ -566,6 +571,14 @@ class _Sentence:
             noun -= 1
         preposition = noun >= 0 and self.kinds[noun] in (Kind.PREPOSITION, Kind.TO)
         return preposition and self.kind(noun - 1) is head
+
+    def is_joined_subject(self, noun: int) -> bool:
+        """Whether the noun is the last of those that begin the sentence: "oil and water"."""
+        phrase = (*_NOMINAL, Kind.ADJECTIVE, *_DETERMINERS)
+        while noun >= 0 and self.kinds[noun] in phrase:
+            noun -= 1
+        joined = noun > 0 and self.lower[noun] == "and"
+        return joined and all(kind in phrase for kind in self.kinds[:noun])
 
     def is_bare_verb(self, i: int) -> bool:
         """Whether the word can only be the verb of a plural subject: "graduates earn more"."""
