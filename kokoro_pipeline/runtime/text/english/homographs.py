@@ -274,6 +274,7 @@ def _crooked(place: _Place) -> Sounds | None:
 def _putting(place: _Place) -> Sounds | None:
     after = place.at(1)
     on_green = after in _NEAR["golf_after"]
+    on_green = on_green or (after == "on" and place.at(3) in ("green", "greens"))
     ball = after not in ("the", "a") or place.at(2) == "ball"
     near = place.distance("golf") < 9 and ball and after not in _NEAR["put_where"]
     return ("pˈʌTɪŋ", "pˈʌtɪŋ") if on_green or near else None
@@ -378,7 +379,10 @@ def _upset(place: _Place) -> Sounds | None:
 def _live(place: _Place) -> Sounds | None:
     """As it happens: "it was broadcast live", "Live from New York"."""
     announced = place.i == 0 and place.at(1) == "from" and place.at(2) != "your"
-    return ("lˈIv", "lˈIv") if announced or place.at(-1) in _NEAR["live_after"] else None
+    watched = not _NEAR["watched"].isdisjoint(place.before(4)) and place.at(1) not in ("and", "in")
+    watched = watched and place.at(-1) in ("it", "them", "him", "her", "this", "game", "show")
+    live = announced or watched or place.at(-1) in _NEAR["live_after"]
+    return ("lˈIv", "lˈIv") if live else None
 
 
 _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {

@@ -534,6 +534,14 @@ _RULES: tuple[Rule, ...] = (
         _type,
     ),
     (re.compile(r"(?<![\w.,$£€])()([1-9]\d{2,3})(?=\([a-z]{1,2}\))"), _designation),
+    # "a 747 jet", "the 737 MAX"
+    (
+        re.compile(
+            r"(?<![\w.,$£€-])()(7[0-8]7)(?=\s(?:MAX|Max|Dreamliners?|[Jj]ets?|[Jj]etliners?|airliner"
+            r"|airplane|pilot|freighter|landed|took off|crashed)\b)"
+        ),
+        _designation,
+    ),
     (
         re.compile(r"(?<![\w.,$])()([1-9]\d\d)(?=\s(?:U\.S|F)\.?\s(?:second|third|[\d§]))"),
         _designation,
