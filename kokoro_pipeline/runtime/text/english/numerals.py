@@ -11,6 +11,7 @@ import re
 from ..tracked import Piece, Tracked
 from .chemistry import FORMULAS, ISOTOPES
 from .dates import BARE_YEAR, DATES, TIMES, YEARS, day_of_month
+from .designations import DESIGNATIONS, MODELS, VERSIONS, designation
 from .mathematics import EQUATIONS, LETTER_A, POWERS
 from .measures import (
     INCHES,
@@ -47,10 +48,6 @@ def _digits(match: re.Match[str], british: bool) -> str:
     return f" {digits(match[0])} "
 
 
-def _designation(match: re.Match[str], british: bool) -> list[Piece]:
-    return [Piece(in_pairs(match[2], british), *match.span(2))]
-
-
 def _house(match: re.Match[str], british: bool) -> list[Piece]:
     """A number with a letter: "221B Baker Street"."""
     number = Piece(f"{in_pairs(match[1], british)} ", match.start(1), match.start(2))
@@ -70,21 +67,6 @@ def _lettered(match: re.Match[str], british: bool) -> list[Piece]:
 def _after_number(match: re.Match[str], british: bool) -> list[Piece]:
     """The letter A after a number: "Figure 3a"."""
     return [Piece(f" {LETTER_A} ", *match.span(1))]
-
-
-def _model(match: re.Match[str], british: bool) -> list[Piece]:
-    """Letters and three digits: "C-130", "A320neo", "US-101"."""
-    letters = match[1].removesuffix("-")
-    if len(letters) < 3:
-        letters = LETTER_A if letters == "A" else ".".join(letters)
-    return [
-        Piece(f"{letters} ", *match.span(1)),
-        Piece(in_pairs(match[2], british) + " " * bool(match[3]), *match.span(2)),
-    ]
-
-
-def _video_lines(match: re.Match[str], british: bool) -> str:
-    return f"{in_pairs(match[1], british)} p"
 
 
 def _code(match: re.Match[str], british: bool) -> list[Piece]:
@@ -174,20 +156,6 @@ def _verse(match: re.Match[str], british: bool) -> list[Piece]:
 def _part_of_book(match: re.Match[str], british: bool) -> str:
     """The number of "1 Corinthians"."""
     return _PARTS[match[0]]
-
-
-def _type(match: re.Match[str], british: bool) -> list[Piece]:
-    """The type of an aircraft and the like: "Boeing 747-400", "A350-900", "Room 10-250"."""
-    letter, first, last = (i for i in range(1, len(match.groups()) + 1) if match[i] is not None)
-    pieces = [Piece(f"{LETTER_A} ", *match.span(letter))] if match[letter] else []
-    return [
-        *pieces,
-        Piece(f"{in_pairs(match[first], british)} ", match.start(first), match.start(last)),
-        Piece(
-            in_pairs(match[last], british) if len(match[last]) < 5 else digits(match[last]),
-            *match.span(last),
-        ),
-    ]
 
 
 def _at_least(match: re.Match[str], british: bool) -> str:
@@ -292,11 +260,6 @@ def _plural_number(match: re.Match[str], british: bool) -> str:
     return plural(in_pairs(match[1], british))
 
 
-def _plural_of_model(match: re.Match[str], british: bool) -> str:
-    """The number of "MP3s" and "PS5s"."""
-    return f" {_plural_number(match, british)}"
-
-
 def _range(match: re.Match[str], british: bool) -> str:
     low, high = match[1], match[2]
     if looks_like_year(low) and (looks_like_year(high) or len(high) == 2):
@@ -320,22 +283,6 @@ def _batting_average(match: re.Match[str], british: bool) -> str:
     return in_pairs(match[1], british)
 
 
-def _server(match: re.Match[str], british: bool) -> str:
-    """A port behind an address of four numbers."""
-    return f" colon {digits(match[1])}"
-
-
-def _dotted(match: re.Match[str], british: bool) -> str:
-    joint = " dot " if match[0].count(".") == 3 else " point "
-    parts = match[0].split(".")
-    return joint.join(cardinal(int(p)) if len(p) < 3 else digits(p) for p in parts)
-
-
-def _version(match: re.Match[str], british: bool) -> str:
-    joined = " point ".join(cardinal(int(part)) for part in match[1].split("."))
-    return f"version {joined}"
-
-
 def _signed(match: re.Match[str], british: bool) -> str:
     sign = {
         "-": "minus ",
@@ -344,12 +291,6 @@ def _signed(match: re.Match[str], british: bool) -> str:
         "±": "plus or minus ",
     }
     return sign[match[1]] + plain(match[2], british)
-
-
-def _network(match: re.Match[str], british: bool) -> str:
-    """A standard of networks: "802.11ac"."""
-    letters = LETTER_A if match[2] == "a" else ".".join(match[2].upper())
-    return f"eight oh two point {cardinal(int(match[1]))} {letters}"
 
 
 def _number(match: re.Match[str], british: bool) -> str:
@@ -372,9 +313,6 @@ _BOOK_NAMES = {
 }
 _BOOKS = "|".join(sorted(_BOOK_NAMES, key=len, reverse=True))
 _NUMBERED_BOOKS = "|".join(name for name, book in _BOOK_NAMES.items() if book in _BIBLE["numbered"])
-_DESIGNATED = "|".join(
-    re.escape(word) for words in word_sets("designations").values() for word in sorted(words)
-)
 _STATES = "|".join(sorted(word_sets("states")["state"]))
 
 _RULES: tuple[Rule, ...] = (
@@ -497,7 +435,7 @@ _RULES: tuple[Rule, ...] = (
             rf"(?:(?:[A-Z][a-z]+|\d{{1,3}}(?:st|nd|rd|th))\s){{1,2}}(?:{_ROADS})\b"
             r"|\sBroadway\b)"
         ),
-        _designation,
+        designation,
     ),
     (
         re.compile(
@@ -515,54 +453,11 @@ _RULES: tuple[Rule, ...] = (
         _house,
     ),
     (re.compile(r"(?:(?<=[A-Za-z]-)|(?<=[a-z]\s)(?=\d{3}))(\d{1,3})['’]?s\b"), _plural_number),
-    (re.compile(r"(?<=[A-Z])(\d{1,2})s\b"), _plural_of_model),
-    (
-        re.compile(
-            r"(?<![\w.])(?<!\w-)((?:[A-Z]{3}-)?[A-Z]{1,4}-?)([1-9]\d{2,3})(?![\w.,-]*\d)"
-            r"(?=([A-Z]{1,3}|neo|[a-rt-z])?(?!\w))"
-        ),
-        _model,
-    ),
+    *MODELS,
     *UNITS,
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b"), _ordinal),
     (re.compile(r"(?<!\w)#\s?(\d)"), _hash_number),
-    (
-        re.compile(
-            r"\b(?:Boeing|Airbus|Room|Suite|Law|number|[Cc]ase)\s(A?)(\d{1,3})-(\d{1,5})(?![\w-]|[.,]\d)"
-            r"|(?<![\w.,-])(A(?=3)|)(3[0-9]0(?<=A3\d0)|7[0-8]7)-([89]|10|[1-9]00)(?![\d-]|[.,]\d)"
-        ),
-        _type,
-    ),
-    (re.compile(r"(?<![\w.,$£€])()([1-9]\d{2,3})(?=\([a-z]{1,2}\))"), _designation),
-    # "a 747 jet", "the 737 MAX"
-    (
-        re.compile(
-            r"(?<![\w.,$£€-])()(7[0-8]7)(?=\s(?:MAX|Max|Dreamliners?|[Jj]ets?|[Jj]etliners?|airliner"
-            r"|airplane|pilot|freighter|landed|took off|crashed)\b)"
-        ),
-        _designation,
-    ),
-    (
-        re.compile(r"(?<![\w.,$])()([1-9]\d\d)(?=\s(?:U\.S|F)\.?\s(?:second|third|[\d§]))"),
-        _designation,
-    ),
-    (
-        re.compile(
-            r"(?:(?<=\bISO )(?=\d{1,2}00(?!\d))|(?<=\bUS )|(?<=\bU\.S )|(?<=\bU\.S\. ))"
-            r"()([1-9]\d{2,3})(?![\w,.:-]*\d|%)(?!\s(?:[a-z]{3,}s|hundred|[mbt]r?illion)\b)"
-        ),
-        _designation,
-    ),
-    (re.compile(r"(?<=[A-Za-z]\d-)(?<!Q\d-)()([1-9]\d{3})(?=[A-Z]{0,2}(?!\w))"), _designation),
-    (
-        re.compile(r"(?<![\w.,-])()([1-9]\d{3})(?=(?:XT?|X3D|KF|KS|HX|HS|[GUH])(?!\w))"),
-        _designation,
-    ),
-    (
-        re.compile(rf"\b((?:{_DESIGNATED}|Air [A-Z][a-z]+)\s?)([1-9]\d{{2,3}})(?![\w.,-]*\d|%)"),
-        _designation,
-    ),
-    (re.compile(r"(?<![\w.])(\d{3,4})p\b"), _video_lines),
+    *DESIGNATIONS,
     (
         re.compile(
             r"(?<![\w.,$£€-])911(?![\w%-]|[.,]\d)|(?<=\b[dD]ial )\d{3}\b|(?<=911 or )\d{3}\b"
@@ -581,10 +476,7 @@ _RULES: tuple[Rule, ...] = (
         ),
         _batting_average,
     ),
-    (re.compile(r"(?<=\d\.\d)(?<=\d\.\d\.\d\.\d):(\d{2,5})(?!\w)"), _server),
-    (re.compile(r"\b[vV](\d{1,3}(?:\.\d{1,3}){1,3})\b"), _version),
-    (re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,4}){2,}(?![\w])"), _dotted),
-    (re.compile(r"(?<![\w.,])802\.(\d{1,2})([a-z]{0,2})(?!\w|\.\w)"), _network),
+    *VERSIONS,
     (
         re.compile(
             r"(?:(?<=\bTable )|(?<=\b[Ff]igure )|(?<=\bExhibit )|(?<=\bItem )|(?<=\bProblem ))"

@@ -1,0 +1,134 @@
+"""Read the numbers that name things: models, vehicles, laws, versions and addresses of servers."""
+
+from __future__ import annotations
+
+import re
+
+from ..tracked import Piece
+from .mathematics import LETTER_A
+from .number_forms import Rule
+from .numbers import cardinal, digits, in_pairs, plural
+from .tables import word_sets
+
+_DESIGNATED = "|".join(
+    re.escape(word) for words in word_sets("designations").values() for word in sorted(words)
+)
+
+
+def designation(match: re.Match[str], british: bool) -> list[Piece]:
+    return [Piece(in_pairs(match[2], british), *match.span(2))]
+
+
+def _model(match: re.Match[str], british: bool) -> list[Piece]:
+    """Letters and three digits: "C-130", "A320neo", "US-101"."""
+    letters = match[1].removesuffix("-")
+    if len(letters) < 3:
+        letters = LETTER_A if letters == "A" else ".".join(letters)
+    return [
+        Piece(f"{letters} ", *match.span(1)),
+        Piece(in_pairs(match[2], british) + " " * bool(match[3]), *match.span(2)),
+    ]
+
+
+def _video_lines(match: re.Match[str], british: bool) -> str:
+    return f"{in_pairs(match[1], british)} p"
+
+
+def _plural_of_model(match: re.Match[str], british: bool) -> str:
+    """The number of "MP3s" and "PS5s"."""
+    return f" {plural(in_pairs(match[1], british))}"
+
+
+def _type(match: re.Match[str], british: bool) -> list[Piece]:
+    """The type of an aircraft and the like: "Boeing 747-400", "A350-900", "Room 10-250"."""
+    letter, first, last = (i for i in range(1, len(match.groups()) + 1) if match[i] is not None)
+    pieces = [Piece(f"{LETTER_A} ", *match.span(letter))] if match[letter] else []
+    return [
+        *pieces,
+        Piece(f"{in_pairs(match[first], british)} ", match.start(first), match.start(last)),
+        Piece(
+            in_pairs(match[last], british) if len(match[last]) < 5 else digits(match[last]),
+            *match.span(last),
+        ),
+    ]
+
+
+def _server(match: re.Match[str], british: bool) -> str:
+    """A port behind an address of four numbers."""
+    return f" colon {digits(match[1])}"
+
+
+def _dotted(match: re.Match[str], british: bool) -> str:
+    joint = " dot " if match[0].count(".") == 3 else " point "
+    parts = match[0].split(".")
+    return joint.join(cardinal(int(p)) if len(p) < 3 else digits(p) for p in parts)
+
+
+def _version(match: re.Match[str], british: bool) -> str:
+    joined = " point ".join(cardinal(int(part)) for part in match[1].split("."))
+    return f"version {joined}"
+
+
+def _network(match: re.Match[str], british: bool) -> str:
+    """A standard of networks: "802.11ac"."""
+    letters = LETTER_A if match[2] == "a" else ".".join(match[2].upper())
+    return f"eight oh two point {cardinal(int(match[1]))} {letters}"
+
+
+MODELS: tuple[Rule, ...] = (
+    (re.compile(r"(?<=[A-Z])(\d{1,2})s\b"), _plural_of_model),
+    (
+        re.compile(
+            r"(?<![\w.])(?<!\w-)((?:[A-Z]{3}-)?[A-Z]{1,4}-?)([1-9]\d{2,3})(?![\w.,-]*\d)"
+            r"(?=([A-Z]{1,3}|neo|[a-rt-z])?(?!\w))"
+        ),
+        _model,
+    ),
+)
+
+DESIGNATIONS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"\b(?:Boeing|Airbus|Room|Suite|Law|number|[Cc]ase)\s(A?)(\d{1,3})-(\d{1,5})(?![\w-]|[.,]\d)"
+            r"|(?<![\w.,-])(A(?=3)|)(3[0-9]0(?<=A3\d0)|7[0-8]7)-([89]|10|[1-9]00)(?![\d-]|[.,]\d)"
+        ),
+        _type,
+    ),
+    (re.compile(r"(?<![\w.,$£€])()([1-9]\d{2,3})(?=\([a-z]{1,2}\))"), designation),
+    # "a 747 jet", "the 737 MAX"
+    (
+        re.compile(
+            r"(?<![\w.,$£€-])()(7[0-8]7)(?=\s(?:MAX|Max|Dreamliners?|[Jj]ets?|[Jj]etliners?|airliner"
+            r"|airplane|pilot|freighter|landed|took off|crashed)\b)"
+        ),
+        designation,
+    ),
+    (
+        re.compile(r"(?<![\w.,$])()([1-9]\d\d)(?=\s(?:U\.S|F)\.?\s(?:second|third|[\d§]))"),
+        designation,
+    ),
+    (
+        re.compile(
+            r"(?:(?<=\bISO )(?=\d{1,2}00(?!\d))|(?<=\bUS )|(?<=\bU\.S )|(?<=\bU\.S\. ))"
+            r"()([1-9]\d{2,3})(?![\w,.:-]*\d|%)(?!\s(?:[a-z]{3,}s|hundred|[mbt]r?illion)\b)"
+        ),
+        designation,
+    ),
+    (re.compile(r"(?<=[A-Za-z]\d-)(?<!Q\d-)()([1-9]\d{3})(?=[A-Z]{0,2}(?!\w))"), designation),
+    (
+        re.compile(r"(?<![\w.,-])()([1-9]\d{3})(?=(?:XT?|X3D|KF|KS|HX|HS|[GUH])(?!\w))"),
+        designation,
+    ),
+    (
+        re.compile(rf"\b((?:{_DESIGNATED}|Air [A-Z][a-z]+)\s?)([1-9]\d{{2,3}})(?![\w.,-]*\d|%)"),
+        designation,
+    ),
+    (re.compile(r"(?<![\w.])(\d{3,4})p\b"), _video_lines),
+)
+
+VERSIONS: tuple[Rule, ...] = (
+    (re.compile(r"(?<=\d\.\d)(?<=\d\.\d\.\d\.\d):(\d{2,5})(?!\w)"), _server),
+    (re.compile(r"\b[vV](\d{1,3}(?:\.\d{1,3}){1,3})\b"), _version),
+    (re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,4}){2,}(?![\w])"), _dotted),
+    (re.compile(r"(?<![\w.,])802\.(\d{1,2})([a-z]{0,2})(?!\w|\.\w)"), _network),
+)
