@@ -77,17 +77,20 @@ def test_an_error_is_shown(page: Any) -> None:
     assert "near: af_heart" in page.inner_text("#error")
 
 
-def test_a_late_list_of_voices_changes_nothing_that_was_typed(page: Any) -> None:
+def test_a_late_list_of_voices_changes_nothing_that_was_typed(browser: Any, server: Any) -> None:
+    page = browser.new_page()
     late: list[Any] = []
     page.route("**/v1/audio/voices", lambda route: late.append(route))
-    page.reload()
+    with page.expect_request("**/v1/audio/voices"):
+        page.goto(server.url + "/")
     page.fill("#voice", "af_hart")
     page.click("#speak")
     page.wait_for_selector("#error:not([hidden])")
     late[0].continue_()
-    page.wait_for_function("document.querySelectorAll('#voices option').length > 0")
+    page.wait_for_selector("#voices option", state="attached")
     assert page.input_value("#voice") == "af_hart"
     assert "near: af_heart" in page.inner_text("#error")
+    page.close()
 
 
 def test_keyboard_and_screen_readers(page: Any) -> None:
