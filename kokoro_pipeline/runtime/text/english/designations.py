@@ -75,7 +75,15 @@ def _network(match: re.Match[str], british: bool) -> str:
     return f"eight oh two point {cardinal(int(match[1]))} {letters}"
 
 
+def _tire(match: re.Match[str], british: bool) -> str:
+    """The width, profile and rim of a tire: "205/55R16"."""
+    use, width, profile, kind, rim = match.groups()
+    sizes = (in_pairs(width, british), cardinal(int(profile)), *kind, cardinal(int(rim)))
+    return " ".join((*(use or ""), *sizes))
+
+
 MODELS: tuple[Rule, ...] = (
+    (re.compile(r"(?<![\w/.])(P|LT)?(\d{3})/(\d{2})\s?(Z?R)(\d{2})(?=s?\b)"), _tire),
     (re.compile(r"(?<=[A-Z])(\d{1,2})s\b"), _plural_of_model),
     (
         re.compile(
@@ -86,7 +94,29 @@ MODELS: tuple[Rule, ...] = (
     ),
 )
 
+
+def _height(match: re.Match[str], british: bool) -> str:
+    """The feet and inches of an athlete: "6-2, 215 pounds"."""
+    return f"{cardinal(int(match[1]))} {cardinal(int(match[2]))}"
+
+
+def _service(match: re.Match[str], british: bool) -> str:
+    """A short number that is called: "call 911, not 311"."""
+    called = _CALLED.search(match.string, max(0, match.start() - 40), match.start())
+    return digits(match[0]) if called else match[0]
+
+
+_CALLED = re.compile(r"\b(?:911|988|[Cc]all|[Tt]ext|[Dd]ial|[Rr]ing)\b[^.;!?]*\s$")
+
 DESIGNATIONS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?<![\w.,-])([4-7])-(\d|1[01])(?=,\s\d{3}(?:[\s-](?:pounds?|lbs?)\b|\))"
+            r"|\s(?:center|forward|guard|quarterback|pitcher|linebacker|tackle|receiver|lineman)\b)"
+        ),
+        _height,
+    ),
+    (re.compile(r"(?<![\w.,$£€-])(?:[2-8]11|988)(?![\w%-]|[.,]\d|\s[a-z]+s\b)"), _service),
     (
         re.compile(
             r"\b(?:Boeing|Airbus|Room|Suite|Law|number|[Cc]ase)\s(A?)(\d{1,3})-(\d{1,5})(?![\w-]|[.,]\d)"

@@ -74,6 +74,10 @@ _OF_A_LENGTH = re.compile(
     r"|lens(?:es)?|cameras?|rounds?|ammunition|ammo|shells?|cannons?|guns?|pistols?|mortars?|bolts?"
     r"|f \d|screws?|wrench(?:es)?|sockets?)\b"
 )
+_RATE = re.compile(r"(?:\s?/\s?|\sper\s)[a-z]+\s[a-z]")
+_AT_SEA = re.compile(
+    r"\s(?:offshore|off|out to sea|from|north|south|east|west|upwind|downwind|astern)\b"
+)
 _POWERS = {"²": "square", "2": "square", "³": "cubic", "3": "cubic"}
 
 
@@ -85,7 +89,9 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
         currency = currency._replace(
             unit=f"{name} {currency.unit}", units=f"{name} {currency.units}"
         )
-    words = _amount(high or low, currency, magnitude, _names_a_price(match), british)
+    rate = _RATE.match(match.string, match.end(4))  # "a $60/year plan"
+    singular = _names_a_price(match) or bool(rate and is_one_of_a_kind(match))
+    words = _amount(high or low, currency, magnitude, singular, british)
     if high:
         scale = f" {_MAGNITUDES[small]}" if small else ""
         words = f"{plain(low, british)}{scale} to {words}"
@@ -182,6 +188,29 @@ def _length(match: re.Match[str], british: bool) -> str:
     return f"{plain(number, british)} {'foot' if is_one(number) else 'feet'}"
 
 
+_PARTS = {
+    ("1", "2"): "half a",
+    ("1", "3"): "a third of a",
+    ("2", "3"): "two thirds of a",
+    ("1", "4"): "a quarter of a",
+    ("3", "4"): "three quarters of a",
+}
+
+
+def _fraction_of_money(match: re.Match[str], british: bool) -> str:
+    """ "$1/2 million", "$1 1/2 million"."""
+    sign, whole, above, below, magnitude = match.groups()
+    part = _PARTS.get((above, below))
+    if part is None:
+        return match[0]
+    currency = _CURRENCIES[sign]
+    units = currency.unit if is_attributive(match) else currency.units
+    if not whole:
+        return f"{part} {magnitude} {units}"
+    part = "a half" if below == "2" else part.removesuffix(" of a")
+    return f"{cardinal(int(whole), british)} and {part} {magnitude} {units}"
+
+
 def _negative_money(match: re.Match[str], british: bool) -> str:
     """An amount in parentheses, as accounts write what is negative: "$(2.5) million"."""
     return "minus " + _amount(match[2], _CURRENCIES[match[1]], match[3], False, british)
@@ -202,6 +231,8 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     if unit in ("x", "×") and (joint or power):
         return match[0]
     name = _UNITS.get(unit, "inch")
+    if unit == "nm" and _AT_SEA.match(match.string, match.end()):
+        name = "nautical mile"
     if power:
         name = f"{_POWERS[power]} {name}"
     singular = (is_one(low) and not high) or joint == "-" or is_one_of_a_kind(match)
@@ -314,6 +345,10 @@ _LONG_UNIT = "|".join(
 
 MONEY: tuple[Rule, ...] = (
     (re.compile(rf"[{_SIGNS}](\d{{1,3}})s\b"), _bills),
+    (
+        re.compile(rf"([{_SIGNS}])(?:(\d{{1,3}})[\s-])?(\d)/(\d)\s(million|billion|trillion)\b"),
+        _fraction_of_money,
+    ),
     (re.compile(rf"([{_SIGNS}])\s?\(({NUMBER})\){_MAGNITUDE}"), _negative_money),
     (
         re.compile(
