@@ -82,7 +82,14 @@ def _tire(match: re.Match[str], british: bool) -> str:
     return " ".join((*(use or ""), *sizes))
 
 
+def _lineage(match: re.Match[str], british: bool) -> str:
+    """Letters and several numbers, as variants of viruses are named: "XBB.1.5"."""
+    letters = " ".join(LETTER_A if letter == "A" else letter for letter in match[1])
+    return " point ".join((letters, *(cardinal(int(n)) for n in match[2].split("."))))
+
+
 MODELS: tuple[Rule, ...] = (
+    (re.compile(r"(?<![\w.])([A-Z]{1,3})\.(\d{1,2}(?:\.\d{1,2})+)(?!\w|\.\w)"), _lineage),
     (re.compile(r"(?<![\w/.])(P|LT)?(\d{3})/(\d{2})\s?(Z?R)(\d{2})(?=s?\b)"), _tire),
     (re.compile(r"(?<=[A-Z])(\d{1,2})s\b"), _plural_of_model),
     (
