@@ -86,6 +86,8 @@ def test_units_are_named(patch: Patch) -> None:
     assert patched
     assert units
     assert sources <= {*units, *linked_with}  # else the patch would not be in the library
+    # A unit that is not patched registers what calls patched code: of a header, or linked.
+    assert sources != patched or sources & set(linked_with) or set(units) <= patched
     for linked in linked_with:
         assert linked.startswith("src/") or (NATIVE_SOURCES / linked).is_file()
     for program in patch.fields.get("Measured-By", ()):

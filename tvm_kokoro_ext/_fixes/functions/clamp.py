@@ -107,9 +107,8 @@ def _still_wrong() -> bool:
     to_nan = _probe.convert(
         "clamp.default", _probe.Input((4,)), math.nan, 1.0, out=((4,), "float32")
     )
-    if "relax.clip" in to_nan.ops:
-        return True
-    return one_bound.ops == ("relax.clip",) or unbounded or symbolic.dtype != "int64"
+    clipped = one_bound.ops == ("relax.clip",) or "relax.clip" in to_nan.ops
+    return clipped or unbounded or symbolic.dtype != "int64"
 
 
 FIX = Fix(
