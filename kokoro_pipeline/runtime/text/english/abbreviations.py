@@ -212,7 +212,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_INITIALISMS, lambda m: f"{m[1].replace('.', '')}s").sub(_GRADE, " minus")
     text = text.sub(_ROAD, _road).sub(_ROAD_ON, _road_on)
     text = text.sub(_STATE, lambda m: _STATES[m[1]] + _keep_point(m))
-    text = text.sub(_STATE_OF_TOWN, lambda m: _last(m, _WORDLIKE_STATES))
+    text = text.sub(_STATE_OF_TOWN, lambda m: _expand_second(m, _WORDLIKE_STATES))
     text = text.sub(_BEFORE_NUMBER, lambda m: _NUMBERED.get(m[1]) or _NUMBERED[m[1].capitalize()])
     text = text.sub(_TITLE, lambda m: _TITLES[m[1] or m[2]])
     text = text.sub(_BARE_TITLE, lambda m: _TITLES[m[1]])
@@ -251,10 +251,10 @@ def _road_on(match: re.Match[str]) -> list[Piece]:
 
 
 def _road(match: re.Match[str]) -> list[Piece]:
-    return _last(match, _ROADS)
+    return _expand_second(match, _ROADS)
 
 
-def _last(match: re.Match[str], words: Mapping[str, str]) -> list[Piece]:
+def _expand_second(match: re.Match[str], words: Mapping[str, str]) -> list[Piece]:
     """What the first group matched, and the words of the second, with a point that ends."""
     start = match.start(2)
     return [

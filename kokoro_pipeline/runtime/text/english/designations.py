@@ -102,28 +102,20 @@ MODELS: tuple[Rule, ...] = (
 )
 
 
-def _height(match: re.Match[str], british: bool) -> str:
-    """The feet and inches of an athlete: "6-2, 215 pounds"."""
-    return f"{cardinal(int(match[1]))} {cardinal(int(match[2]))}"
+_CALLED = re.compile(
+    r"\b(?:911|988|[Cc]all|[Tt]ext|[Dd]ial|[Rr]ing)\b[^.;!?]*\s$|\b(?:999|112) or\s$"
+)
+_OR_CALLED = re.compile(r"\sor\s(?:999|112|911)\b")
 
 
 def _service(match: re.Match[str], british: bool) -> str:
-    """A short number that is called: "call 911, not 311"."""
-    called = _CALLED.search(match.string, max(0, match.start() - 40), match.start())
+    """A short number that is called: "call 911, not 311", "999 or 112"."""
+    called = match[0] == "911" or _OR_CALLED.match(match.string, match.end())
+    called = called or _CALLED.search(match.string, max(0, match.start() - 40), match.start())
     return digits(match[0]) if called else match[0]
 
 
-_CALLED = re.compile(r"\b(?:911|988|[Cc]all|[Tt]ext|[Dd]ial|[Rr]ing)\b[^.;!?]*\s$")
-
 DESIGNATIONS: tuple[Rule, ...] = (
-    (
-        re.compile(
-            r"(?<![\w.,-])([4-7])-(\d|1[01])(?=,\s\d{3}(?:[\s-](?:pounds?|lbs?)\b|\))"
-            r"|\s(?:center|forward|guard|quarterback|pitcher|linebacker|tackle|receiver|lineman)\b)"
-        ),
-        _height,
-    ),
-    (re.compile(r"(?<![\w.,$£€-])(?:[2-8]11|988)(?![\w%-]|[.,]\d|\s[a-z]+s\b)"), _service),
     (
         re.compile(
             r"\b(?:Boeing|Airbus|Room|Suite|Law|number|[Cc]ase)\s(A?)(\d{1,3})-(\d{1,5})(?![\w-]|[.,]\d)"
@@ -161,6 +153,13 @@ DESIGNATIONS: tuple[Rule, ...] = (
         designation,
     ),
     (re.compile(r"(?<![\w.])(\d{3,4})p\b"), _video_lines),
+    (
+        re.compile(
+            r"(?<![\w.,$£€-])(?:911|(?:[1-8]11|101|112|988|999)(?!\s[a-z]+s\b))(?![\w%-]|[.,]\d)"
+            r"|(?<=\b[dD]ial )\d{3}\b|(?<=911 or )\d{3}\b"
+        ),
+        _service,
+    ),
 )
 
 VERSIONS: tuple[Rule, ...] = (

@@ -54,14 +54,12 @@ class _Place(NamedTuple):
 
 def _is_metal(place: _Place) -> bool:
     before, after, beyond = place.at(-1), place.at(1), place.at(2)
-    if after.removesuffix("'s") in _NEAR["lead_things"]:
-        return False
     if after in _NEAR["metal_after"] and after != "content":
         return True
     if after == "based" and beyond != "on":
         return True
-    if after == "in" and beyond in ("it", "them"):  # "paint had lead in it"
-        return True
+    if after == "in" and beyond in ("it", "them") and before not in ("the", "a", "an", "their"):
+        return True  # "paint had lead in it"
     if after == "content" or before in _NEAR["metals"] or before in ("pencil", "pencil's"):
         return True
     if before == "the" and after == "out":  # "get the lead out"
@@ -81,6 +79,9 @@ def _is_metal(place: _Place) -> bool:
 def _lead(place: _Place) -> Sounds | None:
     tag = place.tags[place.i]
     possible = place.noun or tag == "JJ" or (place.i == 0 and _is_subject(place))
+    after = place.at(1).removesuffix("'s")
+    if not _NEAR["lead_things"].isdisjoint((after, after.removesuffix("s"))):
+        return None
     metal = _is_tested(place) or (possible and _is_metal(place))
     return ("lˈɛd", "lˈɛd") if metal else None
 
@@ -137,9 +138,8 @@ def _bow(place: _Place) -> Sounds | None:
     ribbon = place.distance("ribbon")
     bending = _NEAR["bending"].intersection(place.before(3))
     arrow = _NEAR["arrow"].intersection(place.words[place.i :])
-    if bending and place.at(1) in _NEAR["after_bending"]:
-        return f"bˈW{end}", f"bˈW{end}"
-    if bending and (ribbon > 3 or (place.at(-1) in ("a", "his", "her") and not arrow)):
+    alone = place.at(1) in _NEAR["after_bending"] or ribbon > 3
+    if bending and (alone or (place.at(-1) in ("a", "his", "her") and not arrow)):
         return f"bˈW{end}", f"bˈW{end}"
     of_the_head = place.at(1) == "of" and _NEAR["bowed"].intersection((place.at(2), place.at(3)))
     if place.at(1) == "to" or of_the_head or place.distance("ship") < ribbon:

@@ -17,7 +17,7 @@ from .number_forms import (
     is_one_of_a_kind,
     plain,
 )
-from .numbers import cardinal, plural
+from .numbers import cardinal, fraction, plural
 from .tables import pairs, table, word_sets
 
 _MAGNITUDES = {
@@ -188,27 +188,19 @@ def _length(match: re.Match[str], british: bool) -> str:
     return f"{plain(number, british)} {'foot' if is_one(number) else 'feet'}"
 
 
-_PARTS = {
-    ("1", "2"): "half a",
-    ("1", "3"): "a third of a",
-    ("2", "3"): "two thirds of a",
-    ("1", "4"): "a quarter of a",
-    ("3", "4"): "three quarters of a",
-}
-
-
 def _fraction_of_money(match: re.Match[str], british: bool) -> str:
-    """ "$1/2 million", "$1 1/2 million"."""
+    """Parts of a million: "$1/2 million", "$1 1/2 million"."""
     sign, whole, above, below, magnitude = match.groups()
-    part = _PARTS.get((above, below))
-    if part is None:
+    high, low = int(above), int(below)
+    if not 0 < high < low:
         return match[0]
     currency = _CURRENCIES[sign]
     units = currency.unit if is_attributive(match) else currency.units
-    if not whole:
-        return f"{part} {magnitude} {units}"
-    part = "a half" if below == "2" else part.removesuffix(" of a")
-    return f"{cardinal(int(whole), british)} and {part} {magnitude} {units}"
+    if whole:
+        part = f"{cardinal(int(whole), british)} and {fraction(high, low, behind_whole=True)}"
+    else:
+        part = "half a" if (high, low) == (1, 2) else f"{fraction(high, low)} of a"
+    return f"{part} {magnitude} {units}"
 
 
 def _negative_money(match: re.Match[str], british: bool) -> str:

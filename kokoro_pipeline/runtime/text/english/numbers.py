@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 _LARGEST = 10**30
+_DENOMINATORS = {2: "half", 3: "third", 4: "quarter"}
 
 
 @lru_cache(4096)
@@ -48,6 +49,13 @@ def in_pairs(text: str, british: bool = False) -> str:
     if not rest:
         return f"{cardinal(hundreds)} hundred"
     return f"{cardinal(hundreds)} {f'oh {cardinal(rest)}' if rest < 10 else cardinal(rest)}"
+
+
+def fraction(above: int, below: int, *, behind_whole: bool = False) -> str:
+    """A common fraction: "three quarters", "one half"; "a half" behind a whole number."""
+    name = _DENOMINATORS.get(below) or ordinal(below)
+    count = "a" if behind_whole and (above, below) == (1, 2) else cardinal(above)
+    return f"{count} {plural(name) if above > 1 else name}"
 
 
 def decimal(text: str, british: bool = False) -> str:

@@ -25,11 +25,10 @@ from .measures import (
     without_point,
 )
 from .number_forms import DASH, NUMBER, START, Rule, is_attributive, is_one, looks_like_year, plain
-from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
+from .numbers import cardinal, digits, fraction, in_pairs, ordinal, plural, year
 from .tables import word_sets
 
 _NOT_FRACTIONS = {(24, 7), (9, 11), (7, 11), (50, 50), (60, 40), (80, 20), (20, 20)}
-_DENOMINATORS = {2: "half", 3: "third", 4: "quarter"}
 _RATING = re.compile(
     r"\b(?:rat(?:e|ed|es|ing)|scor(?:e|ed|es|ing)|gave|give|gives|given|got|grade[ds]?|marks?|solid"
     r"|perfect|reviews?)\b[^.!?]{0,40}$",
@@ -73,10 +72,6 @@ def _code(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(digits(match[1]), *match.span(1))]
 
 
-def _emergency(match: re.Match[str], british: bool) -> str:
-    return digits(match[0])
-
-
 def _hash_number(match: re.Match[str], british: bool) -> str:
     return f"number {match[1]}"
 
@@ -108,17 +103,12 @@ def _part_of_unit(match: re.Match[str], british: bool) -> list[Piece] | str:
     if not 0 < above < below or below > 64:
         return match[0]
     unit, point = without_point(match, match[4])
-    name = _DENOMINATORS.get(below) or ordinal(below)
     spoken = unit_name(unit, many=bool(whole) and not is_attributive(match))
+    part = fraction(above, below, behind_whole=bool(whole))
     if whole:
-        count = "a" if above == 1 and below == 2 else cardinal(above)
-        part = (
-            f"{plain(whole.strip(' -'), british)} and {count} {plural(name) if above > 1 else name}"
-        )
-    else:
-        part = f"{cardinal(above)} {plural(name) if above > 1 else name}"
-        if above > 1 and not is_attributive(match):
-            part += f" of {_article(spoken)}"
+        part = f"{plain(whole.strip(' -'), british)} and {part}"
+    elif above > 1 and not is_attributive(match):
+        part += f" of {_article(spoken)}"
     return [
         Piece(f"{part} ", match.start(), match.start(4)),
         Piece(spoken + point, match.start(4), match.end()),
@@ -245,11 +235,8 @@ def _fraction(match: re.Match[str], british: bool) -> str:
     if high >= low or low < 2 or not named or (whole is None and high > 31):
         joint = "over" if whole is None else "slash"
         return f"{whole or ''}{cardinal(high, british)} {joint} {cardinal(low, british)}"
-    name = _DENOMINATORS.get(low) or ordinal(low)
-    if high > 1:
-        name = plural(name)
-    count = "a" if whole and low == 2 and high == 1 else cardinal(high)
-    return (f"{plain(whole.strip(' -'), british)} and " if whole else "") + f"{count} {name}"
+    part = fraction(high, low, behind_whole=bool(whole))
+    return f"{plain(whole.strip(' -'), british)} and {part}" if whole else part
 
 
 def _ordinal(match: re.Match[str], british: bool) -> str:
@@ -275,7 +262,7 @@ def _range(match: re.Match[str], british: bool) -> str:
 
 
 def _side_by_side(match: re.Match[str], british: bool) -> str:
-    """Two numbers that are no range: "Table 4-1", "a 3-4 defense"."""
+    """Two numbers that are no range: "Table 4-1", "a 3-4 defense", "6-2, 215 pounds"."""
     return " ".join(cardinal(int(part)) for part in match.groups() if part)
 
 
@@ -453,19 +440,21 @@ _RULES: tuple[Rule, ...] = (
         _house,
     ),
     (re.compile(r"(?:(?<=[A-Za-z]-)|(?<=[a-z]\s)(?=\d{3}))(\d{1,3})['’]?s\b"), _plural_number),
+    (
+        re.compile(
+            r"(?:(?<=\bTable )|(?<=\b[Ff]igure )|(?<=\bExhibit )|(?<=\bItem )|(?<=\bProblem ))"
+            r"(\d{1,3})-(\d{1,3})(?![\w-]|[.,]\d)"
+            r"|(?<![\w.,-])(\d)-(\d)(?=\s(?:defen[sc]e|offense|formation|zone|press|alignment|scheme)\b)"
+            r"|(?<![\w.,-])([4-7])-(\d|1[01])(?=,\s\d{3}(?:[\s-](?:pounds?|lbs?)\b|\))"
+            r"|\s(?:center|forward|guard|quarterback|pitcher|linebacker|tackle|receiver|lineman)\b)"
+        ),
+        _side_by_side,
+    ),
     *MODELS,
     *UNITS,
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b"), _ordinal),
     (re.compile(r"(?<!\w)#\s?(\d)"), _hash_number),
     *DESIGNATIONS,
-    (
-        re.compile(
-            r"(?<![\w.,$£€-])911(?![\w%-]|[.,]\d)|(?<=\b[dD]ial )\d{3}\b|(?<=911 or )\d{3}\b"
-            r"|(?:(?<=\b[cC]all )|(?<=\b[rR]ing ))(?:999|112|101|111|211|311|411|511|988)\b"
-            r"|\b(?:999|112)(?= or (?:999|112|911)\b)|(?<=(?:999|112) or )(?:999|112)\b"
-        ),
-        _emergency,
-    ),
     *FORMULAS,
     (re.compile(r"(?<![\w.])([Aa])-?(?=\d)"), _lettered),
     (re.compile(r"(?<=\d)([Aa])(?![A-Za-z_'’.&])"), _after_number),
@@ -477,14 +466,6 @@ _RULES: tuple[Rule, ...] = (
         _batting_average,
     ),
     *VERSIONS,
-    (
-        re.compile(
-            r"(?:(?<=\bTable )|(?<=\b[Ff]igure )|(?<=\bExhibit )|(?<=\bItem )|(?<=\bProblem ))"
-            r"(\d{1,3})-(\d{1,3})(?![\w-]|[.,]\d)"
-            r"|(?<![\w.,-])(\d)-(\d)(?=\s(?:defen[sc]e|offense|formation|zone|press|alignment|scheme)\b)"
-        ),
-        _side_by_side,
-    ),
     (re.compile(rf"{START}({NUMBER})\s?[-–—]\s?({NUMBER})(?![\w-]|[.,]\d)"), _range),
     (re.compile(rf"{START}([-−+±])\s?({NUMBER})(?!\w)"), _signed),
     MAGNITUDE,

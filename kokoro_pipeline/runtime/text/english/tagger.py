@@ -194,8 +194,8 @@ class _Sentence:
             return Kind.PUNCTUATION, _PUNCTUATION_TAGS[word]
         if "." in word or self.is_acronym(i):
             return Kind.NAME, "NNP"
-        if word in ("May", "Will") and i > 0 and self.words[i - 1] not in _PUNCTUATION_TAGS:
-            return Kind.NAME, "NNP"  # the month or the man, and no modal verb
+        if word in ("May", "Will") and i > 0 and self.words[i - 1].islower():
+            return Kind.NAME, "NNP"  # the month or the man, but not in a headline's capitals
         if lower in _CLOSED:
             return _CLOSED[lower]
         if lower.endswith("-"):  # the beginning of a stammered word, which changes nothing
