@@ -19,6 +19,7 @@ Expr: TypeAlias = tirx.Expr
 Buffer: TypeAlias = tirx.Buffer
 
 STACK_BYTES = 1024  # TVM does not put arrays of this size or more on the stack
+REUSE_RATIO = 16  # of the sizes of arrays that TVM puts in one place, one after the other
 OPAQUE = 8  # relax.op.OpPatternKind.kOpaque: never fused or rescheduled
 
 
@@ -34,6 +35,17 @@ def registers(size: int, dtype: str = "float32") -> Buffer:
     if size * tvm.DataType(dtype).bits // 8 >= STACK_BYTES:
         raise InputError(f"{size} x {dtype} are too many for registers")
     return T.alloc_buffer((size,), dtype)
+
+
+def workspace(size: int, dtype: str = "float32") -> Buffer:
+    """Scratch memory for `size` numbers that shares its place with no `registers`.
+
+    TVM gives the place of an array that is dead to another one, unless the larger has more than
+    `REUSE_RATIO` times the bytes. LLVM would then store registers in every step of a loop that
+    prefetches.
+    """
+    least = REUSE_RATIO * STACK_BYTES * 8 // tvm.DataType(dtype).bits + 1
+    return T.alloc_buffer((max(size, least),), dtype)
 
 
 def bind(value: Expr) -> Expr:

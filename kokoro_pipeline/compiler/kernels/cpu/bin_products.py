@@ -11,6 +11,11 @@ products.
 Numbers and products are rows of a scratch buffer, in slots of their tile. The products of a bin
 overwrite the slots of numbers that earlier bins no longer need: the numbers are stored `ahead`
 slots further on.
+
+The weights that one register tile after the other multiplies, those of a panel of outputs and a
+chunk of terms, stay in the L1 cache. The next ones come from L3 or memory for every block of tiles;
+they are prefetched into L2 in the meantime, a cache line in every step, since the processor itself
+only fetches ahead what is being read.
 """
 
 from __future__ import annotations
@@ -23,11 +28,11 @@ import numpy as np
 
 from kokoro_pipeline.errors import InputError
 
-from ..common.builder import Buffer, Expr, T, bind, div, i64
-from .direct import CHUNK
+from ..common.builder import Buffer, Expr, T, bind, div, i64, registers
 from .sums import Sums
-from .vector import Tile, VectorTarget
+from .vector import LINE, Tile, VectorTarget
 
+CHUNK = 128  # terms of a sum in a register, whose weights are a part of the L1 cache
 PAIR = 2  # the minimum number of transform tiles in a register tile
 LEAST_HEIGHT = 3
 
@@ -135,18 +140,28 @@ class BinProducts:
     def tile(self, kind: Kind) -> Tile:
         """The register tile of a kind of bin.
 
-        For a complex bin, the three sums share each load of c and d, and registers also hold c, d,
-        d - c and c + d.
+        For a complex bin, there are three sums, and registers also hold c, d - c, c + d and a
+        number. Two vectors of outputs share the loads of the numbers, which would otherwise take
+        longer than the products.
         """
         if kind is Kind.REAL:
             return self.target.tile(self.out_channels)
-        return Tile(rows=min(8, (self.target.registers - 5) // 3), vectors=1)
+        registers, vectors = self.target.registers, self.out_channels // self.target.lanes
+        together = 2 if registers >= 32 and vectors % 2 == 0 else 1
+        rows = (registers - 2 - 3 * together) // (3 * together)
+        return Tile(rows=min(8, rows), vectors=together)
+
+    def prefetched(self, tiles: int) -> float:
+        """The part of the matrices that a block of tiles prefetches; above 1, more than all."""
+        kind = max(self.bins, key=lambda bins: bins.numbers).kind
+        tile = self.tile(kind)
+        return tiles / tile.rows * LINE / (kind.parts * tile.vectors * self.target.lanes)
 
     def pack(self, matrices: np.ndarray) -> np.ndarray:
         """Pack matrices [CO, parts, CI], c before d for a complex bin, into float32 [floats].
 
-        The order is bin, panel of as many output channels as a register tile has, input channel;
-        the two parts of a complex bin are interleaved in each row.
+        The order is bin, panel of as many output channels as a register tile has, input channel,
+        part.
         """
         packed = []
         first = 0
@@ -218,20 +233,24 @@ class BinProducts:
             T.serial(i64(0), i64(CI // part)) as chunk,
         ):
             terms = bind(chunk * part)
-            matrix = bind(base + (panel * CI + terms) * (width * kind.parts))
+            step = width * kind.parts
+            matrix = bind(base + (panel * CI + terms) * step)
+            fetched = registers(1, "int64")  # where the weights begin that are to be prefetched
+            T.buffer_store(fetched, matrix + part * step, [i64(0)])
 
             def multiply_tiles(rows: int, first: Expr) -> None:
                 own = bind(numbers + first * of_tile + terms)
                 to = bind(products + first * of_tile + panel * width)
+                following = bind(fetched[i64(0)])
                 results = multiply(
                     target,
                     Tile(rows, shape.vectors),
                     part,
                     lambda r, k, j: scratch[own + j + (r * of_tile + k * slot)],
-                    lambda v, j: target.load(
-                        weights, matrix + j * (width * kind.parts) + v * target.lanes
-                    ),
+                    lambda v, j: target.load(weights, matrix + j * step + v * target.lanes),
+                    lambda j: target.prefetch(weights, following + j * LINE, near=False),
                 )
+                T.buffer_store(fetched, following + part * LINE, [i64(0)])
 
                 def flush(add: bool) -> None:
                     for r in range(rows):
@@ -286,31 +305,44 @@ def effort(height: int, tiles: Expr) -> Expr:
 
 Scalar = Callable[[int, int, Expr], Expr]
 Vector = Callable[[int, Expr], Expr]
+Ahead = Callable[[Expr], None]
 Results = Callable[[int, int, int], Expr]
 
 
 def _multiply_real(
-    target: VectorTarget, tile: Tile, steps: int, scalar: Scalar, vector: Vector
+    target: VectorTarget, tile: Tile, steps: int, scalar: Scalar, vector: Vector, ahead: Ahead
 ) -> Results:
     sums = Sums(target, tile)
-    sums.accumulate(i64(steps), lambda r, j: scalar(r, 0, j), vector)
+    sums.accumulate(i64(steps), lambda r, j: scalar(r, 0, j), vector, ahead)
     return lambda r, _, v: sums.get(r, v)
 
 
 def _multiply_complex(
-    target: VectorTarget, tile: Tile, steps: int, scalar: Scalar, vector: Vector
+    target: VectorTarget, tile: Tile, steps: int, scalar: Scalar, vector: Vector, ahead: Ahead
 ) -> Results:
-    sums = Sums(target, Tile(tile.rows, 3))
+    vectors = range(tile.vectors)
+    sums = Sums(target, Tile(tile.rows, 3 * tile.vectors))
+
+    def sum_of(k: int, v: int) -> int:
+        return k * tile.vectors + v
+
     with T.serial(i64(0), i64(steps)) as j:
-        c, d = bind(vector(0, j)), bind(vector(1, j))
-        factors = [c, bind(d - c), bind(c + d)]
+        ahead(j)
+        c, d = ([bind(vector(sum_of(k, v), j)) for v in vectors] for k in range(2))
+        factors = [
+            c,
+            [bind(d[v] - c[v]) for v in vectors],
+            [bind(c[v] + d[v]) for v in vectors],
+        ]
         for r in range(tile.rows):
             for k, factor in enumerate(factors):
-                sums.add(r, k, target.splat(scalar(r, k, j)) * factor)
+                number = bind(target.splat(scalar(r, k, j)))
+                for v in vectors:
+                    sums.add(r, sum_of(k, v), number * factor[v])
 
-    def results(r: int, k: int, _: int) -> Expr:
-        p = sums.get(r, 0)
-        return p - sums.get(r, 2) if k == 0 else p + sums.get(r, 1)
+    def results(row: int, part: int, v: int) -> Expr:
+        p, q, r = (sums.get(row, sum_of(k, v)) for k in range(3))
+        return p - r if part == 0 else p + q
 
     return results
 

@@ -11,11 +11,12 @@ counts, for one output row on one core,
                block, unless L2 holds them beside the block
     scratch    bytes of a block's numbers and products, written and read, that do not fit into L2
 
-and adds cycles and bytes over bytes a cycle (`Core`). What this prefers:
+and turns bytes into cycles (`Core`). The weights that a block prefetches are read while it
+multiplies, so that the longer of the two counts; the rest is added. What this prefers:
 
 - A longer window or tile takes fewer multiplications and has more matrices to read.
-- A longer block reads them less often, and fills register tiles better where a dilation divides
-  its tiles into phases, until its scratch leaves L2.
+- A longer block reads them less often and prefetches more of them, and fills register tiles better
+  where a dilation divides its tiles into phases, until its scratch leaves L2.
 - Short sequences read the matrices for few rows, and prefer few and small ones.
 
 The cost is the mean over usual dilations, for the given rows and for three times as many.
@@ -79,8 +80,9 @@ DILATIONS = (1, 1, 1, 1, 3, 5)
 # The direct kernel adds its sums to memory in chunks.
 DIRECT_EFFORT = 1.1
 
-# The part of L2 that is for scratch. The rest is for the weights and rows that pass through.
-L2_SHARE = 0.65
+# The part of L2 that is for scratch. The rest is for what passes through: the weights, which are
+# prefetched into it, and the rows that are read, added and written.
+L2_SHARE = 0.35
 
 CLOSE = 1.025  # costs that the model does not tell apart
 
@@ -288,7 +290,8 @@ def _transformed_cost(
     room = L2_SHARE * core.l2
     times = 1 if matrices + used * tile <= core.l2 else blocks * parts
     scattered = 2 * per_row * tile * max(0.0, 1 - room / (used * tile))
-    return _total(core, compute, matrices, times, shape.rows, scattered)
+    ahead = min(1.0, products.prefetched(used))
+    return _total(core, compute, matrices, times, shape.rows, scattered, ahead)
 
 
 def _direct_cost(target: VectorTarget, core: Core, shape: ConvShape) -> Cost:
@@ -302,10 +305,16 @@ def _direct_cost(target: VectorTarget, core: Core, shape: ConvShape) -> Cost:
 
 
 def _total(
-    core: Core, compute: float, weights: float, times: int, rows: int, scratch: float
+    core: Core,
+    compute: float,
+    weights: float,
+    times: int,
+    rows: int,
+    scratch: float,
+    ahead: float = 0.0,
 ) -> Cost:
-    """The cost of weights that are read `times`, beside the other two."""
+    """The cost of weights that are read `times`, of which a part is read ahead, and of the rest."""
     again = core.far if weights < core.l3 else core.memory
-    read = weights / core.memory + weights * (times - 1) / again
-    cycles = compute + read / rows + scratch / core.scattered
+    read = (weights / core.memory + weights * (times - 1) / again) / rows
+    cycles = max(compute, ahead * read) + (1 - ahead) * read + scratch / core.scattered
     return Cost(compute, weights * times / rows, scratch, cycles)

@@ -11,7 +11,8 @@ the taps are adjacent, K runs of CI floats with a dilation. Then
 is computed in a register tile of rows x vectors (the lanes are output channels c), with the
 reduction split into chunks of at most `CHUNK` terms. A chunk is summed in registers, starting from
 zero, and then added to the total, which is float64. Its weights stay in the cache for all rows of
-the block, and the rounding error grows with the square root of the chunk size only.
+the block, while those of the next one are prefetched, and the rounding error grows with the square
+root of the chunk size only.
 
 The order in which an output is summed depends neither on the number of threads nor on the position
 of its row.
@@ -25,9 +26,21 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import tirx
 
-from ..common.builder import Buffer, Expr, T, bind, ceil_div, div, i64, maximum, minimum, mod
+from ..common.builder import (
+    Buffer,
+    Expr,
+    T,
+    bind,
+    ceil_div,
+    div,
+    i64,
+    maximum,
+    minimum,
+    mod,
+    registers,
+)
 from .sums import Sums
-from .vector import Tile, VectorTarget, copy_range, zero_range
+from .vector import LINE, Tile, VectorTarget, copy_range, zero_range
 
 CHUNK = 256
 SCRATCH_BYTES = 256 * 1024
@@ -187,7 +200,12 @@ def emit_panel(
                 i64(part) if window.length % part == 0 else minimum(window.length - offset, part)
             )
 
+            fetched = registers(1, "int64")  # where the weights begin that are to be prefetched
+            read = (segment * window.length + offset + 1) + segments * length
+            T.buffer_store(fetched, w_base + read * width, [i64(0)])
+
             def tile(count: int, t: Expr, skip: Expr | None) -> None:
+                following = bind(fetched[i64(0)])
                 sums = Sums(target, Tile(count, vectors), chains)
                 with T.serial(i64(0), segments) as s:
                     run = bind(segment + s)
@@ -197,7 +215,9 @@ def emit_panel(
                         length,
                         lambda r, j: x[xs + j + r * window.row_stride],
                         lambda v, j: target.load(w, ws + j * width + v * lanes),
+                        lambda j: target.prefetch(w, following + j * LINE, near=False),
                     )
+                T.buffer_store(fetched, following + length * LINE, [i64(0)])
 
                 for r in range(count):
                     if skip is None:

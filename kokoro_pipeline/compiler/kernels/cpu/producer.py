@@ -16,7 +16,7 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
-from ..common.builder import Buffer, Expr, T, bind, f64
+from ..common.builder import Buffer, Expr, bind, f64, workspace
 from ..common.elementary import sin_squared
 from ..common.producer import Activation, Producer
 from .lanes import Lanes, over_channels
@@ -48,10 +48,9 @@ class Prepared:
         mean, rstd, weight, bias, style = buffers[:5] if producer.adain else [None] * 5
         self._mean, self._alpha = mean, buffers[-1] if snake else None
         if producer.adain:
-            self._scale = T.alloc_buffer((channels,), "float32")
-            self._shift = T.alloc_buffer((channels,), "float32")
+            self._scale, self._shift = workspace(channels), workspace(channels)
         if snake:
-            self._inverse = T.alloc_buffer((channels,), "float32")
+            self._inverse = workspace(channels)
 
         def channel(lanes: Lanes, _: int, c: Expr) -> None:
             if producer.adain:

@@ -52,11 +52,16 @@ class Sums:
         steps: Expr,
         scalar: Callable[[int, Expr], Expr],
         vector: Callable[[int, Expr], Expr],
+        ahead: Callable[[Expr], None] = lambda _: None,
     ) -> None:
-        """sums[r, v] += scalar(r, j) * vector(v, j), for j = 0, 1, ..., steps - 1 in this order."""
+        """sums[r, v] += scalar(r, j) * vector(v, j), for j = 0, 1, ..., steps - 1 in this order.
+
+        `ahead`(j) prefetches what comes after these sums.
+        """
         chains = len(self._rows)
 
         def step(j: Expr, chain: int) -> None:
+            ahead(j)
             vectors = [bind(vector(v, j)) for v in range(self.tile.vectors)]
             for r in range(self.tile.rows):
                 value = bind(self.target.splat(scalar(r, j)))

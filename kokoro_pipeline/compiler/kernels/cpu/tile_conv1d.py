@@ -185,9 +185,9 @@ def _body(
             def ahead(panel: Expr, row: Expr) -> None:
                 at = bind(y_base + (own.first + row) * CO + panel * PANEL)
                 for line in range(0, min(PANEL, CO), 16):
-                    _prefetch(y, at + line, write=True)
+                    target.prefetch(y, at + line, write=True)
                     for added in residual:
-                        _prefetch(added, at + line)
+                        target.prefetch(added, at + line)
 
             def panel_moments(panel: Expr, columns: int) -> None:
                 runs = Runs(own.first, own.rows, i64(1), i64(1), rows_out)
@@ -285,10 +285,3 @@ def tile_conv_transpose1d(
 
 def _few_missing(channels: int, multiple: int) -> bool:
     return -(-channels // multiple) * multiple <= MOST_PADDING * channels
-
-
-def _prefetch(buffer: Buffer, at: Expr, write: bool = False) -> None:
-    """Fetch a cache line that is to be read or written."""
-    access, keep, data = (tirx.const(number, "int32") for number in (int(write), 3, 1))
-    address = tirx.address_of(buffer[at])
-    T.evaluate(tirx.call_llvm_intrin("void", "llvm.prefetch", address, access, keep, data))

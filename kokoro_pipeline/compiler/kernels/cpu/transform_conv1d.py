@@ -46,17 +46,18 @@ from ..common.builder import (
     maximum,
     minimum,
     mod,
+    workspace,
 )
 from ..common.producer import NOTHING, Producer
 from .bin_products import CHUNK, BinProducts, Bins, effort, padded_channels, padded_outputs
 from .lanes import Lanes, over_channels
 from .producer import Prepared, check_vectors
 from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
-from .vector import VectorTarget, zero_range
+from .vector import LINE, VectorTarget, zero_range
 
 TASKS = 8  # blocks shrink to reach this many tasks, but keep at least two register tiles
 COLUMNS = 32  # floats of a row read together: memory is fetched in pairs of cache lines
-LINE = 16  # floats per cache line: slots and tiles must not all start in the same cache set
+AHEAD = 16  # rows that are prefetched: with so few floats of a row, the processor does not do it
 
 Load = Callable[[int], Expr]
 Store = Callable[[int, Expr], None]
@@ -178,6 +179,7 @@ class Scratch:
         padded = padded_channels(target.lanes, conv.in_channels)
         outputs = padded_outputs(target, conv.out_channels)
         products = BinProducts(target, padded, outputs, transform.bins)
+        # Slots and tiles must not all start in the same cache set.
         slot = max(padded, outputs) + LINE
         return cls(products, slot, products.slots * slot + LINE)
 
@@ -335,6 +337,8 @@ def transformed_conv1d(
                 with T.serial(i64(0), tail - head) as i:
                     t = bind(head + i)
                     at = bind(x_base + t * CI)
+                    for line in range(0, columns, LINE):
+                        target.prefetch(x, at + c_first + (AHEAD * CI + line))
                     fill(t, lambda v: produce[v](target.load(x, at + vectors_read[v])))
                 with T.serial(i64(0), rows - tail) as i:
                     fill(tail + i, lambda _: zero)
@@ -356,11 +360,15 @@ def transformed_conv1d(
 
             # 3. The inverse transform. The rows of a tile are gathered first, so that whole rows
             # are written to memory.
-            gathered = T.alloc_buffer((M * outputs,), "float32")
+            gathered = workspace(M * outputs)
             with T.serial(i64(0), n_groups) as q, T.serial(i64(0), n_phases) as p:
                 source = bind((q * n_phases + p) * of_tile)
+                row = bind(first + q * step + p)
+                to_row = bind((b * length + row) * CO)
                 with T.serial(i64(0), i64(outputs // V)) as vector:
                     c = bind(vector * V)
+                    for n in range(M):
+                        target.prefetch(y, to_row + dilation * (n * CO) + c, write=True)
                     results = transform.inverse(
                         target,
                         lambda product: target.hold(
@@ -369,10 +377,9 @@ def transformed_conv1d(
                     )
                     for n in range(M):
                         target.store(gathered, c + n * outputs, results[n])
-                row = bind(first + q * step + p)
                 inside = maximum(div(length - row + dilation - 1, dilation), 0)
                 with T.serial(i64(0), bind(minimum(inside, M))) as n:
-                    to = bind((b * length + row + n * dilation) * CO)
+                    to = bind(to_row + n * dilation * CO)
                     source_row = bind(n * outputs)
 
                     def write(

@@ -21,6 +21,8 @@ from kokoro_pipeline.errors import InputError
 from ..common.builder import Buffer, Expr, bind, div, f32, i64, maximum, registers
 from ..common.elementary import Arithmetic
 
+LINE = 16  # floats per cache line
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -110,6 +112,15 @@ class VectorTarget(Arithmetic):
 
     def store(self, buffer: Buffer, index: Expr, value: Expr) -> None:
         T.buffer_store(buffer, value, [tirx.Ramp(index, tirx.const(1, "int64"), self.lanes)])
+
+    def prefetch(self, buffer: Buffer, index: Expr, write: bool = False, near: bool = True) -> None:
+        """Fetch the cache line of an element that is to be read or written, `near` into L1.
+
+        It need not lie within the buffer.
+        """
+        flags = (tirx.const(number, "int32") for number in (int(write), 3 if near else 2, 1))
+        address = tirx.address_of(buffer[index])
+        T.evaluate(tirx.call_llvm_intrin("void", "llvm.prefetch", address, *flags))
 
     # The arithmetic of `common.elementary`
 
