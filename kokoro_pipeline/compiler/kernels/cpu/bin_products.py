@@ -5,8 +5,8 @@ numbers a + ib with a matrix c + id in three real products that share their load
 
     p = (a + b) c,  q = a (d - c),  r = b (c + d)      ->      real p - r,  imaginary p + q.
 
-The sums of c and d are computed in registers, so that only two matrices are stored for the three
-products.
+Stored are the numbers (a + b) / 2, a, b and the matrices 2c and d - c. The third matrix is their
+sum, which is computed in registers.
 
 Numbers and products are rows of a scratch buffer, in slots of their tile. The products of a bin
 overwrite the slots of numbers that earlier bins no longer need: the numbers are stored `ahead`
@@ -45,12 +45,12 @@ class Kind(Enum):
 
     @property
     def numbers(self) -> int:
-        """Input slots: for a complex bin these hold a + b, a and b."""
+        """Input slots: for a complex bin these hold (a + b) / 2, a and b."""
         return 3 if self is Kind.COMPLEX else 1
 
     @property
     def parts(self) -> int:
-        """Matrices, and output slots: for a complex bin the real and the imaginary part."""
+        """Matrices, 2c and d - c for a complex bin; and output slots, its real and imaginary part."""
         return 2 if self is Kind.COMPLEX else 1
 
 
@@ -140,7 +140,7 @@ class BinProducts:
     def tile(self, kind: Kind) -> Tile:
         """The register tile of a kind of bin.
 
-        For a complex bin, there are three sums, and registers also hold c, d - c, c + d and a
+        For a complex bin, there are three sums, and registers also hold three factors and a
         number. Two vectors of outputs share the loads of the numbers, which would otherwise take
         longer than the products.
         """
@@ -158,7 +158,7 @@ class BinProducts:
         return tiles / tile.rows * LINE / (kind.parts * tile.vectors * self.target.lanes)
 
     def pack(self, matrices: np.ndarray) -> np.ndarray:
-        """Pack matrices [CO, parts, CI], c before d for a complex bin, into float32 [floats].
+        """Pack matrices [CO, parts, CI], 2c before d - c for a complex bin, into float32 [floats].
 
         The order is bin, panel of as many output channels as a register tile has, input channel,
         part.
@@ -328,12 +328,8 @@ def _multiply_complex(
 
     with T.serial(i64(0), i64(steps)) as j:
         ahead(j)
-        c, d = ([bind(vector(sum_of(k, v), j)) for v in vectors] for k in range(2))
-        factors = [
-            c,
-            [bind(d[v] - c[v]) for v in vectors],
-            [bind(c[v] + d[v]) for v in vectors],
-        ]
+        factors = [[bind(vector(sum_of(k, v), j)) for v in vectors] for k in range(2)]
+        factors.append([bind(factors[0][v] + factors[1][v]) for v in vectors])
         for r in range(tile.rows):
             for k, factor in enumerate(factors):
                 number = bind(target.splat(scalar(r, k, j)))

@@ -112,7 +112,7 @@ class _Arithmetic:
 
 @dataclass(frozen=True)
 class RealFFT(Transform):
-    """The FFT of N rows; the order of the numbers is bin 0, bin N/2, then a + b, a, b of the rest.
+    """The FFT of N rows; the order of the numbers is bin 0, bin N/2, then (a + b) / 2, a, b of the rest.
 
     Raises InputError if the window is not a power of two from 4, or shorter than the taps.
     """
@@ -140,7 +140,7 @@ class RealFFT(Transform):
         put(0, numbers[0][0])
         put(1, numbers[-1][0])
         for k, (a, b) in enumerate(numbers[1:-1]):
-            put(2 + 3 * k, a + b)
+            put(2 + 3 * k, (a + b) * target.splat(0.5))
             put(3 + 3 * k, a)
             put(4 + 3 * k, b)
 
@@ -156,7 +156,8 @@ class RealFFT(Transform):
     def weights(self, weight: np.ndarray) -> np.ndarray:
         spectrum = np.conj(np.fft.rfft(weight, self.window, axis=2)) / self.window
         between = spectrum[:, :, 1:-1]
-        parts = np.stack([between.real, between.imag], axis=3).reshape(*weight.shape[:2], -1)
+        c, d = between.real, between.imag
+        parts = np.stack([2 * c, d - c], axis=3).reshape(*weight.shape[:2], -1)
         ends = spectrum[:, :, [0, -1]].real
         return np.concatenate([ends, parts], axis=2).transpose(0, 2, 1)
 
