@@ -9,6 +9,7 @@ from .tables import word_sets
 
 _NEAR = word_sets("homographs")
 _SUBJECTS = ("i", "he", "she", "it", "we", "they", "you", "who")
+_PHRASE_ENDS = (".", ",", ":", "CC", "VBZ", "VBD", "MD")
 Sounds = tuple[str, str]
 """American and British phonemes."""
 
@@ -72,6 +73,8 @@ def _is_metal(place: _Place) -> bool:
         before not in ("of", "with") or _NEAR["material"].intersection(place.before(4))
     ):
         return True
+    if before == "of" and place.i + 1 < len(place.tags) and place.tags[place.i + 1] in _PHRASE_ENDS:
+        return True  # "boots of lead"
     first = _NEAR["lead_first"].intersection((before, place.at(-2)))
     return not first and before not in ("a", "an") and place.distance("metal_context") < 12
 
@@ -106,7 +109,8 @@ def _is_subject(place: _Place) -> bool:
 
 
 def _bass(place: _Place) -> Sounds | None:
-    fish = place.distance("fish") < place.distance("music")
+    many = place.at(1) in ("are", "were", "aren't", "weren't")
+    fish = many or place.distance("fish") < place.distance("music")
     end = place.words[place.i].removeprefix("bass").replace("es", "ᵻz")
     british = end.replace("ᵻ", "ɪ")
     return (f"bˈæs{end}", f"bˈas{british}") if fish else (f"bˈAs{end}", f"bˈAs{british}")
@@ -127,7 +131,8 @@ def _does(place: _Place) -> Sounds | None:
         "that",
     ):
         return None
-    sure = before in ("the", "wild", "young", "pregnant", "female", "adult", "grazing", "two")
+    sure = before in ("the", "wild", "young", "pregnant", "female", "adult", "grazing")
+    sure = sure or (place.i > 0 and place.tags[place.i - 1] == "CD")
     return ("dˈOz", "dˈQz") if sure or place.distance("deer") < 12 else None
 
 
@@ -172,11 +177,20 @@ def _row(place: _Place) -> Sounds | None:
     quarrel = place.at(1) in ("with", "over", "about", "between", "among", "broke")
     loud = place.at(-1) in _NEAR["quarrel"] - {"huge"}
     had = place.at(-1) == "a" and place.at(-2) in ("had", "having")
-    quarrel = quarrel or (had and place.at(1) in ("", ".", ",", "!", "last", "and", "yesterday"))
+    quarrel = quarrel or (had and place.at(1) in _NEAR["after_quarrel"])
     quarrel = quarrel and place.at(-1) != "the"
     subject = place.at(2) not in ("there", "here") and place.distance("lined_up") > 8
     broke_out = place.at(-1) == "the" and subject and place.at(1) in _NEAR["quarreled"]
-    return ("ɹˈW", "ɹˈW") if place.noun and (quarrel or loud or broke_out) else None
+    end = "z" if place.words[place.i] == "rows" else ""
+    sure = place.noun and (quarrel or loud or broke_out)
+    return (f"ɹˈW{end}", f"ɹˈW{end}") if sure else None
+
+
+def _use(place: _Place) -> Sounds | None:
+    """A habit of the past: "I didn't use to", but not "what did you use to do it?"."""
+    before = place.before(5)
+    past = not {"did", "didn't"}.isdisjoint(before) and {"what", "which"}.isdisjoint(before)
+    return ("jˈus", "jˈuːs") if past and place.at(1) == "to" and not place.noun else None
 
 
 def _resume(place: _Place) -> Sounds | None:
@@ -276,6 +290,18 @@ def _putting(place: _Place) -> Sounds | None:
     on_green = after in _NEAR["golf_after"]
     on_green = on_green or (after == "on" and place.at(3) in ("green", "greens"))
     ball = after not in ("the", "a") or place.at(2) == "ball"
+    after_tag = place.tags[place.i + 1] if place.i + 1 < len(place.tags) else ""
+    done = after_tag in ("VB", "VBD", "VBZ", "MD") or after in (
+        "and",
+        "let",
+        "cost",
+        ".",
+        ",",
+        "!",
+        "?",
+    )
+    if done and (place.tags[place.i - 1] == "PRP$" or place.at(-1).endswith("'s")) and place.i:
+        return "pˈʌTɪŋ", "pˈʌtɪŋ"  # "her putting let her down"
     near = place.distance("golf") < 9 and ball and after not in _NEAR["put_where"]
     return ("pˈʌTɪŋ", "pˈʌtɪŋ") if on_green or near else None
 
@@ -369,6 +395,14 @@ def _bases(place: _Place) -> Sounds | None:
     return ("bˈAsᵻz", "bˈAsɪz") if near else None
 
 
+def _closer(place: _Place) -> Sounds | None:
+    """Who finishes a game of baseball or a sale, and not what is more close."""
+    closing = place.distance("closing") < 12 and place.at(1) not in ("to", "than")
+    after = place.tags[place.i + 1] if place.i + 1 < len(place.tags) else ""
+    closing = closing and place.noun and not after.startswith(("PRP", "NN", "JJ"))
+    return ("klˈOzəɹ", "klˈQzə") if closing else ("klˈOsəɹ", "klˈQsə")
+
+
 def _upset(place: _Place) -> Sounds | None:
     """The noun is stressed at the beginning, the adjective at the end: "upset by the news"."""
     after = place.tags[place.i + 1] if place.i + 1 < len(place.tags) else ""
@@ -395,12 +429,15 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "tear": _tear,
     "tears": _tear,
     "row": _row,
+    "rows": _row,
+    "use": _use,
     "resume": _resume,
     "resumes": _resume,
     "dove": _dove,
     "minute": _minute,
     "sow": _sow,
     "upset": _upset,
+    "closer": _closer,
     "aged": _adjective("ˈAʤᵻd", "ˈAʤd"),
     "blessed": _adjective("blˈɛsᵻd", "blˈɛst"),
     "crooked": _crooked,
@@ -416,12 +453,17 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "wicked": _wicked,
     "wind": lambda place: ("wˈɪnd", "wˈɪnd") if place.at(1) in _NEAR["wind_things"] else None,
     "sake": _sake,
+    "des": lambda place: ("də", "də") if place.at(1) == "moines" else None,
+    "vie": lambda place: ("vˈi", "vˈiː") if place.at(-1) == "la" else None,
     "lima": lambda place: ("lˈImə", "lˈImə") if place.at(1) in ("bean", "beans") else None,
     "live": _live,
     "putting": _putting,
     "job": _job,
     "job's": _job,
     "slough": _slough,
+    "interned": lambda place: (
+        ("ˈɪntˌɜɹnd", "ˈɪntɜːnd") if place.at(1) in ("at", "with", "for", "there") else None
+    ),
     "sewer": _sewer,
     "sewers": _sewer,
     "mobile": _mobile,

@@ -27,8 +27,15 @@ _TOKEN = re.compile(
 )
 # Words whose adjective is pronounced differently, although the lexicon only marks the noun.
 _UNMARKED_ADJECTIVES = {"close", "content", "invalid", "upset"}
+# "PlayStation", but not "MacArthur".
+_CAMEL = re.compile(r"(?!(?:Mac|Van|Von|Fitz|San)[A-Z])([A-Z][a-z]{2,})([A-Z][a-z]{2,})")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _DRAWN_OUT = re.compile(r"([a-z])\1{2,}", re.IGNORECASE)
+# "dont", "im", "theyre": contractions whose apostrophe is left out.
+_CONTRACTED = re.compile(
+    r"(?:(.+n)(t)|(i|you|we|they|s?he|it|that|there|what|who|where|how)(m|ve|re|ll|d|s))",
+    re.IGNORECASE,
+)
 
 
 class Token(NamedTuple):
@@ -68,6 +75,8 @@ def supplement(british: bool) -> dict[str, Entry]:
     entries: dict[str, dict[str, str]] = {}
     for word, part, *phonemes in table("supplement"):
         entries.setdefault(word, {})[part] = phonemes[british]
+    for name, *phonemes in table("names"):
+        entries[name] = {"DEFAULT": phonemes[british]}
     return {word: parts if len(parts) > 1 else parts["DEFAULT"] for word, parts in entries.items()}
 
 
@@ -189,7 +198,8 @@ class EnglishG2P(en.G2P):
             phonemes, rating = self.lexicon.get_word(ing, token.tag, None, en.TokenContext())
             if phonemes:
                 return en.apply_stress(phonemes.removesuffix("ŋ") + "n", token._.stress), rating
-        return en.apply_stress(self._reader(token.text), token._.stress), 2
+        read = self._reader(token.text).replace("ɹɹ", "ɹ")
+        return en.apply_stress(read, token._.stress), 2
 
     def read(
         self, sentence: str, markup: Callable[[int, int], Markup | None] = _no_markup
@@ -233,6 +243,8 @@ class EnglishG2P(en.G2P):
             elif phonemes is None and (stem := self._name_before_s(word.text)):
                 name, _ = self.lexicon.lookup(stem, tag, None, None)
                 phonemes = en.apply_stress(self.lexicon._s(name), stress)
+            elif phonemes is None and (camel := self._camel(word.text)):
+                phonemes = en.apply_stress(camel, stress)
             elif phonemes is None and self._is_compound(word.text):
                 result += self._compound(word, tag, stress)
                 continue
@@ -250,6 +262,17 @@ class EnglishG2P(en.G2P):
             return None
         stems = (word.removesuffix(ending) for ending in ("'s", "s") if word.endswith(ending))
         return next((stem for stem in stems if stem in self.lexicon.golds), None)
+
+    def _camel(self, word: str) -> str | None:
+        """A name of two words, the first of which is stressed: "PlayStation"."""
+        parts = _CAMEL.fullmatch(word)
+        if parts is None or self._is_written(word):
+            return None
+        read = (
+            self.lexicon.get_word(p.lower(), "NN", None, en.TokenContext()) for p in parts.groups()
+        )
+        first, second = (phonemes for phonemes, _ in read)
+        return first + en.apply_stress(second, -0.5) if first and second else None
 
     def _begun(self, beginnings: str, word: str) -> str:
         """The first sound of a stammered word, once for each of its beginnings."""
@@ -297,16 +320,22 @@ class EnglishG2P(en.G2P):
         return tokens, self._tagger([token.text for token in tokens])
 
     def _spelled(self, token: Token, shouted: bool) -> Token:
-        """The spelling of the lexicon: without accents, and without the letters and capitals that
-        only give emphasis."""
+        """The spelling of the lexicon: without accents, with the apostrophes of contractions, and
+        without the letters and capitals that only give emphasis."""
         text = token.text
         drawn_out = _DRAWN_OUT.search(text) and not text.isupper()
         if drawn_out and text.lower() not in self.lexicon.golds:
             shorter = (_DRAWN_OUT.sub(letters, text) for letters in (r"\1\1", r"\1"))
             text = next((word for word in shorter if self._is_written(word.lower())), text)
+        contracted = _CONTRACTED.fullmatch(text)
+        if contracted and text.lower() not in self.lexicon.golds:
+            with_apostrophe = "'".join(part for part in contracted.groups() if part)
+            if contracted[3] or with_apostrophe.lower() in self.lexicon.golds:
+                text = with_apostrophe
         if not text.isascii() and text.removesuffix("'s") not in self.lexicon.golds:
             plain = _ACCENTS.sub("", unicodedata.normalize("NFD", text))
-            if self._is_ordinary(plain.lower().removesuffix("'s")):
+            stem = plain.removesuffix("'s")
+            if self._is_ordinary(stem.lower()) or stem in self.lexicon.golds:
                 text = plain
         if shouted and len(text) > 1 and self._is_ordinary(text.lower()):
             text = text.lower()

@@ -9,7 +9,7 @@ a word; it is no general tagger.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from .tables import table, word_sets
 
@@ -121,12 +121,17 @@ _OBJECT_STARTS = {
     Kind.NUMBER,
     Kind.THAT,
 }
+_VERBAL = frozenset({Kind.VERB, Kind.VERB_S, Kind.PAST, Kind.BE, Kind.HAVE, Kind.MODAL})
+_SUBJECTS = {Kind.SUBJECT, Kind.SUBJECT_THIRD}
 _SUBJECT_OR_AUXILIARY = {Kind.SUBJECT, Kind.SUBJECT_THIRD, Kind.MODAL, Kind.BE, Kind.HAVE}
+_AFTER_VERB = {*_OBJECT_STARTS, Kind.PREPOSITION, Kind.ADVERB, Kind.TO}
 _DETERMINERS = {Kind.DETERMINER, Kind.POSSESSIVE}
 _NOUN_AHEAD = {Kind.OPEN, Kind.NOUN, Kind.PLURAL, Kind.NAME, Kind.ING, Kind.ADJECTIVE}
 
 
-_CLAUSE_ENDS = frozenset(";:—.!?“(")
+_KEEPING = _LISTS["keeping"]
+_BEFORE_WONT = _LISTS["before_wont"]
+_CLAUSE_ENDS = frozenset(";:—.!?“(") | _LISTS["clause_starts"]
 
 
 class RuleTagger:
@@ -196,8 +201,11 @@ class _Sentence:
             return Kind.NAME, "NNP"
         if word in ("May", "Will") and i > 0 and self.words[i - 1].islower():
             return Kind.NAME, "NNP"  # the month or the man, but not in a headline's capitals
+        if lower == "wont" and (i == 0 or self.lower[i - 1] not in _BEFORE_WONT):
+            return _CLOSED["won't"]
         if lower in _CLOSED:
-            return _CLOSED[lower]
+            none = lower == "one" and i > 0 and self.lower[i - 1] == "no"
+            return _CLOSED["nobody" if none else lower]
         if lower.endswith("-"):  # the beginning of a stammered word, which changes nothing
             return Kind.ADVERB, "RB"
         head, apostrophe, _ = lower.rpartition("'")
@@ -242,6 +250,8 @@ class _Sentence:
             word = word[:-2]
         if len(word) < 2 or not word.isupper():
             return False
+        if (self.lower[i - 1 : i], word) in ((["i"], "AM"), (["let"], "US")):
+            return False  # "I AM here."
         if word in _ACRONYM_IF:
             before = self.lower[i - 1] if i else ""
             after = self.lower[i + 1] if i + 1 < len(self.lower) else ""
@@ -291,7 +301,7 @@ class _Sentence:
         return i
 
     def is_pronoun(self, i: int) -> bool:
-        return self.kind(i) in (Kind.SUBJECT, Kind.SUBJECT_THIRD)
+        return self.kind(i) in _SUBJECTS
 
     def kind(self, i: int) -> Kind:
         return self.kinds[i] if i >= 0 else Kind.START
@@ -338,11 +348,14 @@ class _Sentence:
             before_past = i + 1 < len(self.words) and self.context_free[i + 1][1] == "past"
             if before_past or _HAD_SIGNS.intersection(self.clause(i)):
                 return Kind.PARTICIPLE, "VBN"
-        if before in (Kind.BE, Kind.HAVE) or (p >= 0 and self.lower[p] in _LINKING):
-            used_to = lower == "used" and before is Kind.BE and self.next_word(i) == "to"
-            if used_to and self.is_accustomed(i, p):
+        asked = before in _SUBJECTS and self.kind(self.previous(p)) is Kind.HAVE
+        if asked or before in (Kind.BE, Kind.HAVE) or (p >= 0 and self.lower[p] in _LINKING):
+            used_to = lower == "used" and self.next_word(i) == "to" and before is not Kind.HAVE
+            if used_to and (before is not Kind.BE or self.is_accustomed(i, p)):
                 return Kind.PARTICIPLE, "JJ"
             return Kind.PARTICIPLE, "VBN"
+        if lower == "used" and self.is_instrument(i, p):
+            return Kind.PAST, "VBN"
         if lower == "wound" and self.next_word(i) in ("him", "me", "us", "you", "others"):
             return Kind.VERB, "VB"  # to injure
         if lower in _SAME_PAST and not self.is_past_of_same(i, p):
@@ -360,6 +373,15 @@ class _Sentence:
         if before in (Kind.DETERMINER, Kind.POSSESSIVE, Kind.ADJECTIVE, Kind.PREPOSITION):
             return Kind.ADJECTIVE, "VBN" if lower not in self.tagger.adjectival else "JJ"
         return Kind.PAST, "VBD"
+
+    def is_instrument(self, i: int, p: int) -> bool:
+        """Whether something was used for a purpose: "the tools we used to open the crate"."""
+        thing = self.previous(p) if self.kind(p) in _SUBJECTS else -1
+        that = thing > 0 and (self.kinds[thing] is Kind.THAT or self.lower[thing] == "which")
+        head = thing - 1 if that else thing
+        known = head >= 0 and self.lower[head].removesuffix("s") not in _LISTS["adverbial"]
+        after = self.context_free[i + 3][0] if i + 3 < len(self.words) else Kind.START
+        return known and self.kinds[head] in _NOMINAL and after in (*_DETERMINERS, Kind.OBJECT)
 
     def is_accustomed(self, i: int, p: int) -> bool:
         """Whether "used" means accustomed: "am used to it", but not "is used to cut"."""
@@ -379,6 +401,9 @@ class _Sentence:
             return not self.asks_with_modal(p)
         if before is Kind.NOUN and self.has_determiner(p) and self.next_kind(i) is not Kind.BE:
             return not self.asks_with_modal(p)
+        if p > 0 and self.lower[p] == ",":  # "The letter, read aloud in court, was long."
+            subject = self.kinds[0] in (*_DETERMINERS, Kind.NAME) and self.kinds[p - 1] in _NOMINAL
+            return subject and _VERBAL.isdisjoint(self.kinds) and "," in self.lower[i:]
         if before is Kind.CONJUNCTION:
             return self.kind(self.previous(p)) is Kind.PAST or bool(
                 {"yesterday", "ago", "last"}.intersection(self.lower[i:])
@@ -393,6 +418,8 @@ class _Sentence:
             return False
         if _PAST_SIGNS.intersection(self.lower) or Kind.PAST in self.kinds:
             return True
+        if self.lower[p] == "who" and self.follows_plural(p):
+            return any(tag == "past" for _, tag in self.context_free[i + 1 :])
         return before is Kind.SUBJECT and self.next_kind(i) in (
             Kind.DETERMINER,
             Kind.POSSESSIVE,
@@ -417,6 +444,8 @@ class _Sentence:
     def is_base_verb(self, i: int, p: int) -> bool:
         before, lower = self.kind(p), self.lower[i]
         following = self.next_kind(i)
+        if self.is_modified_verb(i, p):
+            return True
         if before is Kind.TO:
             return not (p > 0 and self.lower[p - 1] in _NOUN_TO and following not in _OBJECT_STARTS)
         if before is Kind.MODAL or (p >= 0 and self.lower[p] == "please"):
@@ -436,7 +465,7 @@ class _Sentence:
                 return False
             if self.asks_with_modal(p) or following in _OBJECT_STARTS or self.is_made_to(i, p):
                 return True
-            if lower in self.tagger.heteronyms and self.lacks_verb(i):
+            if lower in self.tagger.heteronyms and (self.lacks_verb(i) or self.governs(i)):
                 return True
             return (lower in _VERBS and following is not Kind.BE) or following is Kind.TO
         if before in (Kind.NOUN, Kind.NAME):
@@ -450,10 +479,27 @@ class _Sentence:
             )
         if before is Kind.CONJUNCTION:
             return self.is_parallel_verb(i, p)
+        if self.ends_contact_clause(p, Kind.PLURAL) and following in _AFTER_VERB:
+            return self.lower[i] in (self.tagger.heteronyms | _VERBS) and self.lacks_verb_after(i)
+        if p >= 0 and self.lower[p] in ("these", "those") and following in _OBJECT_STARTS:
+            return self.is_split_verb(i)
         after_so = p > 0 and self.lower[p] == "so" and self.kinds[p - 1] is Kind.PUNCTUATION
         if before in (Kind.START, Kind.PUNCTUATION) or after_so:
             return self.is_imperative(i)
         return False
+
+    def governs(self, i: int) -> bool:
+        """Whether an object or clause begins after a word that is no adjective: "police suspect
+        more are hiding"."""
+        if self.lower[i] in self.tagger.adjectival or self.lower[i] == "present":
+            return False
+        return self.next_kind(i) in (Kind.ADVERB, Kind.ADJECTIVE, Kind.PLURAL, Kind.NAME)
+
+    def is_modified_verb(self, i: int, p: int) -> bool:
+        """Whether an adverb tells how an object is acted on: "rarely console each other"."""
+        if i - p < 2 or not self.lower[i - 1].endswith("ly"):
+            return False
+        return self.lower[i] not in self.tagger.adjectival and self.next_kind(i) in _OBJECT_STARTS
 
     def is_made_to(self, i: int, p: int) -> bool:
         """Whether the clause ends with what many are made to do: "it made the troops desert"."""
@@ -464,13 +510,19 @@ class _Sentence:
 
     def lacks_verb(self, i: int, infinitives: bool = True) -> bool:
         """Whether no other word can be the verb of the clause: "Muscles contract and relax."."""
-        verbs = {Kind.VERB, Kind.VERB_S, Kind.PAST, Kind.BE, Kind.HAVE, Kind.MODAL}
-        verbs |= {Kind.TO} if infinitives else set()
-        for kind in reversed(self.kinds):
-            if kind in (Kind.THAT, Kind.WH, Kind.PUNCTUATION):
+        verbs = _VERBAL | {Kind.TO} if infinitives else _VERBAL
+        for j in range(len(self.kinds) - 1, -1, -1):
+            kind = self.kinds[j]
+            begins = kind in (Kind.THAT, Kind.WH, Kind.PUNCTUATION)
+            if begins or self.lower[j] in _LISTS["clause_starts"]:
                 break
             if kind in verbs:
                 return False
+        says = self.lower[i] in _LISTS["take_that"] and self.next_kind(i) is Kind.THAT
+        return says or self.lacks_verb_after(i, verbs)
+
+    def lacks_verb_after(self, i: int, verbs: Set[Kind] = _VERBAL) -> bool:
+        """Whether no word after word `i` can be the verb of its clause."""
         for j in range(i + 1, len(self.words)):
             kind, tag = self.context_free[j]
             if self.words[j] in _CLAUSE_ENDS:
@@ -478,6 +530,18 @@ class _Sentence:
             if kind in verbs or tag == "past":
                 return False
         return True
+
+    def ends_contact_clause(self, p: int, head: Kind) -> bool:
+        """Whether a clause without a relative pronoun ends at `p`, and what it tells of is a noun
+        of kind `head` that begins the sentence: "the people I know"."""
+        subject = self.previous(p)
+        noun = self.previous(subject) if subject >= 0 else -1
+        return (
+            self.kind(p) in (Kind.VERB, Kind.VERB_S, Kind.PAST)
+            and self.kind(subject) in _SUBJECTS
+            and self.kind(noun) is head
+            and _VERBAL.isdisjoint(self.kinds[:noun])
+        )
 
     def follows_plural(self, relative: int) -> bool:
         return self.kind(self.previous(relative)) is Kind.PLURAL
@@ -506,6 +570,8 @@ class _Sentence:
         if self.lower[i] == "use" and following in (Kind.OPEN, Kind.NAME, Kind.PLURAL, Kind.ING):
             return self.next_word(i) not in ("case", "cases")
         if following is Kind.PREPOSITION:
+            if self.lower[i] in _IMPERATIVES and self.next_word(i) in _LISTS["into"]:
+                return self.lacks_verb(i, infinitives=False)
             return self.lower[i] in _VERBS and self.next_word(i) not in ("of", "for", "as", "like")
         return (
             self.lower[i] in _VERBS
@@ -518,16 +584,27 @@ class _Sentence:
         ) or (i == 0 and self.lower[i] in _IMPERATIVES and self.commands(i))
 
     def commands(self, i: int) -> bool:
-        """Whether a word at the beginning, a verb or a noun, has its object in the plural."""
+        """Whether a word at the beginning, a verb or a noun, has an object without an article."""
         following, tag = self.context_free[i + 1] if i + 1 < len(self.words) else (Kind.START, "")
-        return self.lacks_verb(i, infinitives=False) and (following is Kind.PLURAL or tag == "s")
+        if not self.lacks_verb(i, infinitives=False):
+            return False
+        beyond = self.context_free[i + 2][0] if i + 2 < len(self.words) else Kind.START
+        named = beyond is Kind.NAME or self.words[i + 2 : i + 3] == ["A"]  # "Insert tab A"
+        placed = named or self.next_word(i + 1) in _LISTS["into"]
+        return following is Kind.PLURAL or tag == "s" or (tag == "base" and placed)
 
     def is_s_verb(self, i: int, p: int) -> bool:
         before, following = self.kind(p), self.next_kind(i)
+        if self.is_modified_verb(i, p) and self.is_split_s(i):
+            return True
         if before is Kind.SUBJECT_THIRD or (p >= 0 and self.lower[p] == "who"):
             return True
+        if self.lower[p] in ("this", "that", "each", "neither") and following in _OBJECT_STARTS:
+            return self.is_split_verb(i)
         if before is Kind.THAT:
             return self.kind(self.previous(p)) in (Kind.NOUN, Kind.NAME)
+        if self.ends_contact_clause(p, Kind.NOUN) and following in _AFTER_VERB:
+            return self.is_split_s(i) and self.lacks_verb_after(i)
         if before in (Kind.NOUN, Kind.NAME):
             if following in _OBJECT_STARTS or following in (Kind.TO, Kind.ADVERB):
                 return True
@@ -549,6 +626,9 @@ class _Sentence:
             return self.kind(self.previous(p)) is Kind.VERB_S or (
                 following in _OBJECT_STARTS and Kind.VERB_S in self.kinds
             )
+        if before is Kind.ING:  # "the cost of housing increases"
+            object_follows = following in (*_OBJECT_STARTS, Kind.ADVERB)
+            return self.is_split_verb(i) and (object_follows or following is Kind.PREPOSITION)
         if before is Kind.PLURAL:  # "every rebel in the hills rebels"
             return self.is_split_verb(i) and self.ends_phrase_after(p, Kind.NOUN)
         if before is Kind.WH and self.lower[p] == "what" and self.is_split_verb(i):
@@ -559,6 +639,10 @@ class _Sentence:
         if relative and following in (Kind.SUBJECT, Kind.SUBJECT_THIRD):
             return self.next_kind(i + 1) is not Kind.OPEN  # "knows which records it keeps"
         return relative or following not in _SUBJECT_OR_AUXILIARY
+
+    def is_split_s(self, i: int) -> bool:
+        """Whether the word is a heteronym with "s"."""
+        return not self.tagger.heteronyms.isdisjoint((self.lower[i], self.lower[i][:-1]))
 
     def is_split_verb(self, i: int) -> bool:
         """Whether a heteronym stands in a clause that has no other verb."""
@@ -613,9 +697,11 @@ class _Sentence:
         )
 
     def is_near(self, i: int, p: int) -> bool:
-        """Whether "close" tells where: "sit close together", "hold it close"."""
+        """Whether "close" tells where: "sit close together", "keep your friends close"."""
         done = self.kind(p) in (Kind.VERB, Kind.VERB_S, Kind.PAST, Kind.ING, Kind.OBJECT)
-        return done or self.lower[p] == "it" or self.next_word(i) in ("by", "together", "behind")
+        held = self.kind(p) in _NOMINAL and not _KEEPING.isdisjoint(self.clause(i))
+        beside = self.next_word(i) in ("by", "together", "behind")
+        return done or held or beside or self.lower[p] == "it"
 
     def is_adjective(self, i: int, p: int) -> bool:
         if self.lower[i] not in self.tagger.adjectival:
@@ -634,7 +720,9 @@ class _Sentence:
             return False
         if self.next_word(i) in ("to", "with"):
             return True
-        if before is Kind.DETERMINER and self.next_word(i) == ",":
+        if before is Kind.DETERMINER and self.next_word(i) == "being":
+            return True
+        if before in (Kind.DETERMINER, Kind.VERB) and self.next_word(i) == ",":
             return self.lower[i] not in ("content", "close", "invalid")  # "an elaborate, slow act"
         if self.lower[i] == "content":
             return self.next_word(i) in _CONTENTED
