@@ -174,7 +174,9 @@ _BARE_WORD = re.compile(r"\b(vs)\b(?!\.)")
 _INITIALISMS = re.compile(r"(?<![\w.])((?:[A-Z]\.){2,6})['’]?s(?!\w)")
 _GRADE = re.compile(r"(?<=\b[Aa]\s[A-D])-(?![\w-])|(?<=\ban\s[A-D])-(?![\w-])")
 _INITIALISM = re.compile(r"(?<![\w.])((?:[A-Za-z]\.){2,10})(?![A-Za-z])")
-_INITIAL = re.compile(rf"\b([A-HJ-Z])\.(?=\s+(?!{_STARTERS}\b(?!\.))(?:[A-Z]\.|[A-Z][a-z]|Mc|O'))")
+_INITIAL = re.compile(
+    rf"\b([A-HJ-Z])\.(?=\s+(?:(?!{_STARTERS}\b(?!\.))(?:[A-Z]\.|[A-Z][a-z]|Mc|O')|[a-z]))"
+)
 _NAMES_OF_TIMES = {**_MONTHS, "May": "May", **_DAYS}
 _TIME_NAMES = "|".join(sorted({*_NAMES_OF_TIMES, *_NAMES_OF_TIMES.values()}, key=len, reverse=True))
 _SLASHED_TIMES = re.compile(rf"\b(?:{_TIME_NAMES})(?:/(?:{_TIME_NAMES}))+\b")
@@ -346,7 +348,8 @@ def _item_number(match: re.Match[str]) -> str:
 def _counted(match: re.Match[str]) -> Replacement:
     numerals = [numeral for numeral in match.group(2, 4) if numeral]
     # "Section C" and "Part D" are letters: a hundred parts are too many.
-    if not all(map(_is_numeral, numerals)) or {"C", "D", "M"}.intersection(numerals):
+    letters = {"C", "D", "M", "X"} if match[1].lower() == "generation" else {"C", "D", "M"}
+    if not all(map(_is_numeral, numerals)) or letters.intersection(numerals):
         return match[0]
     pieces = [Piece(numbers.cardinal(_roman_value(match[2])), *match.span(2))]
     if match[4]:

@@ -61,7 +61,12 @@ def _is_metal(place: _Place) -> bool:
         return True
     if after == "in" and beyond in ("it", "them") and before not in ("the", "a", "an", "their"):
         return True  # "paint had lead in it"
-    if after == "content" or before in _NEAR["metals"] or before in ("pencil", "pencil's"):
+    if (
+        after == "content"
+        or before == "much"
+        or before in _NEAR["metals"]
+        or before in ("pencil", "pencil's")
+    ):
         return True
     if before == "the" and after == "out":  # "get the lead out"
         return True
@@ -143,11 +148,13 @@ def _bow(place: _Place) -> Sounds | None:
     ribbon = place.distance("ribbon")
     bending = _NEAR["bending"].intersection(place.before(3))
     arrow = _NEAR["arrow"].intersection(place.words[place.i :])
+    taken = not {"take", "took", "taken"}.isdisjoint(place.words[place.i : place.i + 4])
+    stage = place.distance("stage") < min(ribbon, 8)
     alone = place.at(1) in _NEAR["after_bending"] or ribbon > 3
     if bending and (alone or (place.at(-1) in ("a", "his", "her") and not arrow)):
         return f"bˈW{end}", f"bˈW{end}"
     of_the_head = place.at(1) == "of" and _NEAR["bowed"].intersection((place.at(2), place.at(3)))
-    if place.at(1) == "to" or of_the_head or place.distance("ship") < ribbon:
+    if place.at(1) == "to" or of_the_head or taken or stage or place.distance("ship") < ribbon:
         return f"bˈW{end}", f"bˈW{end}"
     return f"bˈO{end}", f"bˈQ{end}"
 
@@ -178,9 +185,12 @@ def _row(place: _Place) -> Sounds | None:
     loud = place.at(-1) in _NEAR["quarrel"] - {"huge"}
     had = place.at(-1) == "a" and place.at(-2) in ("had", "having")
     quarrel = quarrel or (had and place.at(1) in _NEAR["after_quarrel"])
-    quarrel = quarrel and place.at(-1) != "the"
+    apart = place.at(1) == "between" and place.distance("lined_up") > 8
+    quarrel = quarrel and (place.at(-1) != "the" or apart)
     subject = place.at(2) not in ("there", "here") and place.distance("lined_up") > 8
-    broke_out = place.at(-1) == "the" and subject and place.at(1) in _NEAR["quarreled"]
+    broke_out = place.at(-1) == "the" and subject and place.at(1) in ("over", "about")
+    acts = not _NEAR["quarreled"].isdisjoint((place.at(1), place.at(2)))
+    broke_out = broke_out or (acts and place.at(-1) in ("the", "a", "this", "that"))
     end = "z" if place.words[place.i] == "rows" else ""
     sure = place.noun and (quarrel or loud or broke_out)
     return (f"ɹˈW{end}", f"ɹˈW{end}") if sure else None
@@ -273,7 +283,7 @@ def _town(american: str, british: str) -> Callable[[_Place], Sounds | None]:
     def choose(place: _Place) -> Sounds | None:
         near = _NEAR[f"{place.words[place.i]}_context"].intersection(place.words)
         after = place.tags[place.i + 1] if place.i + 1 < len(place.tags) else ""
-        placed = place.i > 0 and place.at(-1) in _NEAR["before_place"] and after[:2] != "NN"
+        placed = place.i > 0 and place.at(-1) in _NEAR["before_place"] and after[:3] != "NNP"
         placed = placed or bool(near)
         return (american, british) if place.capital and placed else None
 
@@ -308,7 +318,9 @@ def _putting(place: _Place) -> Sounds | None:
 
 def _job(place: _Place) -> Sounds | None:
     """The patient man of the Bible."""
-    named = place.capital and (place.i > 0 or place.words[0] == "job's")
+    after = place.tags[place.i + 1] if place.i + 1 < len(place.tags) else ""
+    acts = after in ("VBD", "VBZ", "MD")
+    named = place.capital and (place.i > 0 or acts or place.words[0] == "job's")
     end = "z" if place.words[place.i] == "job's" else ""
     if not named or place.distance("job_context") > 8:
         return None
@@ -453,6 +465,14 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "wicked": _wicked,
     "wind": lambda place: ("wˈɪnd", "wˈɪnd") if place.at(1) in _NEAR["wind_things"] else None,
     "sake": _sake,
+    "deserts": lambda place: ("dəzˈɜɹts", "dɪzˈɜːts") if place.at(-1) == "just" else None,
+    "re": lambda place: ("ɹˈi", "ɹˈiː") if place.at(1) == ":" else None,
+    "content": lambda place: (
+        ("kəntˈɛnt", "kəntˈɛnt") if place.at(-1) in ("heart's", "hearts'") else None
+    ),
+    "invalid": lambda place: (
+        ("ˈɪnvəlɪd", "ˈɪnvəlɪd") if place.at(1) in _NEAR["invalid_things"] else None
+    ),
     "des": lambda place: ("də", "də") if place.at(1) == "moines" else None,
     "vie": lambda place: ("vˈi", "vˈiː") if place.at(-1) == "la" else None,
     "lima": lambda place: ("lˈImə", "lˈImə") if place.at(1) in ("bean", "beans") else None,

@@ -23,7 +23,7 @@ from .tagger import ACRONYMS, RuleTagger
 
 _TOKEN = re.compile(
     rf"[{PRONOUNCED}{LETTER_A}]|(?:[A-Za-z]\.)+[A-Za-z](?![A-Za-z])"
-    r"|'?[^\W\d_]+(?:['-][^\W\d_]+)*'?|[^\w\s]"
+    r"|'?[^\W\d_]+(?:(?:'-|['-])[^\W\d_]+)*'?|[^\w\s]"
 )
 # Words whose adjective is pronounced differently, although the lexicon only marks the noun.
 _UNMARKED_ADJECTIVES = {"close", "content", "invalid", "upset"}
@@ -230,7 +230,7 @@ class EnglishG2P(en.G2P):
             markup = self._markup(word.start, word.end)
             phonemes = markup.phonemes if markup else None
             stress = markup.stress if markup else None
-            if word.text.endswith("-"):
+            if word.text.endswith("-") and word.text != "-":
                 phonemes = self._begun(word.text, words[i + 1].text)
             elif word.text == LETTER_A:
                 phonemes = en.apply_stress("ˈA", stress)
@@ -243,6 +243,10 @@ class EnglishG2P(en.G2P):
             elif phonemes is None and (stem := self._name_before_s(word.text)):
                 name, _ = self.lexicon.lookup(stem, tag, None, None)
                 phonemes = en.apply_stress(self.lexicon._s(name), stress)
+            elif phonemes is None and "'-" in word.text and self._is_written(lower[i]):
+                phonemes = en.apply_stress(
+                    self.lexicon.lookup(lower[i], tag, None, None)[0], stress
+                )
             elif phonemes is None and (camel := self._camel(word.text)):
                 phonemes = en.apply_stress(camel, stress)
             elif phonemes is None and self._is_compound(word.text):
@@ -281,10 +285,12 @@ class EnglishG2P(en.G2P):
         return (first if first in en.VOWELS else f"{first}ə") * beginnings.count("-")
 
     def _is_compound(self, word: str) -> bool:
-        """Whether a word with hyphens, one of whose parts is a heteronym or the article, is not in
-        the lexicon."""
+        """Whether a word with hyphens, one of whose parts is a heteronym, letters or the article,
+        is not in the lexicon."""
         if "-" not in word or word.lower() in self.lexicon.golds:
             return False
+        if not ACRONYMS.isdisjoint(word.split("-")):
+            return True
         parts = word.lower().split("-")
         return has_article(parts) or not self._tagger.heteronyms.isdisjoint(parts)
 
@@ -299,7 +305,9 @@ class EnglishG2P(en.G2P):
             end = start + len(part.text)
             space = word.space if i + 1 == len(parts) else ""
             phonemes = "ɐ" if part.tag == "DT" else None
-            if i in spoken:
+            if part.text in ACRONYMS:
+                phonemes = en.apply_stress(self.lexicon.get_NNP(part.text)[0], -0.5)
+            elif i in spoken:
                 at = spoken.index(i)
                 sense = sense_of([lower[j] for j in spoken], [tags[j] for j in spoken], at)
                 if sense:

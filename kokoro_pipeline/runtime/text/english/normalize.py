@@ -152,7 +152,7 @@ _SINGLE_QUOTES = re.compile(
 )
 _DASHES = re.compile(r"\s*(?:—+|-{2,}|(?<=\s)[-–]+(?=\s)|(?<=\w)–(?=\w)|–+)\s*")
 _ELLIPSIS = re.compile(r"\.(?:\s?\.){2,}|…+")
-_STRAY_HYPHENS = re.compile(r"(?<![^\W_])-+|-+(?![^\W_])")
+_STRAY_HYPHENS = re.compile(r"(?<!')(?<![^\W_])-+|-+(?![^\W_])")
 _REPEATED = re.compile(r"([,;:—…])(?:\s*\1)+")
 _MANY = re.compile(r"([!?]{3})[!?]+")
 _BEFORE_MARK = re.compile(r"\s+([.,;:!?…)”])")

@@ -124,11 +124,14 @@ _OBJECT_STARTS = {
 _VERBAL = frozenset({Kind.VERB, Kind.VERB_S, Kind.PAST, Kind.BE, Kind.HAVE, Kind.MODAL})
 _SUBJECTS = {Kind.SUBJECT, Kind.SUBJECT_THIRD}
 _SUBJECT_OR_AUXILIARY = {Kind.SUBJECT, Kind.SUBJECT_THIRD, Kind.MODAL, Kind.BE, Kind.HAVE}
+_PHRASE_ENDS = {Kind.START, Kind.PUNCTUATION, Kind.PREPOSITION, Kind.CONJUNCTION, Kind.TO}
 _AFTER_VERB = {*_OBJECT_STARTS, Kind.PREPOSITION, Kind.ADVERB, Kind.TO}
 _DETERMINERS = {Kind.DETERMINER, Kind.POSSESSIVE}
 _NOUN_AHEAD = {Kind.OPEN, Kind.NOUN, Kind.PLURAL, Kind.NAME, Kind.ING, Kind.ADJECTIVE}
 
 
+_VOWELS = frozenset("aeiouy")
+_ING_NOUNS = _LISTS["ing_nouns"]
 _KEEPING = _LISTS["keeping"]
 _BEFORE_WONT = _LISTS["before_wont"]
 _CLAUSE_ENDS = frozenset(";:—.!?“(") | _LISTS["clause_starts"]
@@ -185,12 +188,11 @@ class _Sentence:
     def is_told_to_act(self, i: int) -> bool:
         """Whether "her" is who does what follows: "let her record it"."""
         following = (*self.context_free[i + 1 : i + 3], (Kind.START, ""))
-        return (
-            i > 0
-            and self.lower[i - 1] in _TAKES_BARE_VERB
-            and following[0] == (Kind.OPEN, "base")
-            and following[1][0] in (*_OBJECT_STARTS, Kind.TO)
-        )
+        told = i > 0 and self.lower[i - 1] in _TAKES_BARE_VERB
+        if self.next_word(i) in _LISTS["intransitive"]:
+            return told and following[1][0] in (*_OBJECT_STARTS, *_PHRASE_ENDS)
+        base = following[0] == (Kind.OPEN, "base")
+        return told and base and following[1][0] in (*_OBJECT_STARTS, Kind.TO)
 
     def classify(self, i: int) -> tuple[Kind, str]:
         """Kind and tag as far as the word alone determines them; for OPEN the tag is the form."""
@@ -228,7 +230,7 @@ class _Sentence:
             and lower not in self.tagger.adjectival
         ):
             return Kind.ADJECTIVE, "JJ"
-        if lower.endswith("ing") and len(lower) > 4:
+        if lower.endswith("ing") and not _VOWELS.isdisjoint(lower[:-3]) and lower not in _ING_NOUNS:
             return Kind.ING, "VBG"
         if lower in _IRREGULAR_PAST or lower in _PARTICIPLES or self.is_regular_past(lower):
             return Kind.OPEN, "past"
@@ -252,11 +254,23 @@ class _Sentence:
             return False
         if (self.lower[i - 1 : i], word) in ((["i"], "AM"), (["let"], "US")):
             return False  # "I AM here."
+        if word == "US" and i and self.lower[i - 1] in _LISTS["before_us"] and self.shouts(i):
+            return False  # "Why do THIS to US?"
         if word in _ACRONYM_IF:
             before = self.lower[i - 1] if i else ""
             after = self.lower[i + 1] if i + 1 < len(self.lower) else ""
-            return before in ("the", "an", "our") or after in _ACRONYM_IF[word]
+            return before in ("the", "an", "our", "in", "from") or after in _ACRONYM_IF[word]
         return word in ACRONYMS or not self.tagger.known(word.lower())
+
+    def shouts(self, i: int) -> bool:
+        """Whether another word than word `i` is in capitals for emphasis."""
+        return any(
+            len(word) > 1
+            and word.isupper()
+            and word not in ACRONYMS
+            and self.tagger.known(word.lower())
+            for word in (*self.words[:i], *self.words[i + 1 :])
+        )
 
     def is_letter(self, i: int) -> bool:
         """Whether "a" is the name of the letter: "vitamin A", "A, B and C"."""
@@ -264,21 +278,9 @@ class _Sentence:
         before = self.lower[i - 1] if i else ""
         return (
             following in (Kind.PUNCTUATION, Kind.START, Kind.BE)
-            or self.next_word(i) in ("plus", "minus", "slash", "dot", "dash", "sharp")
-            or before
-            in (
-                "an",
-                "letter",
-                "vitamin",
-                "plan",
-                "grade",
-                "type",
-                "group",
-                "team",
-                "series",
-                "appendix",
-            )
-            or (self.words[i] == "A" and before == "the")
+            or self.next_word(i) in _LISTS["after_letter"]
+            or before in ("an", "letter", "vitamin")
+            or (self.words[i] == "A" and before in _LISTS["before_letter"])
             or (self.words[i] == "A" and i > 0 and following in (Kind.TO, Kind.CONJUNCTION))
         )
 
@@ -333,6 +335,9 @@ class _Sentence:
             return self.decide_past(i, p)
         if form == "s":
             return (Kind.VERB_S, "VBZ") if self.is_s_verb(i, p) else (Kind.PLURAL, "NNS")
+        third = self.kind(p) in (Kind.NOUN, Kind.NAME, Kind.SUBJECT_THIRD)
+        if third and self.lower[i] in _SAME_PAST and self.next_kind(i) in _OBJECT_STARTS:
+            return Kind.PAST, "VBD"  # "the upset cost them dearly"
         if self.is_base_verb(i, p):
             return Kind.VERB, "VB"
         if self.is_adjective(i, p):
@@ -348,10 +353,11 @@ class _Sentence:
             before_past = i + 1 < len(self.words) and self.context_free[i + 1][1] == "past"
             if before_past or _HAD_SIGNS.intersection(self.clause(i)):
                 return Kind.PARTICIPLE, "VBN"
-        asked = before in _SUBJECTS and self.kind(self.previous(p)) is Kind.HAVE
+        asked = before in _SUBJECTS and self.kind(self.previous(p)) in (Kind.HAVE, Kind.BE)
         if asked or before in (Kind.BE, Kind.HAVE) or (p >= 0 and self.lower[p] in _LINKING):
             used_to = lower == "used" and self.next_word(i) == "to" and before is not Kind.HAVE
-            if used_to and (before is not Kind.BE or self.is_accustomed(i, p)):
+            linked = before is not Kind.BE and not asked  # "get used to"
+            if used_to and (linked or self.is_accustomed(i, p)):
                 return Kind.PARTICIPLE, "JJ"
             return Kind.PARTICIPLE, "VBN"
         if lower == "used" and self.is_instrument(i, p):
@@ -376,6 +382,10 @@ class _Sentence:
 
     def is_instrument(self, i: int, p: int) -> bool:
         """Whether something was used for a purpose: "the tools we used to open the crate"."""
+        if self.kind(p) in _SUBJECTS and self.context_free[i + 2 : i + 3] == [
+            (Kind.DETERMINER, "DT")
+        ]:
+            return self.next_word(i) == "to"  # "We used to the full what we had."
         thing = self.previous(p) if self.kind(p) in _SUBJECTS else -1
         that = thing > 0 and (self.kinds[thing] is Kind.THAT or self.lower[thing] == "which")
         head = thing - 1 if that else thing
@@ -401,9 +411,8 @@ class _Sentence:
             return not self.asks_with_modal(p)
         if before is Kind.NOUN and self.has_determiner(p) and self.next_kind(i) is not Kind.BE:
             return not self.asks_with_modal(p)
-        if p > 0 and self.lower[p] == ",":  # "The letter, read aloud in court, was long."
-            subject = self.kinds[0] in (*_DETERMINERS, Kind.NAME) and self.kinds[p - 1] in _NOMINAL
-            return subject and _VERBAL.isdisjoint(self.kinds) and "," in self.lower[i:]
+        if before is Kind.PUNCTUATION:
+            return self.is_aside(i, p)
         if before is Kind.CONJUNCTION:
             return self.kind(self.previous(p)) is Kind.PAST or bool(
                 {"yesterday", "ago", "last"}.intersection(self.lower[i:])
@@ -428,6 +437,14 @@ class _Sentence:
             Kind.PREPOSITION,
         )
 
+    def is_aside(self, i: int, p: int) -> bool:
+        """Whether word `i` begins what is told of the subject between commas: "The letter, read
+        aloud in court, was long."."""
+        if p < 1 or self.lower[p] != "," or "," not in self.lower[i:]:
+            return False
+        subject = self.kinds[0] in (*_DETERMINERS, Kind.NAME) and self.kinds[p - 1] in _NOMINAL
+        return subject and _VERBAL.isdisjoint(self.kinds)
+
     def clause(self, i: int) -> list[str]:
         """The words between the marks around word `i`."""
         start = next((j + 1 for j in range(i, -1, -1) if self.lower[j] in _CLAUSE_MARKS), 0)
@@ -446,6 +463,10 @@ class _Sentence:
         following = self.next_kind(i)
         if self.is_modified_verb(i, p):
             return True
+        if self.begins_with_some(i):  # "Few graduate on time."
+            ends = following in (*_AFTER_VERB, Kind.PUNCTUATION)
+            ends = ends or (following is Kind.OPEN and lower not in self.tagger.adjectival)
+            return ends and self.is_split_verb(i)
         if before is Kind.TO:
             return not (p > 0 and self.lower[p - 1] in _NOUN_TO and following not in _OBJECT_STARTS)
         if before is Kind.MODAL or (p >= 0 and self.lower[p] == "please"):
@@ -479,13 +500,18 @@ class _Sentence:
             )
         if before is Kind.CONJUNCTION:
             return self.is_parallel_verb(i, p)
+        if p > 0 and self.lower[p] in _LISTS["rich"] and self.lower[p - 1] == "the":
+            ends = following in (*_AFTER_VERB, Kind.PUNCTUATION, Kind.START)
+            return ends and self.is_split_verb(i)  # "where the rich live"
         if self.ends_contact_clause(p, Kind.PLURAL) and following in _AFTER_VERB:
             return self.lower[i] in (self.tagger.heteronyms | _VERBS) and self.lacks_verb_after(i)
-        if p >= 0 and self.lower[p] in ("these", "those") and following in _OBJECT_STARTS:
-            return self.is_split_verb(i)
+        if p >= 0 and self.lower[p] in ("this", "that", "these", "those"):
+            asked = self.kind(p - 1) is Kind.MODAL  # "Will this present a problem?"
+            plural = self.lower[p].endswith("se") and self.is_split_verb(i)
+            return (asked or plural) and following in _OBJECT_STARTS
         after_so = p > 0 and self.lower[p] == "so" and self.kinds[p - 1] is Kind.PUNCTUATION
         if before in (Kind.START, Kind.PUNCTUATION) or after_so:
-            return self.is_imperative(i)
+            return self.is_imperative(i) and not self.is_aside(i, p)
         return False
 
     def governs(self, i: int) -> bool:
@@ -494,6 +520,11 @@ class _Sentence:
         if self.lower[i] in self.tagger.adjectival or self.lower[i] == "present":
             return False
         return self.next_kind(i) in (Kind.ADVERB, Kind.ADJECTIVE, Kind.PLURAL, Kind.NAME)
+
+    def begins_with_some(self, i: int) -> bool:
+        """Whether "some" or "few" stands before word `i` and begins the clause."""
+        clause = (Kind.START, Kind.PUNCTUATION, Kind.THAT, Kind.CONJUNCTION)
+        return i > 0 and self.lower[i - 1] in _LISTS["some"] and self.kind(i - 2) in clause
 
     def is_modified_verb(self, i: int, p: int) -> bool:
         """Whether an adverb tells how an object is acted on: "rarely console each other"."""
@@ -525,11 +556,17 @@ class _Sentence:
         """Whether no word after word `i` can be the verb of its clause."""
         for j in range(i + 1, len(self.words)):
             kind, tag = self.context_free[j]
-            if self.words[j] in _CLAUSE_ENDS:
+            if self.words[j] in _CLAUSE_ENDS or self.joins_clause(j):
                 break
             if kind in verbs or tag == "past":
                 return False
         return True
+
+    def joins_clause(self, i: int) -> bool:
+        """Whether a comma, a conjunction and a subject begin another clause: ", and she left"."""
+        _, joined, subject, *_ = (*self.context_free[i : i + 3], *[(Kind.START, "")] * 3)
+        starts = subject[0] in (*_SUBJECTS, *_DETERMINERS, Kind.ADJECTIVE)
+        return self.lower[i] == "," and joined[0] is Kind.CONJUNCTION and starts
 
     def ends_contact_clause(self, p: int, head: Kind) -> bool:
         """Whether a clause without a relative pronoun ends at `p`, and what it tells of is a noun
@@ -565,6 +602,8 @@ class _Sentence:
 
     def is_imperative(self, i: int) -> bool:
         following = self.next_kind(i)
+        if self.begins_subject(i):
+            return False
         if following in _OBJECT_STARTS:
             return True
         if self.lower[i] == "use" and following in (Kind.OPEN, Kind.NAME, Kind.PLURAL, Kind.ING):
@@ -579,9 +618,20 @@ class _Sentence:
                 following in (Kind.ADVERB, Kind.TO)
                 or self.next_word(i) in ("up", "down", "out", "off")
                 or (i == 0 and following in (Kind.PLURAL, Kind.ADJECTIVE))
-                or (i == 0 and following in (Kind.OPEN, Kind.ING, Kind.NAME) and self.lacks_verb(i))
+                or (
+                    i == 0
+                    and following in (Kind.OPEN, Kind.ING, Kind.NAME)
+                    and self.lower[i] not in _LISTS["objectless"]
+                    and self.lacks_verb(i)
+                )
             )
         ) or (i == 0 and self.lower[i] in _IMPERATIVES and self.commands(i))
+
+    def begins_subject(self, i: int) -> bool:
+        """Whether a verb with its object follows two words: "Refuse trucks block the alley."."""
+        _, *following = (*self.context_free[i : i + 4], *[(Kind.START, "")] * 3)
+        many = following[0] == (Kind.OPEN, "s") or following[0][0] is Kind.PLURAL
+        return many and following[1] == (Kind.OPEN, "base") and following[2][0] in _OBJECT_STARTS
 
     def commands(self, i: int) -> bool:
         """Whether a word at the beginning, a verb or a noun, has an object without an article."""
@@ -608,8 +658,12 @@ class _Sentence:
         if before in (Kind.NOUN, Kind.NAME):
             if following in _OBJECT_STARTS or following in (Kind.TO, Kind.ADVERB):
                 return True
+            if (Kind.OPEN, "past") in self.context_free[i + 1 : i + 2]:
+                return False  # "mass protests erupted"
             verb = self.lower[i].removesuffix("s")
+            object_ahead = self.next_kind(i + 1) not in _OBJECT_STARTS  # "winds wind their way"
             has_object = verb in _VERBS and self.next_word(i) in self.tagger.heteronyms
+            has_object = has_object and object_ahead
             if self.is_bare_verb(i + 1) and not has_object:
                 return False
             is_subject = before is Kind.NAME or p == 0 or self.begins_clause(p)
@@ -623,9 +677,12 @@ class _Sentence:
                 or (verb in _VERBS and following not in (Kind.BE, Kind.MODAL, Kind.HAVE))
             )
         if before is Kind.CONJUNCTION:
-            return self.kind(self.previous(p)) is Kind.VERB_S or (
-                following in _OBJECT_STARTS and Kind.VERB_S in self.kinds
-            )
+            many = following is Kind.PLURAL or self.context_free[i + 1 : i + 2] == [
+                (Kind.OPEN, "s")
+            ]
+            object_follows = following in _OBJECT_STARTS or (many and self.is_split_s(i))
+            joined = self.kind(self.previous(p)) is Kind.VERB_S
+            return joined or (object_follows and Kind.VERB_S in self.kinds)
         if before is Kind.ING:  # "the cost of housing increases"
             object_follows = following in (*_OBJECT_STARTS, Kind.ADVERB)
             return self.is_split_verb(i) and (object_follows or following is Kind.PREPOSITION)
@@ -642,7 +699,8 @@ class _Sentence:
 
     def is_split_s(self, i: int) -> bool:
         """Whether the word is a heteronym with "s"."""
-        return not self.tagger.heteronyms.isdisjoint((self.lower[i], self.lower[i][:-1]))
+        stems = (self.lower[i], self.lower[i][:-1], self.lower[i].removesuffix("es"))
+        return not self.tagger.heteronyms.isdisjoint(stems)
 
     def is_split_verb(self, i: int) -> bool:
         """Whether a heteronym stands in a clause that has no other verb."""
@@ -688,6 +746,9 @@ class _Sentence:
 
     def is_complement(self, i: int) -> bool:
         """Whether a word says what somebody was made: "it made her content"."""
+        ends = self.next_kind(i) in (Kind.PUNCTUATION, Kind.START)
+        if ends and self.lower[i] == "content" and not _LISTS["parting"].isdisjoint(self.clause(i)):
+            return True  # "they went home content"
         return (
             i > 1
             and self.lower[i - 1] in ("her", "him", "them", "me", "us", "you", "it")
@@ -714,9 +775,14 @@ class _Sentence:
         listed = before is Kind.CONJUNCTION or (p >= 0 and self.lower[p] == ",")
         if listed and self.kind(p - 1) is Kind.ADJECTIVE and following not in _OBJECT_STARTS:
             return True  # "deliberate, elaborate and intimate"
-        if self.is_complement(i) or (self.lower[i] == "close" and self.is_near(i, p)):
+        if (
+            self.is_complement(i)
+            or self.is_aside(i, p)
+            or (self.lower[i] == "close" and self.is_near(i, p))
+        ):
             return True
-        if following is Kind.OPEN and self.context_free[i + 1][1] == "past":
+        hits = self.next_word(i) in _SAME_PAST and self.next_kind(i + 1) in _OBJECT_STARTS
+        if hits or (following is Kind.OPEN and self.context_free[i + 1][1] == "past"):
             return False
         if self.next_word(i) in ("to", "with"):
             return True
