@@ -9,6 +9,7 @@ from .tables import word_sets
 
 _NEAR = word_sets("homographs")
 _SUBJECTS = ("i", "he", "she", "it", "we", "they", "you", "who")
+_NOWHERE = 1000
 _PHRASE_ENDS = (".", ",", ":", "CC", "VBZ", "VBD", "MD")
 Sounds = tuple[str, str]
 """American and British phonemes."""
@@ -34,8 +35,9 @@ class _Place(NamedTuple):
     def distance(self, name: str) -> int:
         """How far away the nearest word of the list is; a large number if there is none."""
         near = _NEAR[name]
-        found = (abs(j - self.i) for j, word in enumerate(self.words) if word in near)
-        return min((d for d in found if d), default=1000)
+        words = ((j, word.removesuffix("'s")) for j, word in enumerate(self.words))
+        found = (abs(j - self.i) for j, word in words if word in near)
+        return min((d for d in found if d), default=_NOWHERE)
 
     @property
     def finite_alone(self) -> bool:
@@ -80,8 +82,19 @@ def _is_metal(place: _Place) -> bool:
         return True
     if before == "of" and place.i + 1 < len(place.tags) and place.tags[place.i + 1] in _PHRASE_ENDS:
         return True  # "boots of lead"
+    if _is_mass(place):
+        return True
     first = _NEAR["lead_first"].intersection((before, place.at(-2)))
     return not first and before not in ("a", "an") and place.distance("metal_context") < 12
+
+
+def _is_mass(place: _Place) -> bool:
+    """Whether lead has no article where an object has one: "workers handling lead wear masks"."""
+    if not 0 < place.i < len(place.tags) - 1 or place.at(-1) in _NEAR["lead_first"]:
+        return False
+    before, after = place.tags[place.i - 1], place.tags[place.i + 1]
+    taken = before in ("VBG", "VBD", "VBZ") or place.at(-1) == "like"
+    return taken and after in (*_PHRASE_ENDS, "IN", "RB", "VB")
 
 
 def _lead(place: _Place) -> Sounds | None:
@@ -127,6 +140,9 @@ def _does(place: _Place) -> Sounds | None:
     seen = tag.startswith("VB") and before != "does" and place.distance("deer") < 12
     if after in ("are", "were"):
         return "dˈOz", "dˈQz"
+    joined = before == "of" or (before == "and" and place.at(-2) in _NEAR["deer"])
+    if joined and after not in ("not", "n't", "it", "he", "she"):
+        return "dˈOz", "dˈQz"  # "bucks and does", "a pair of does"
     if not (before in _NEAR["before_deer"] or seen) or after in (
         "not",
         "n't",
@@ -154,6 +170,11 @@ def _bow(place: _Place) -> Sounds | None:
     if bending and (alone or (place.at(-1) in ("a", "his", "her") and not arrow)):
         return f"bˈW{end}", f"bˈW{end}"
     of_the_head = place.at(1) == "of" and _NEAR["bowed"].intersection((place.at(2), place.at(3)))
+    alone = ribbon == _NOWHERE and _NEAR["arrow"].isdisjoint(place.words)
+    bent = place.at(-1) == "a" and place.at(-2) == "with" and place.at(1) in (",", ".", "")
+    aboard = place.at(-1) == "the" and place.at(-2) in ("at", "on", "over", "from", "near")
+    if alone and (bent or aboard):
+        return f"bˈW{end}", f"bˈW{end}"
     if place.at(1) == "to" or of_the_head or taken or stage or place.distance("ship") < ribbon:
         return f"bˈW{end}", f"bˈW{end}"
     return f"bˈO{end}", f"bˈQ{end}"
@@ -170,9 +191,15 @@ def _tear(place: _Place) -> Sounds | None:
     rip = after in ("in", "through", "along", "near") and before in (
         *("a", "the", "small", "large", "big", "long", "tiny", "this", "that", "huge"),
     )
+    if after in _NEAR["of_tears"]:
+        return None
     crying = place.distance("crying")
+    holder = place.words[place.i + 2 : place.i + 5]
+    if after in ("in", "on", "along") and not _NEAR["torn"].isdisjoint(holder):
+        return f"tˈɛɹ{end}", f"tˈɛː{end}"
     if (
         (rip and crying > 8)
+        or (not end and crying == _NOWHERE)
         or place.distance("torn") < min(crying, 8)
         or (before == "and" and place.at(-2) == "wear")
     ):
@@ -182,7 +209,10 @@ def _tear(place: _Place) -> Sounds | None:
 
 def _row(place: _Place) -> Sounds | None:
     quarrel = place.at(1) in ("with", "over", "about", "between", "among", "broke")
-    loud = place.at(-1) in _NEAR["quarrel"] - {"huge"}
+    having = not {"had", "having", "have"}.isdisjoint(place.before(3)) and place.at(1) != "of"
+    loud = place.at(-1) in (_NEAR["quarrel"] if having else _NEAR["quarrel"] - {"huge"})
+    noise = place.at(-1) == "a" and place.at(-2) in ("heard", "hear", "such", "making", "make")
+    loud = loud or (noise and place.at(1) != "of")
     had = place.at(-1) == "a" and place.at(-2) in ("had", "having")
     quarrel = quarrel or (had and place.at(1) in _NEAR["after_quarrel"])
     apart = place.at(1) == "between" and place.distance("lined_up") > 8
@@ -191,7 +221,13 @@ def _row(place: _Place) -> Sounds | None:
     broke_out = place.at(-1) == "the" and subject and place.at(1) in ("over", "about")
     acts = not _NEAR["quarreled"].isdisjoint((place.at(1), place.at(2)))
     broke_out = broke_out or (acts and place.at(-1) in ("the", "a", "this", "that"))
+    over = place.at(-1) == "the" and place.at(-2) in ("after", "during", "since", "amid")
+    broke_out = broke_out or (over and place.at(1) in ("", ".", ","))
     end = "z" if place.words[place.i] == "rows" else ""
+    often = " ".join(place.words[place.i + 1 : place.i + 4]) == "all the time"
+    argue = often or place.at(1) in ("about", "constantly")
+    if argue and not place.noun and place.distance("rowing") == _NOWHERE:
+        return f"ɹˈW{end}", f"ɹˈW{end}"
     sure = place.noun and (quarrel or loud or broke_out)
     return (f"ɹˈW{end}", f"ɹˈW{end}") if sure else None
 
@@ -205,6 +241,8 @@ def _use(place: _Place) -> Sounds | None:
 
 def _resume(place: _Place) -> Sounds | None:
     end = "z" if place.words[place.i] == "resumes" else ""
+    if end and place.at(-1) in _NEAR["resumed"]:
+        return "ɹəzˈumz", "ɹɪzjˈuːmz"  # "play resumes at one"
     return (f"ɹˈɛzəmˌA{end}", f"ɹˈɛzjʊmˌA{end}") if place.noun else None
 
 
@@ -221,11 +259,11 @@ def _minute(place: _Place) -> Sounds | None:
     before, after = place.at(-1), place.at(1)
     small = not _NEAR["minute_things"].isdisjoint((after, f"{after}s", after[:-1])) or (
         (place.tags[place.i - 1].startswith("VB") if place.i else False)
-        and before in ("is", "are", "was", "were", "be", "seem", "seems", "seemed")
+        and before in _NEAR["before_minute"]
         and not place.noun
     )
     small = small or (
-        before in ("a", "such")
+        before in ("a", "such", "his", "her", "its", "their")
         and place.i + 1 < len(place.tags)
         and place.tags[place.i + 1] == "NN"
         and after not in _NEAR["minute_times"]
@@ -265,6 +303,9 @@ def _adjective(
             attributive = after.startswith(("NN", "JJ")) and place.at(-1) not in _NEAR["objects"]
         else:
             attributive = place.at(1) in nouns and place.at(-1) not in _SUBJECTS
+            tag = place.tags[place.i - 1] if place.i else ""
+            described = tag in ("DT", "PRP$", "JJ") and after.startswith("NN")
+            attributive = attributive or (word == "dogged" and described)
         if place.at(-1) == "hashtag":
             return short, british_short or short
         alone = place.at(-1) == "the" and not after.startswith(("NN", "JJ"))
@@ -284,7 +325,8 @@ def _town(american: str, british: str) -> Callable[[_Place], Sounds | None]:
         near = _NEAR[f"{place.words[place.i]}_context"].intersection(place.words)
         after = place.tags[place.i + 1] if place.i + 1 < len(place.tags) else ""
         placed = place.i > 0 and place.at(-1) in _NEAR["before_place"] and after[:3] != "NNP"
-        placed = placed or bool(near)
+        train = place.at(-1) == "the" and place.at(1) in _NEAR["of_town"]
+        placed = placed or train or bool(near)
         return (american, british) if place.capital and placed else None
 
     return choose
@@ -310,6 +352,8 @@ def _putting(place: _Place) -> Sounds | None:
         "!",
         "?",
     )
+    if after_tag in ("VBD", "VBZ", "MD"):
+        return "pˈʌTɪŋ", "pˈʌtɪŋ"  # "where putting is taught"
     if done and (place.tags[place.i - 1] == "PRP$" or place.at(-1).endswith("'s")) and place.i:
         return "pˈʌTɪŋ", "pˈʌtɪŋ"  # "her putting let her down"
     near = place.distance("golf") < 9 and ball and after not in _NEAR["put_where"]
@@ -322,19 +366,25 @@ def _job(place: _Place) -> Sounds | None:
     acts = after in ("VBD", "VBZ", "MD")
     named = place.capital and (place.i > 0 or acts or place.words[0] == "job's")
     end = "z" if place.words[place.i] == "job's" else ""
-    if not named or place.distance("job_context") > 8:
+    alone = place.at(-1) in ("like", "of", "to", "as") and not after.startswith("NN")
+    if not named or (place.distance("job_context") > 8 and not alone):
         return None
     return f"ʤˈOb{end}", f"ʤˈQb{end}"
 
 
 def _slough(place: _Place) -> Sounds | None:
-    """To shed a skin, not the bog or the town."""
+    """To shed a skin, or the town, not the bog."""
+    if place.capital and place.i > 0:
+        return "slˈW", "slˈW"
     shed = place.at(1) in ("off", "away", "their", "its", "his", "her", "skin", "skins")
     return ("slˈʌf", "slˈʌf") if shed else None
 
 
 def _sewer(place: _Place) -> Sounds | None:
     """Somebody who sews, and not the drain."""
+    fallen = place.at(-2) in ("in", "into", "down", "through", "under", "from")
+    if place.at(1) in _NEAR["sewer_things"] or (fallen and place.at(-1) == "the"):
+        return None
     end = "z" if place.words[place.i] == "sewers" else ""
     return (f"sˈOəɹ{end}", f"sˈQə{end}") if place.distance("sewing") < 10 else None
 
@@ -386,6 +436,7 @@ def _number(place: _Place) -> Sounds | None:
     """More numb than before: "my feet grew number as we walked"."""
     before, after = place.at(-1), place.at(1)
     numb = before in _NEAR["grow_number"] and after == "than"
+    numb = numb or (after == "than" and place.i > 0 and place.tags[place.i - 1] == "NNS")
     numb = numb or (before == "and" and place.at(-2) == "number")
     numb = numb or (before in _NEAR["get_number"] and after in _NEAR["after_numb"])
     return ("nˈʌməɹ", "nˈʌmə") if numb else None
@@ -473,6 +524,7 @@ _SENSES: dict[str, Callable[[_Place], Sounds | None]] = {
     "invalid": lambda place: (
         ("ˈɪnvəlɪd", "ˈɪnvəlɪd") if place.at(1) in _NEAR["invalid_things"] else None
     ),
+    "chi": lambda place: ("ʧˈi", "ʧˈiː") if place.at(-1) == "tai" else None,
     "des": lambda place: ("də", "də") if place.at(1) == "moines" else None,
     "vie": lambda place: ("vˈi", "vˈiː") if place.at(-1) == "la" else None,
     "lima": lambda place: ("lˈImə", "lˈImə") if place.at(1) in ("bean", "beans") else None,

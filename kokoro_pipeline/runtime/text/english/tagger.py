@@ -340,7 +340,7 @@ class _Sentence:
             return Kind.PAST, "VBD"  # "the upset cost them dearly"
         if self.is_base_verb(i, p):
             return Kind.VERB, "VB"
-        if self.is_adjective(i, p):
+        if self.is_adjective(i, p) or self.lower[i] in _LISTS["no_noun"]:
             return Kind.ADJECTIVE, "JJ"
         return Kind.NOUN, "NNP" if self.words[i][0].isupper() and i > 0 else "NN"
 
@@ -362,6 +362,8 @@ class _Sentence:
             return Kind.PARTICIPLE, "VBN"
         if lower == "used" and self.is_instrument(i, p):
             return Kind.PAST, "VBN"
+        if lower == "wound" and (kind := self.injures(i, p)):
+            return kind
         if lower == "wound" and self.next_word(i) in ("him", "me", "us", "you", "others"):
             return Kind.VERB, "VB"  # to injure
         if lower in _SAME_PAST and not self.is_past_of_same(i, p):
@@ -379,6 +381,18 @@ class _Sentence:
         if before in (Kind.DETERMINER, Kind.POSSESSIVE, Kind.ADJECTIVE, Kind.PREPOSITION):
             return Kind.ADJECTIVE, "VBN" if lower not in self.tagger.adjectival else "JJ"
         return Kind.PAST, "VBD"
+
+    def injures(self, i: int, p: int) -> tuple[Kind, str] | None:
+        """What "wound" is where neighbours tell: "a flesh wound", "did you wound him?"."""
+        if self.kind(p) is Kind.MODAL and self.next_word(i) in _LISTS["winding"]:
+            return Kind.PARTICIPLE, "VBN"  # "they'd wound down the firm"
+        if self.kind(p) in _SUBJECTS and self.asks_with_modal(p):
+            return Kind.VERB, "VB"
+        ends = (Kind.PUNCTUATION, Kind.START, Kind.BE, Kind.MODAL, Kind.HAVE, Kind.CONJUNCTION)
+        done = self.next_kind(i) in ends or (Kind.OPEN, "past") in self.context_free[i + 1 : i + 2]
+        harm = p >= 0 and self.lower[p] in _LISTS["harm"]
+        kind = self.kind(p) is Kind.NOUN and (harm or (done and self.has_determiner(p)))
+        return (Kind.NOUN, "NN") if kind else None
 
     def is_instrument(self, i: int, p: int) -> bool:
         """Whether something was used for a purpose: "the tools we used to open the crate"."""
@@ -469,6 +483,8 @@ class _Sentence:
             return ends and self.is_split_verb(i)
         if before is Kind.TO:
             return not (p > 0 and self.lower[p - 1] in _NOUN_TO and following not in _OBJECT_STARTS)
+        if before is Kind.MODAL and self.opens_question(p):
+            return False
         if before is Kind.MODAL or (p >= 0 and self.lower[p] == "please"):
             return True
         if before is Kind.SUBJECT:
@@ -481,6 +497,10 @@ class _Sentence:
             return self.follows_plural(p) or (
                 self.lower[p] not in ("what", "which", "whose") and following in _OBJECT_STARTS
             )
+        if before in _NOMINAL and self.follows_relative(i, Kind.PLURAL, following):
+            return True
+        if before is Kind.PLURAL and self.ends_object_relative(i, p):
+            return True
         if before is Kind.PLURAL:
             if self.lower[p] in _COMPOUND_HEADS:
                 return False
@@ -492,6 +512,8 @@ class _Sentence:
         if before in (Kind.NOUN, Kind.NAME):
             if self.asks_with_modal(p):
                 return following is not Kind.CONJUNCTION
+            if self.acts_together(i, p) or self.is_watched(i, p):
+                return True
             object_follows = following in (*_OBJECT_STARTS, Kind.ADVERB, Kind.OPEN, Kind.PLURAL)
             if following in (*_OBJECT_STARTS, Kind.ADVERB) and self.is_joined_subject(p):
                 return self.is_split_verb(i)
@@ -519,12 +541,71 @@ class _Sentence:
         more are hiding"."""
         if self.lower[i] in self.tagger.adjectival or self.lower[i] == "present":
             return False
+        cancelled = (Kind.OPEN, "past") in self.context_free[i + 1 : i + 2]
+        if i == 1 and cancelled and (Kind.OPEN, "s") in self.context_free[i + 2 : i + 3]:
+            return True  # "Airlines refund cancelled flights."
         return self.next_kind(i) in (Kind.ADVERB, Kind.ADJECTIVE, Kind.PLURAL, Kind.NAME)
 
     def begins_with_some(self, i: int) -> bool:
         """Whether "some" or "few" stands before word `i` and begins the clause."""
         clause = (Kind.START, Kind.PUNCTUATION, Kind.THAT, Kind.CONJUNCTION)
         return i > 0 and self.lower[i - 1] in _LISTS["some"] and self.kind(i - 2) in clause
+
+    def follows_relative(self, i: int, head: Kind, following: Kind) -> bool:
+        """Whether a heteronym is the verb after a relative clause: "Farms that grow wheat produce
+        little."."""
+        relative = next((j for j, k in enumerate(self.kinds) if j and self.is_relative(j)), i)
+        if relative >= i or self.kinds[relative - 1] is not head or not self.is_split_s(i):
+            return False
+        verbs = [k for k in self.kinds[relative:] if k in _VERBAL]
+        ends = following in (Kind.PUNCTUATION, Kind.START) and self.kind(i - 1) is not Kind.ADVERB
+        before = _VERBAL.isdisjoint(self.kinds[:relative])
+        return len(verbs) == 1 and before and not ends and self.lacks_verb_after(i)
+
+    def ends_object_relative(self, i: int, p: int) -> bool:
+        """Whether a heteronym is the verb of a clause without an object: "The oil that the wells
+        produce is heavy."."""
+        first = self.phrase_start(p)
+        auxiliary = self.next_kind(i) in (Kind.BE, Kind.MODAL, Kind.HAVE)
+        if not auxiliary or first < 1 or self.kinds[first] not in _DETERMINERS:
+            return False
+        relative = first - (self.lower[first - 1] in ("that", "which"))
+        clause = self.kind(relative - 1) in _NOMINAL and self.kinds[relative - 1] is not Kind.NAME
+        return clause and self.is_split_s(i) and _VERBAL.isdisjoint(self.kinds)
+
+    def phrase_start(self, noun: int) -> int:
+        """Where the phrase of the noun begins: at its determiner, if it has one."""
+        while noun > 0 and self.kinds[noun - 1] in (*_NOMINAL, Kind.ADJECTIVE):
+            noun -= 1
+        return noun - (noun > 0 and self.kinds[noun - 1] in _DETERMINERS)
+
+    def is_condition(self, p: int) -> bool:
+        """Whether the subject follows "when" or "if": "when the load increases, it stops"."""
+        first = self.phrase_start(p)
+        return first > 0 and self.lower[first - 1] in (*_LISTS["clause_starts"], "as")
+
+    def opens_question(self, modal: int) -> bool:
+        """Whether a subject follows the auxiliary: "Does demand increase?"."""
+        asked = modal == 0 or self.lower[modal - 1] in ("why", "how", "when", "where", "what")
+        return asked and self.lower[modal] in _LISTS["asking"]
+
+    def is_relative(self, i: int) -> bool:
+        return self.lower[i] in ("that", "who", "which") and self.kinds[i - 1] in _NOMINAL
+
+    def acts_together(self, i: int, p: int) -> bool:
+        """Whether the subject is a group: "the crew refuse to go"."""
+        acts = self.next_kind(i) in (*_OBJECT_STARTS, Kind.TO) and self.is_split_verb(i)
+        return acts and self.lower[p] in _LISTS["collective"] and self.has_determiner(p)
+
+    def is_watched(self, i: int, p: int) -> bool:
+        """Whether somebody is seen or let to act: "we watched the farmer sow barley"."""
+        first = p
+        while first > 0 and self.kinds[first] in (Kind.NOUN, Kind.ADJECTIVE, Kind.NAME):
+            first -= 1
+        seen = first > 0 and self.kinds[first] in _DETERMINERS
+        watched = seen and self.lower[first - 1] in _LISTS["watching"]
+        acts = self.next_kind(i) in (*_OBJECT_STARTS, Kind.OPEN, Kind.PLURAL, Kind.ADVERB)
+        return watched and acts and self.is_split_s(i)
 
     def is_modified_verb(self, i: int, p: int) -> bool:
         """Whether an adverb tells how an object is acted on: "rarely console each other"."""
@@ -628,10 +709,13 @@ class _Sentence:
         ) or (i == 0 and self.lower[i] in _IMPERATIVES and self.commands(i))
 
     def begins_subject(self, i: int) -> bool:
-        """Whether a verb with its object follows two words: "Refuse trucks block the alley."."""
+        """Whether a verb follows two words: "Refuse trucks block the alley.", "Export prices rise
+        when we sell."."""
         _, *following = (*self.context_free[i : i + 4], *[(Kind.START, "")] * 3)
         many = following[0] == (Kind.OPEN, "s") or following[0][0] is Kind.PLURAL
-        return many and following[1] == (Kind.OPEN, "base") and following[2][0] in _OBJECT_STARTS
+        ends = following[2][0] in (*_PHRASE_ENDS, Kind.WH, Kind.ADVERB)
+        verb = following[2][0] in _OBJECT_STARTS or (ends and self.next_word(i + 1) in _VERBS)
+        return many and following[1] == (Kind.OPEN, "base") and verb
 
     def commands(self, i: int) -> bool:
         """Whether a word at the beginning, a verb or a noun, has an object without an article."""
@@ -649,10 +733,17 @@ class _Sentence:
             return True
         if before is Kind.SUBJECT_THIRD or (p >= 0 and self.lower[p] == "who"):
             return True
-        if self.lower[p] in ("this", "that", "each", "neither") and following in _OBJECT_STARTS:
+        pronoun = p >= 0 and self.lower[p] in ("this", "that", "each", "neither")
+        if pronoun and following in _OBJECT_STARTS:
             return self.is_split_verb(i)
         if before is Kind.THAT:
             return self.kind(self.previous(p)) in (Kind.NOUN, Kind.NAME)
+        if before in _NOMINAL and self.follows_relative(i, Kind.NOUN, following):
+            return True
+        if before is Kind.NOUN and self.ends_object_relative(i, p):
+            return True
+        if before is Kind.NOUN and following is Kind.PUNCTUATION and self.is_condition(p):
+            return self.is_split_s(i)
         if self.ends_contact_clause(p, Kind.NOUN) and following in _AFTER_VERB:
             return self.is_split_s(i) and self.lacks_verb_after(i)
         if before in (Kind.NOUN, Kind.NAME):
@@ -727,7 +818,9 @@ class _Sentence:
         if i >= len(self.words) or self.context_free[i] != (Kind.OPEN, "base"):
             return False
         after = self.next_kind(i)
-        return self.lower[i] in _VERBS and after not in (Kind.BE, Kind.MODAL, Kind.PREPOSITION)
+        if after is Kind.PREPOSITION:
+            return self.lower[i] in _LISTS["happening"]
+        return self.lower[i] in _VERBS and after not in (Kind.BE, Kind.MODAL)
 
     def begins_clause(self, noun: int) -> bool:
         """Whether the noun and what describes it stand after a determiner or begin the clause."""
@@ -749,6 +842,9 @@ class _Sentence:
         ends = self.next_kind(i) in (Kind.PUNCTUATION, Kind.START)
         if ends and self.lower[i] == "content" and not _LISTS["parting"].isdisjoint(self.clause(i)):
             return True  # "they went home content"
+        kept = self.kind(i - 1) is Kind.PLURAL and not _KEEPING.isdisjoint(self.clause(i))
+        if ends and self.lower[i] == "content" and kept:
+            return True  # "it keeps readers content"
         return (
             i > 1
             and self.lower[i - 1] in ("her", "him", "them", "me", "us", "you", "it")
