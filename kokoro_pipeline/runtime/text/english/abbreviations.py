@@ -59,7 +59,8 @@ _PHRASES = (
     (re.compile(r"(?<=\b[Tt]he )√(?=\sof\b)"), "square root"),
     (re.compile(r"√(?=\sof\b)"), "the square root"),
     (re.compile(r"\bN\.B\."), "note well,"),
-    (re.compile(r"(?<=[a-z] )v\.(?=\s[A-Z])"), "versus"),
+    (re.compile(r"(?<=[a-z] )v\.(?=\s(?:the\s)?[A-Z])"), "versus"),
+    (re.compile(r"\bRt\.?\sHon\b\.?"), "Right Honorable"),
     (re.compile(r"\bWWII\b|\bWW\s?2\b"), "World War two"),
     (re.compile(r"\bWWI\b|\bWW\s?1\b"), "World War one"),
     (re.compile(r"\bLL\.\s?([BDM])\b\.?"), r"L.L.\1"),
@@ -158,6 +159,7 @@ _BEFORE_NUMBER = re.compile(
     rf"\b({'|'.join(sorted({*_NUMBERED, *(w.lower() for w in _NUMBERED)}, key=len, reverse=True))})"
     r"\.(?=\s*\(?(?:\d|[IVXLC]+(?![A-Za-z])|[ivx]+\b))"
 )
+_PRONOUN = re.compile(r"\s+I(?:['’]|\s+[a-z])")
 _BARE_MONTH = re.compile(
     rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?=\s+'?\d)"
     rf"|(?:(?<=\b\d )|(?<=\b[12]\d )|(?<=\b3[01] ))({'|'.join(_MONTHS)})(?![\w'’.])"
@@ -215,7 +217,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_ROAD, _road).sub(_ROAD_ON, _road_on)
     text = text.sub(_STATE, lambda m: _STATES[m[1]] + _keep_point(m))
     text = text.sub(_STATE_OF_TOWN, lambda m: _expand_second(m, _WORDLIKE_STATES))
-    text = text.sub(_BEFORE_NUMBER, lambda m: _NUMBERED.get(m[1]) or _NUMBERED[m[1].capitalize()])
+    text = text.sub(_BEFORE_NUMBER, _numbered)
     text = text.sub(_TITLE, lambda m: _TITLES[m[1] or m[2]])
     text = text.sub(_BARE_TITLE, lambda m: _TITLES[m[1]])
     text = text.sub(_SAINT, "Saint")
@@ -225,6 +227,13 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_BARE_DAY, lambda m: _DAYS[m[1]]).sub(_BARE_WORD, "versus")
     text = text.sub(_INITIALISM, lambda m: m[1][:-1] + _keep_point(m))
     return text.sub(_INITIAL, lambda m: LETTER_A if m[1] == "A" else m[1])
+
+
+def _numbered(match: re.Match[str]) -> str:
+    """The word of "Fig. 2" or "Vol. I", but not that of "just a sec. I know"."""
+    if match[1] in ("sec", "No", "no") and _PRONOUN.match(match.string, match.end()):
+        return match[0]
+    return _NUMBERED.get(match[1]) or _NUMBERED[match[1].capitalize()]
 
 
 def _times_in_turn(match: re.Match[str]) -> str:

@@ -128,7 +128,9 @@ def _is_subject(place: _Place) -> bool:
 
 def _bass(place: _Place) -> Sounds | None:
     many = place.at(1) in ("are", "were", "aren't", "weren't")
-    fish = many or place.distance("fish") < place.distance("music")
+    caught = not _NEAR["fish"].isdisjoint(place.before(2))
+    caught = caught and _NEAR["music"].isdisjoint(place.before(2))  # "he fishes for bass"
+    fish = many or caught or place.distance("fish") < place.distance("music")
     end = place.words[place.i].removeprefix("bass").replace("es", "ᵻz")
     british = end.replace("ᵻ", "ɪ")
     return (f"bˈæs{end}", f"bˈas{british}") if fish else (f"bˈAs{end}", f"bˈAs{british}")
@@ -393,7 +395,8 @@ def _mobile(place: _Place) -> Sounds | None:
     """A hanging sculpture, or the city: a mobile phone is moved."""
     following = place.tags[place.i + 1] if place.i + 1 < len(place.tags) else ""
     placed = place.i > 0 and place.at(-1) in _NEAR["before_place"] and following[:2] != "NN"
-    if place.capital and (placed or place.at(1) == "bay" or "alabama" in place.words):
+    near = "alabama" in place.words and following[:2] != "NN"
+    if place.capital and (placed or near or place.at(1) == "bay"):
         return "mObˈil", "mQbˈiːl"
     if place.noun and following[:2] != "NN" and place.distance("hanging") < 6:
         return "mˈObˌil", "mˈQbIl"
@@ -469,6 +472,8 @@ def _closer(place: _Place) -> Sounds | None:
 def _upset(place: _Place) -> Sounds | None:
     """The noun is stressed at the beginning, the adjective at the end: "upset by the news"."""
     after = place.tags[place.i + 1] if place.i + 1 < len(place.tags) else ""
+    if place.at(1) in _NEAR["upset_things"]:
+        return "ˈʌpsˌɛt", "ˈʌpsɛt"
     noun = place.at(-1) in _NEAR["before_upset"] and not after.startswith(("NN", "JJ"))
     return None if noun and place.noun else ("ˌʌpsˈɛt", "ʌpsˈɛt")
 

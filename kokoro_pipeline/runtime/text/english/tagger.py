@@ -433,16 +433,17 @@ class _Sentence:
             )
         if before not in (Kind.SUBJECT, Kind.PLURAL) or self.asks_with_modal(p):
             return False
+        if self.lower[p] == "who" and self.follows_plural(p):
+            return self.tells_of_past(i, p)
         clause = self.clause(i)
         if "last" in clause or _PAST_SIGNS.intersection(clause):
             return not _HABIT_SIGNS.intersection(clause)
         habit = _HABIT_SIGNS.intersection(self.lower) or f"{self.lower[i]}s" in self.lower
+        habit = habit or "these days" in " ".join(clause)
         if habit or self.next_word(i) in ("too", "more"):
             return False
         if _PAST_SIGNS.intersection(self.lower) or Kind.PAST in self.kinds:
             return True
-        if self.lower[p] == "who" and self.follows_plural(p):
-            return any(tag == "past" for _, tag in self.context_free[i + 1 :])
         return before is Kind.SUBJECT and self.next_kind(i) in (
             Kind.DETERMINER,
             Kind.POSSESSIVE,
@@ -450,6 +451,13 @@ class _Sentence:
             Kind.THAT,
             Kind.PREPOSITION,
         )
+
+    def tells_of_past(self, i: int, who: int) -> bool:
+        """Whether what people do in a relative clause is past: "boys who read it were quick"."""
+        since = who - self.kinds[who::-1].index(Kind.THAT) if Kind.THAT in self.kinds else 0
+        later = any(tag == "past" for _, tag in self.context_free[i + 1 :])
+        signs = not _LISTS["sure_past"].isdisjoint(self.lower[i:])
+        return later or signs or Kind.PAST in self.kinds[since:]
 
     def is_aside(self, i: int, p: int) -> bool:
         """Whether word `i` begins what is told of the subject between commas: "The letter, read
@@ -491,11 +499,13 @@ class _Sentence:
             return True
         if before in (Kind.SUBJECT_THIRD, Kind.OBJECT):
             return self.asks_with_modal(p) or (p > 0 and self.lower[p - 1] in _TAKES_BARE_VERB)
-        if p >= 0 and self.lower[p] in ("help", "helps", "helped", "go", "come", "dare"):
+        if p >= 0 and self.lower[p] in _LISTS["takes_bare_object"]:
             return following in _OBJECT_STARTS
+        if p == 0 and self.lower[p] == "why" and self.is_split_verb(i):
+            return True  # "Why rebel now?"
         if before in (Kind.THAT, Kind.WH):
             return self.follows_plural(p) or (
-                self.lower[p] not in ("what", "which", "whose") and following in _OBJECT_STARTS
+                self.lower[p] not in _LISTS["which"] and following in _OBJECT_STARTS
             )
         if before in _NOMINAL and self.follows_relative(i, Kind.PLURAL, following):
             return True
@@ -515,7 +525,8 @@ class _Sentence:
             if self.acts_together(i, p) or self.is_watched(i, p):
                 return True
             object_follows = following in (*_OBJECT_STARTS, Kind.ADVERB, Kind.OPEN, Kind.PLURAL)
-            if following in (*_OBJECT_STARTS, Kind.ADVERB) and self.is_joined_subject(p):
+            ends = following in (*_OBJECT_STARTS, Kind.ADVERB, Kind.PUNCTUATION)
+            if ends and self.is_joined_subject(p):
                 return self.is_split_verb(i)
             return (
                 object_follows and self.is_split_verb(i) and self.ends_phrase_after(p, Kind.PLURAL)
@@ -672,6 +683,8 @@ class _Sentence:
         kind, following = self.kind(partner), self.next_kind(i)
         if kind in (Kind.VERB, Kind.MODAL):
             return True
+        if kind is Kind.NOUN and self.kind(partner - 1) is Kind.PLURAL and self.is_split_verb(i):
+            return self.lower[i] not in self.tagger.adjectival  # "metals bend and conduct less"
         if kind in (Kind.START, Kind.PUNCTUATION):
             return self.is_imperative(i)
         able = self.lower[i] in _IMPERATIVES or self.lower[i] == "use"
@@ -685,6 +698,11 @@ class _Sentence:
         following = self.next_kind(i)
         if self.begins_subject(i):
             return False
+        if following is Kind.WH and self.next_word(i) in ("what", "whatever", "how", "whichever"):
+            return self.lower[i] not in self.tagger.adjectival  # "Record what you hear."
+        warned = i > 0 and self.lower[i - 1] in ("never", "always", "simply")
+        if warned and self.lower[i] not in self.tagger.adjectival:
+            return following not in (Kind.PUNCTUATION, Kind.START)  # "Never consort with spies."
         if following in _OBJECT_STARTS:
             return True
         if self.lower[i] == "use" and following in (Kind.OPEN, Kind.NAME, Kind.PLURAL, Kind.ING):
@@ -724,7 +742,8 @@ class _Sentence:
             return False
         beyond = self.context_free[i + 2][0] if i + 2 < len(self.words) else Kind.START
         named = beyond is Kind.NAME or self.words[i + 2 : i + 3] == ["A"]  # "Insert tab A"
-        placed = named or self.next_word(i + 1) in _LISTS["into"]
+        with_more = beyond in (Kind.ADVERB, Kind.CONJUNCTION)  # "Combine flour and salt."
+        placed = named or with_more or self.next_word(i + 1) in _LISTS["into"]
         return following is Kind.PLURAL or tag == "s" or (tag == "base" and placed)
 
     def is_s_verb(self, i: int, p: int) -> bool:
@@ -786,7 +805,7 @@ class _Sentence:
         relative = self.kind(p - 1) in (*_NOMINAL, Kind.PUNCTUATION) and p > 0
         if relative and following in (Kind.SUBJECT, Kind.SUBJECT_THIRD):
             return self.next_kind(i + 1) is not Kind.OPEN  # "knows which records it keeps"
-        return relative or following not in _SUBJECT_OR_AUXILIARY
+        return relative or (self.is_split_s(i) and following not in _SUBJECT_OR_AUXILIARY)
 
     def is_split_s(self, i: int) -> bool:
         """Whether the word is a heteronym with "s"."""
@@ -871,11 +890,10 @@ class _Sentence:
         listed = before is Kind.CONJUNCTION or (p >= 0 and self.lower[p] == ",")
         if listed and self.kind(p - 1) is Kind.ADJECTIVE and following not in _OBJECT_STARTS:
             return True  # "deliberate, elaborate and intimate"
-        if (
-            self.is_complement(i)
-            or self.is_aside(i, p)
-            or (self.lower[i] == "close" and self.is_near(i, p))
-        ):
+        if i and [self.lower[i - 1], self.next_word(i)] == [",", ","]:
+            return self.next_kind(i + 1) is Kind.PREPOSITION  # "He stared, content, at the fire."
+        near = self.lower[i] == "close" and self.is_near(i, p)
+        if near or self.is_complement(i) or self.is_aside(i, p):
             return True
         hits = self.next_word(i) in _SAME_PAST and self.next_kind(i + 1) in _OBJECT_STARTS
         if hits or (following is Kind.OPEN and self.context_free[i + 1][1] == "past"):
