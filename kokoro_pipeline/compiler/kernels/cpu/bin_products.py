@@ -50,7 +50,7 @@ class Kind(Enum):
 
     @property
     def parts(self) -> int:
-        """Matrices, 2c and d - c for a complex bin; and output slots, its real and imaginary part."""
+        """Matrices (2c, d - c) and output slots (real, imaginary part), two for a complex bin."""
         return 2 if self is Kind.COMPLEX else 1
 
 

@@ -112,7 +112,7 @@ class _Arithmetic:
 
 @dataclass(frozen=True)
 class RealFFT(Transform):
-    """The FFT of N rows; the order of the numbers is bin 0, bin N/2, then (a + b) / 2, a, b of the rest.
+    """The FFT of N rows; its numbers are bin 0, bin N/2, then (a + b) / 2, a, b of all others.
 
     Raises InputError if the window is not a power of two from 4, or shorter than the taps.
     """
