@@ -31,6 +31,7 @@ _WORDLIKE_STATES = _of_kind("wordlike state")  # words and names as well
 _MONTHS = _of_kind("month")
 _DAYS = _of_kind("day")
 _WORDS = _of_kind("month", "day", "word")  # used anywhere; their point may also end the sentence
+_COUNTIES = "|".join(sorted(word_sets("counties")["county"]))
 _PHRASES = (
     (re.compile(r"\b[eE]\.\s?g\.(,?)"), r"for example\1"),
     (re.compile(r"\b[iI]\.\s?e\.(,?)"), r"that is\1"),
@@ -73,7 +74,14 @@ _PHRASES = (
         ),
         r"\1 per ",
     ),
-    (re.compile(r"\bc\.(?=\s?\d{3,4}\b)"), "circa"),
+    (re.compile(r"\bc\.(?=\s?(?:(?:AD|A\.D\.)\s)?\d{3,4}\b|\s?\d{1,2}\s?(?:BC|AD|CE)\b)"), "circa"),
+    (
+        re.compile(
+            r"(?:^|(?<=, )|(?<=\b(?:in|of|to|at) )|(?<=\bfrom )|(?<=\bnear )|(?<=\bacross ))"
+            rf"Co\.(?=\s(?:{_COUNTIES})\b)"
+        ),
+        "County",
+    ),
     (re.compile(r"(?<=\d )pt(s?)\.?(?=\sof\s)"), r"pint\1"),
     (
         re.compile(r"(?<=\d )([mkrfwbp])\.([ps])\.([hmgsi])(?!\w)(?:\.(?!$|\s+[A-Z]))?"),
@@ -115,6 +123,12 @@ _PHRASES = (
     (re.compile(r"(?<!\w)w/o(?!\w)"), "without"),
     (re.compile(r"(?<!\w)w/(?=\s?[A-Za-z\d])"), "with "),
     (re.compile(r"\bIPv(?=[46]\b)"), "I.P.V "),
+    (
+        re.compile(
+            r"\bAA(?=\s(?:(?:or|and) AAA\s)?(?:batter(?:y|ies)|cells?)\b)|(?<=\bAAA or )AA\b"
+        ),
+        f"double {LETTER_A}",
+    ),
     (re.compile(r"\bAB\+(?!\w)"), "A.B positive"),
     (re.compile(r"\bAB-(?![\w-])"), "A.B negative"),
     (re.compile(r"\bO\+(?!\w)"), "O positive"),
@@ -148,7 +162,11 @@ _ROAD_ON = re.compile(
     r"(\b(?:on|down|along|off)\s(?!(?:Mount|Old|New|East|West|North|South|Port|Fort|Lake|The)\b)"
     r"(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th))\s)(St)\.(?=\s[A-Z])"
 )
-_STATE = re.compile(rf"(?<=[a-z],\s)({'|'.join(map(re.escape, _STATES))})\.(?!\w)")
+# "Boston, Mass.", and with the party before it: "Rep. Hill, R-Ky.".
+_STATE = re.compile(
+    rf"(?:(?<=[a-z],\s)({'|'.join(map(re.escape, _STATES))})"
+    rf"|(?<=\b[DRI]-)({'|'.join(map(re.escape, {**_STATES, **_WORDLIKE_STATES}))}))\.(?!\w)"
+)
 # "born in St. Louis, Mo.", but not "I saw Ann, Louis, Mo."
 _STATE_OF_TOWN = re.compile(
     r"(\b(?:in|from|near|outside|to|of) (?:(?:St|Ft)\. )?(?:[A-Z][a-z]+ ){0,2}[A-Z][a-z]+, )"
@@ -215,7 +233,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_BARE_ROAD, lambda m: _WORDS[m[1]])
     text = text.sub(_INITIALISMS, lambda m: f"{m[1].replace('.', '')}s").sub(_GRADE, " minus")
     text = text.sub(_ROAD, _road).sub(_ROAD_ON, _road_on)
-    text = text.sub(_STATE, lambda m: _STATES[m[1]] + _keep_point(m))
+    text = text.sub(_STATE, _state)
     text = text.sub(_STATE_OF_TOWN, lambda m: _expand_second(m, _WORDLIKE_STATES))
     text = text.sub(_BEFORE_NUMBER, _numbered)
     text = text.sub(_TITLE, lambda m: _TITLES[m[1] or m[2]])
@@ -234,6 +252,11 @@ def _numbered(match: re.Match[str]) -> str:
     if match[1] in ("sec", "No", "no") and _PRONOUN.match(match.string, match.end()):
         return match[0]
     return _NUMBERED.get(match[1]) or _NUMBERED[match[1].capitalize()]
+
+
+def _state(match: re.Match[str]) -> str:
+    name = _STATES[match[1]] if match[1] else {**_STATES, **_WORDLIKE_STATES}[match[2]]
+    return name + _keep_point(match)
 
 
 def _times_in_turn(match: re.Match[str]) -> str:
@@ -282,13 +305,19 @@ _REGNAL_NAMES = "|".join(sorted(word_sets("roman")["regnal"]))
 _COUNTED = re.compile(
     rf"\b((?i:{_COUNTED_WORDS})s?)\s+({_ROMAN}(?=[ABCab]?\b)|{_SMALL_ROMAN}\b)(?!['’.]\w)"
     rf"(?:(\s?[-–]\s?)({_ROMAN}|{_SMALL_ROMAN})\b)?"
+    rf"((?:(?:,|,?\s(?:and|or|to|through|&))\s(?![ICDLM]\b){_ROMAN}\b(?!['’.]\w)){{0,12}})"
 )
+_NUMERAL = re.compile(rf"\b{_ROMAN}\b")
 # What follows a numeral; the pronoun has a verb behind it.
 _AS_SUBJECT = (
     r"(?=\s+(?:of|was|is|became|died|reigned|ruled|had|and|or|in|to|at|by|on|for|from|with|who|whose"
     r"|as|after|before|until|during|against|over)\b|[,;.)]|['’]s\b)"
 )
-_REGNAL = re.compile(rf"\b({_REGNAL_NAMES})\s+(?:({_ROMAN})(?<!\bI)|(I){_AS_SUBJECT})(?=\W|$)")
+# "John D Rockefeller" and "John V Lindsay" have initials, whose points are gone.
+_REGNAL = re.compile(
+    rf"\b({_REGNAL_NAMES})\s+(?![CDLM]\b|[VX]\s[A-Z])"
+    rf"(?:({_ROMAN})(?<!\bI)|(I){_AS_SUBJECT})(?=\W|$)"
+)
 # "Edward I fought" at the start of a sentence, but not "I saw Mary I think".
 _FIRST = re.compile(
     rf"(?:^|(?<=^\s)|(?<=[.!?]\s)|(?<=\bof\s)|(?<=\bby\s)|(?<=[Uu]nder\s))({_REGNAL_NAMES})\s(I)"
@@ -364,6 +393,8 @@ def _counted(match: re.Match[str]) -> Replacement:
     if match[4]:
         last = numbers.cardinal(_roman_value(match[4]))
         pieces += [Piece(" to ", *match.span(3)), Piece(last, *match.span(4))]
+    for other in _NUMERAL.finditer(match.string, *match.span(5)):
+        pieces.append(Piece(numbers.cardinal(_roman_value(other[0])), *other.span()))
     return pieces
 
 
@@ -373,7 +404,10 @@ def _reign(match: re.Match[str]) -> list[Piece]:
 
 
 _SITE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}"
-_EMAIL = re.compile(rf"\b[A-Za-z0-9._%+-]{{1,64}}@{_SITE}\b")
+_EMAIL = re.compile(
+    rf"\b[A-Za-z0-9._%+-]{{1,64}}@{_SITE}\b(?::[\w-]{{1,64}}(?:/[\w-]{{1,64}}){{1,8}}(?:\.\w{{1,8}})?\b)?"
+)
+_HANDLE = re.compile(r"(?<![\w.@])@[A-Za-z]\w{1,38}\b")
 _URL = re.compile(
     rf"\b(?:https?|ftp)://[^\s<>\"“”]+|\bwww\.{_SITE}(?::\d+)?(?:[/?#][^\s<>\"“”]*)?"
     r"|\b(?:[A-Za-z0-9-]{1,63}\.){1,8}(?:com|org|net|edu|gov|dev|app|info)\b(?::\d+)?"
@@ -413,6 +447,7 @@ def _read_url(match: re.Match[str]) -> str:
 def expand_addresses(text: Tracked) -> Tracked:
     """Expand web and mail addresses and file names: "a.com/b" becomes "a dot com slash b"."""
     text = text.sub(_EMAIL, lambda m: _read_address(m[0])).sub(_URL, _read_url)
+    text = text.sub(_HANDLE, lambda m: _read_address(m[0]))
     return text.sub(
         _FILE, lambda m: m[0] if len(m[1]) == 1 and len(m[2]) == 1 else _read_file(m[1], m[2])
     )

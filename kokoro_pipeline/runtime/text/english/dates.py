@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Replacement
-from .number_forms import DASH, END, START, Rule, plain
+from .number_forms import DASH, END, NUMBER, START, Rule, plain
 from .numbers import cardinal, ordinal, plural, year
 
 MONTHS = (
@@ -189,10 +189,18 @@ _RATIO_AFTER = re.compile(
 )
 
 
+_STANDARDS = r"(?:ISO|IEC|EN|E\.N|DIN|IEEE|ANSI|BS|ASTM|NF)(?:[/ ](?:ISO|IEC|EN|TS|TR|IEEE))*[ -]?"
+
+
+def _is_ratio(match: re.Match[str]) -> bool:
+    """Whether words beside two numbers with a colon call them a ratio."""
+    before = match.string[max(0, match.start() - 50) : match.start()]
+    return bool(_RATIO_BEFORE.search(before) or _RATIO_AFTER.match(match.string, match.end()))
+
+
 def _clock(match: re.Match[str], british: bool) -> str:
     before = match.string[max(0, match.start() - 50) : match.start()]
-    named = _RATIO_BEFORE.search(before) or _RATIO_AFTER.match(match.string, match.end())
-    if named and not (match[4] or match[5]):
+    if _is_ratio(match) and not (match[4] or match[5]):
         return match[0]
     hour, minute = int(match[1]), int(match[2])
     words = cardinal(hour) + _minutes(minute)
@@ -241,7 +249,9 @@ def _duration(match: re.Match[str], british: bool) -> str:
 
 
 def _minutes_and_seconds(match: re.Match[str], british: bool) -> str:
-    """What a race took: "in 42:15"."""
+    """What a race took: "in 42:15", unless it is a ratio or a share: "55:45"."""
+    if int(match[1]) + int(match[2]) == 100 or _is_ratio(match):
+        return match[0]
     return cardinal(int(match[1])) + (_minutes(int(match[2])) or " minutes")
 
 
@@ -252,6 +262,11 @@ def _ratio(match: re.Match[str], british: bool) -> str:
 def _standard(match: re.Match[str], british: bool) -> list[Piece]:
     """The year of a standard: "ISO 9001:2015"."""
     return [Piece(", " + year(int(match[3]), british), match.end(2), match.end(3))]
+
+
+def _part_of_standard(match: re.Match[str], british: bool) -> list[Piece]:
+    """The hyphen of "IEC 60601-1"."""
+    return [Piece(" ", *match.span(1))]
 
 
 def _season(match: re.Match[str], british: bool) -> Replacement:
@@ -302,7 +317,7 @@ DATES: tuple[Rule, ...] = (
     (
         re.compile(
             r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,?"
-            r"|(?:[Bb]irthday|[Aa]nniversary|[Dd]eadline|[Dd]ate) is|[Dd]ue(?: on)?"
+            r"|(?:[Bb]irthday|[Aa]nniversary|[Dd]eadline|[Dd]ate)(?: is|,|:)|[Dd]ue(?: on)?"
             r"|[Oo]n|[Bb]y|[Bb]efore|[Aa]fter|[Ss]ince|[Uu]ntil|[Tt]ill|[Tt]hrough|[Ss]tarting|[Ee]ffective"
             r"|[Ww]eek of|[Aa]s of)"
             r" (\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)"
@@ -339,7 +354,7 @@ DATES: tuple[Rule, ...] = (
     (
         re.compile(
             rf"\b(?P<month>{_MONTH})\s+(?P<day>\d{{1,2}})(?P<suffix>st|nd|rd|th)?"
-            rf"(?![:\w%]|\.\d|{DASH}\d|\s(?:BCE?|CE|AD|B\.C|A\.D)\b)(?:,?\s+(?P<year>\d{{4}})\b)?"
+            rf"(?![\w%]|[:.]\d|{DASH}\d|\s(?:BCE?|CE|AD|B\.C|A\.D)\b)(?:,?\s+(?P<year>\d{{4}})\b)?"
         ),
         _month_day,
     ),
@@ -382,14 +397,12 @@ TIMES: tuple[Rule, ...] = (
     ),
     (re.compile(rf"{START}(\d{{1,3}})\s?h\s?([0-5]?\d)\s?m(?:in)?(?![\w/])"), _duration),
     (
-        re.compile(
-            r"\b((?:ISO|IEC|EN|DIN|IEEE|ANSI|BS|ASTM|NF)(?:[/ ](?:ISO|IEC|EN|TS|TR|IEEE))*[ -]?)"
-            r"(\d{2,6}(?:-\d{1,3})?):((?:19|20)\d\d)\b"
-        ),
+        re.compile(rf"\b({_STANDARDS})(\d{{2,6}}(?:-\d{{1,3}})?):((?:19|20)\d\d)\b"),
         _standard,
     ),
-    (re.compile(rf"(?<=\b[Ii]n )(2[5-9]|[3-5]\d):([0-5]\d){END}"), _minutes_and_seconds),
-    (re.compile(rf"{START}(\d+(?:\.\d+)?):(\d+(?:\.\d+)?){END}"), _ratio),
+    (re.compile(rf"\b{_STANDARDS}\d{{2,6}}(-)(?=\d{{1,2}}(?![\w-]|[.,]\d))"), _part_of_standard),
+    (re.compile(rf"{START}(2[5-9]|[3-5]\d):([0-5]\d){END}"), _minutes_and_seconds),
+    (re.compile(rf"{START}({NUMBER}):({NUMBER}){END}"), _ratio),
 )
 """Times of day, and what else has a colon between numbers."""
 

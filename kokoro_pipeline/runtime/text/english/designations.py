@@ -19,6 +19,11 @@ def designation(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(in_pairs(match[2], british), *match.span(2))]
 
 
+def _status(match: re.Match[str], british: bool) -> str:
+    """The status of an answer from a server: "a 404"."""
+    return in_pairs(match[0], british)
+
+
 def _model(match: re.Match[str], british: bool) -> list[Piece]:
     """Letters and three digits: "C-130", "A320neo", "US-101"."""
     letters = match[1].removesuffix("-")
@@ -124,6 +129,15 @@ DESIGNATIONS: tuple[Rule, ...] = (
         _type,
     ),
     (re.compile(r"(?<![\w.,$£€])()([1-9]\d{2,3})(?=\([a-z]{1,2}\))"), designation),
+    # "a 404", "a 502 or 503 error"
+    (
+        re.compile(
+            r"(?<![\w.,$£€-])[1-5]\d\d(?=(?:(?:,|,? or|,? and|/|\sto)\s?[1-5]\d\d){0,3}"
+            r"\s(?:error|status|response|redirect|(?<=[45]0\d\s)(?:error|response)s|(?:Bad|Not|Internal|Service|Gateway)\s[A-Z])\b)"
+            r"|(?<=\ba )[45]0\d(?=\s(?:page|from|when|if|for|on|came)\b|[.,;)]|$)"
+        ),
+        _status,
+    ),
     # "a 747 jet", "the 737 MAX"
     (
         re.compile(
@@ -149,7 +163,10 @@ DESIGNATIONS: tuple[Rule, ...] = (
         designation,
     ),
     (
-        re.compile(rf"\b((?:{_DESIGNATED}|Air [A-Z][a-z]+)\s?)([1-9]\d{{2,3}})(?![\w.,-]*\d|%)"),
+        re.compile(
+            rf"\b((?:{_DESIGNATED}|Air [A-Z][a-z]+|[Ff]light [A-Z]{{2}})\s?)"
+            r"([1-9]\d{2,3})(?![\w.,-]*\d|%)"
+        ),
         designation,
     ),
     (re.compile(r"(?<![\w.])(\d{3,4})p\b"), _video_lines),

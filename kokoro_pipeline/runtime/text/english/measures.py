@@ -17,7 +17,7 @@ from .number_forms import (
     is_one_of_a_kind,
     plain,
 )
-from .numbers import cardinal, fraction, plural
+from .numbers import cardinal, fraction, in_pairs, plural
 from .tables import pairs, table, word_sets
 
 _MAGNITUDES = {
@@ -61,19 +61,9 @@ _PER_UNIT = "|".join(re.escape(unit) for unit in sorted(_PER, key=len, reverse=T
 # Abbreviations whose point belongs to them: "5 min. left". It may also end the sentence.
 _POINTED = word_sets("pointed_units")["unit"]
 _SENTENCE_FOLLOWS = re.compile(r"\s*(?:$|\s[“\"(]?[A-Z])")
-_PAID_FOR = re.compile(
-    r"\s(?:bills?|notes?|coins?|fines?|fees?|deals?|tickets?|che(?:que|ck)s?|budgets?|investments?"
-    r"|grants?|prizes?|loans?|tags?|gifts?|funds?|lawsuits?|settlements?|bailouts?|rewards?|bonus"
-    r"|question|donations?|contracts?|menus?|meals?|stores?|stamps?|discounts?|vouchers?|coupons?"
-    r"|payments?|jackpots?|salar(?:y|ies)|houses?|homes?|phones?|bottles?|watch(?:es)?)\b"
-    r"|-an?-[a-z]"
-)
-_OF_A_LENGTH = re.compile(
-    r"\s(?:records?|races?|sprints?|relays?|finals?|freestyle|hurdles|dash|butterfly|backstroke"
-    r"|breaststroke|radius|pools?|runners?|sprinters?|screens?|displays?|monitors?|film"
-    r"|lens(?:es)?|cameras?|rounds?|ammunition|ammo|shells?|cannons?|guns?|pistols?|mortars?|bolts?"
-    r"|f \d|screws?|wrench(?:es)?|sockets?)\b"
-)
+_PAID_FOR = re.compile(rf"\s(?:{'|'.join(sorted(word_sets('priced')['noun']))})\b|-an?-[a-z]")
+_MEASURED = {kind: "|".join(sorted(words)) for kind, words in word_sets("measured").items()}
+_OF_A_LENGTH = re.compile(rf"\s(?:{_MEASURED['noun']}|f \d)\b|\)\s(?:{_MEASURED['container']})s?\b")
 _RATE = re.compile(r"(?:\s?/\s?|\sper\s)[a-z]+\s[a-z]")
 _AT_SEA = re.compile(
     r"\s(?:offshore|off|out to sea|from|north|south|east|west|upwind|downwind|astern)\b"
@@ -90,7 +80,8 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
             unit=f"{name} {currency.unit}", units=f"{name} {currency.units}"
         )
     rate = _RATE.match(match.string, match.end(4))  # "a $60/year plan"
-    singular = _names_a_price(match) or bool(rate and is_one_of_a_kind(match))
+    hyphen = match[0].endswith(f"-{magnitude}")  # "$5-million deals"
+    singular = hyphen or _names_a_price(match) or bool(rate and is_one_of_a_kind(match))
     words = _amount(high or low, currency, magnitude, singular, british)
     if high:
         scale = f" {_MAGNITUDES[small]}" if small else ""
@@ -174,6 +165,21 @@ def _by(match: re.Match[str], british: bool) -> str:
     return " by "
 
 
+def _resolution(match: re.Match[str], british: bool) -> str:
+    """The sides of a picture in pixels: "2560x1440"."""
+    return " by ".join(in_pairs(side, british) for side in match.groups() if side)
+
+
+def _stone(match: re.Match[str], british: bool) -> str:
+    """The unit of "11st 6lb", which is no ordinal."""
+    return " stone"
+
+
+def _of_each(match: re.Match[str], british: bool) -> str:
+    """The sign of "2 x 400g tins", which are two tins."""
+    return " "
+
+
 def _signed_dimensions(match: re.Match[str], british: bool) -> str:
     """Sides in feet or inches: 12' x 15'."""
     name, names = ("foot", "feet") if match[2] == "'" else ("inch", "inches")
@@ -184,8 +190,9 @@ def _signed_dimensions(match: re.Match[str], british: bool) -> str:
 
 
 def _length(match: re.Match[str], british: bool) -> str:
-    number = match[1] or match[2]
-    return f"{plain(number, british)} {'foot' if is_one(number) else 'feet'}"
+    number = match[1] or match[2] or match[3]
+    singular = is_one(number) or is_attributive(match)
+    return f"{plain(number, british)} {'foot' if singular else 'feet'}"
 
 
 def _fraction_of_money(match: re.Match[str], british: bool) -> str:
@@ -380,6 +387,20 @@ MIXED_SIZES: Rule = (re.compile(r"(?<=\d\s\d/\d)\s[x×]\s(?=\d)"), _by)
 """The sign between sizes with fractions: "8½ × 11"."""
 
 SIZES: tuple[Rule, ...] = (
+    (
+        re.compile(
+            rf"(?<=\d)\s?[x×]\s?(?={NUMBER}[\s-]?(?:[km]?g|lbs?|oz\.?|[cm]?[lL])"
+            rf"\s(?:{_MEASURED['container']})s\b)"
+        ),
+        _of_each,
+    ),
+    (
+        re.compile(
+            r"(?<![\w.,])([1-9]\d{2,3})(?:[x×]([1-9]\d{2,3})(?![\w]|[.,]\d|\s?[cm]?m\b)"
+            r"|\s[x×]\s([1-9]\d{2,3})(?=\s(?:px|pixels?|resolution|display|screen|monitor|video)\b))"
+        ),
+        _resolution,
+    ),
     (re.compile(r"(?<=[A-Za-z]/(?:min|day|sec))(/)(?=\d)"), _per_amount),
     (re.compile(rf"{START}(\d)['′]\s?(\d{{1,2}})(?:\"|''|”|″)"), _feet_and_inches),
     (
@@ -388,14 +409,22 @@ SIZES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"(?<![\w.,'])(\d{1,3})'(?=\s(?:tall|long|wide|high|deep)\b)"
-            r"|(?<=\bby\s)(\d{1,3})'(?!\w)"
+            r"(?<![\w.,'])(\d{1,3})'(?=\s(?:tall|long|wide|high|deep|thick|square|across|apart|away|above"
+            r"|below)\b)|(?<=\bby\s)(\d{1,3})'(?!\w)"
+            r"|(?:(?<=\b[Aa]\s)|(?<=\b[Aa]n\s))(\d{1,3})'(?=\s[a-z])"
         ),
         _length,
     ),
     (
         re.compile(r"(?<=\d)\s?(?:L|l|kcal|kJ|g|mg|kWh)(/)(?=\d+\s?(?:km|g|ml|mL|mi)\b)"),
         _per_amount,
+    ),
+    (
+        re.compile(
+            r"(?:(?<=\d\d)|(?<=[4-9]))\s?st\b(?=\s\d{1,2}\s?lbs?\b)|(?<=\d)\sst\b"
+            r"|(?<=weigh \d\d)st\b|(?<=weighs \d\d)st\b|(?<=weighed \d\d)st\b"
+        ),
+        _stone,
     ),
     (
         re.compile(rf"{START}(\d)\s?ft\.?\s(\d{{1,2}})\s?in\b(?:\.(?=\s[a-z]))?"),

@@ -69,6 +69,8 @@ def decimal(text: str, british: bool = False) -> str:
 
 def plural(words: str) -> str:
     """The plural of a noun or of the last word of a number: "nineties", "inches", "dollars"."""
+    if words.endswith("half"):
+        return words[:-1] + "ves"
     if words.endswith("y") and words[-2:-1] not in set("aeiou"):
         return words[:-1] + "ies"
     return words + ("es" if words.endswith(("s", "x", "ch")) else "s")

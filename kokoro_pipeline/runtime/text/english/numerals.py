@@ -43,6 +43,9 @@ _POLLED = re.compile(
 )
 
 
+_FACTOR = re.compile(r"\)?\s?pi\b|\)[b-z]\b")
+
+
 def _digits(match: re.Match[str], british: bool) -> str:
     return f" {digits(match[0])} "
 
@@ -83,6 +86,11 @@ def _phone(match: re.Match[str], british: bool) -> str:
     return plus + ", ".join(
         cardinal(int(group)) if free and i == 1 else digits(group) for i, group in enumerate(groups)
     )
+
+
+def _extension(match: re.Match[str], british: bool) -> str:
+    """The extension of a telephone number, "x204"."""
+    return f", extension {digits(match[1])}"
 
 
 def _star(match: re.Match[str], british: bool) -> str:
@@ -232,6 +240,9 @@ def _fraction(match: re.Match[str], british: bool) -> str:
     dated = whole is None and low <= 31 and 1 <= high <= 12 and (not named or low == 1)
     if dated and not match.string[match.end() :].lstrip().startswith("="):
         return day_of_month(high, low, british)
+    factor = 1 < low <= 10 and not whole and _FACTOR.match(match.string, match.end())
+    if factor:
+        return fraction(high, low)
     if high >= low or low < 2 or not named or (whole is None and high > 31):
         joint = "over" if whole is None else "slash"
         return f"{whole or ''}{cardinal(high, british)} {joint} {cardinal(low, british)}"
@@ -355,13 +366,14 @@ _RULES: tuple[Rule, ...] = (
         _verse,
     ),
     (re.compile(rf"{START}({NUMBER})\s?deg\.?\s?([FC])\b"), _temperature),
-    (re.compile(rf"(?<![\w.,])({NUMBER})[eE]([-−+]?)(\d{{1,3}})(?![\w.])"), _scientific),
+    (re.compile(rf"(?<![\w.,])({NUMBER})[eE]([-−+]?)(\d{{1,3}})(?!\w|\.\d)"), _scientific),
     (
         re.compile(r"(?<![^\s(])([<>≤≥])(?=[$£€]?\.?\d)(?!3\s*$)"),
         _at_least,
     ),
     (re.compile(r"\bK([-–])(?=\d{1,2}\b)|(?<=[A-Z]\d)–(?=[A-Z]\d)"), _to_next),
     (re.compile(r"(?:(?<=\b[Dd]ial )|(?<=\b[Pp]ress ))\*(?=\d|\s|[.,])"), _star),
+    (re.compile(r"(?<=\d{3}[-. ]\d{4}),?\s?[xX]\.?\s?(\d{2,6})\b"), _extension),
     *DATES,
     *EQUATIONS,
     *TIMES,
@@ -392,6 +404,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?:(?<=\b[Pp]hase )|(?<=\b[Gg]rade ))(\d)/(\d)(?![\w/])"), _side_by_side),
     MIXED_SIZES,
     (re.compile(rf"(?:(?<=/\d)|(?<=/\d\d))({DASH})(?=(?:\d{{1,3}}\s)?\d{{1,2}}/\d)"), _to_next),
+    (re.compile(rf"(?<=\d(?:st|nd|rd|th))({DASH})(?=\d{{1,3}}(?:st|nd|rd|th)\b)"), _to_next),
     (
         re.compile(
             r"(?<![\w.,/])(\d{1,2})/(2|4|8|16)(?=[- ](?:time|signature|meter|beat|blues|waltz"
