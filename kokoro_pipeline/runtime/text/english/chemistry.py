@@ -18,17 +18,22 @@ def _spelled(letters: str) -> str:
     return ".".join(letters.upper())
 
 
-def _formula(match: re.Match[str], british: bool) -> str:
-    """A chemical formula: "CO2", "H2SO4", "C2H5OH"."""
-    parts = re.findall(r"[A-Za-z]+|\d+", match[0])
+def _letters_and_numbers(formula: str) -> str:
+    parts = re.findall(r"[A-Za-z]+|\d+", formula)
     return " ".join(_spelled(part) if part.isalpha() else part for part in parts)
+
+
+def _formula(match: re.Match[str], british: bool) -> str:
+    """A chemical formula: "CO2", "H2SO4", "C2H5OH", "Ca(OH)2"."""
+    return _letters_and_numbers(match[0])
 
 
 def _ion(match: re.Match[str], british: bool) -> str:
     """An ion with its charge: "Na+", "Ca2+", "Cl⁻"."""
-    charge = match[2].translate(_SUPERSCRIPTS)
+    formula, charge = (match[1], match[2]) if match[1] else (match[3], match[4])
+    charge = charge.translate(_SUPERSCRIPTS)
     sign = "plus" if charge.endswith("+") else "minus"
-    return f"{_spelled(match[1])} {charge[:-1]} {sign}"
+    return f"{_letters_and_numbers(formula)} {charge[:-1]} {sign}"
 
 
 def _isotope(match: re.Match[str], british: bool) -> str:
@@ -40,7 +45,8 @@ ISOTOPES: tuple[Rule, ...] = (
     (re.compile(rf"(?<![\w)])([¹²³⁰⁴-⁹]{{1,3}})({_ELEMENT})(?!\w)"), _isotope),
     (
         re.compile(
-            r"\b(Na|Ca|Mg|Cl|Fe|Zn|Cu|Li|Al|Ag|Br|Mn|Pb|Ba|K|H|OH|NH4|NO3|HCO3)"
+            rf"\b((?:{_ELEMENT}\d{{0,2}}){{1,6}})([²³⁴]?[⁺⁻])"
+            r"|\b(Na|Ca|Mg|Cl|Fe|Zn|Cu|Li|Al|Ag|Br|Mn|Pb|Ba|K|H|OH|NH4|NO3|HCO3)"
             r"([2-4²³⁴]?(?:\+|⁺|⁻)|(?<=Cl)-|(?<=Br)-)(?=\s(?![\d(=])|[.,;:)]|$)"
         ),
         _ion,
@@ -50,8 +56,10 @@ ISOTOPES: tuple[Rule, ...] = (
 FORMULAS: tuple[Rule, ...] = (
     (
         re.compile(
-            r"\b(?:CO2|NO2|SO2|CH4|NH3|HNO3|O2|N2|(?:Na|K)(?:Cl|OH)|HCl"
+            r"(?:\b(?:CO2|NO2|SO2|CH4|NH3|HNO3|O2|N2|(?:Na|K)(?:Cl|OH)|HCl"
             rf"|(?=(?:[A-Za-z]+\d+[A-Z]|[A-Z][A-Za-z]*[a-z][A-Za-z]*\d))(?:{_ELEMENT}\d{{0,2}}){{2,8}})"
+            rf"|(?<![\w.])(?:{_ELEMENT}\d{{0,2}}){{0,4}}(?:\((?:{_ELEMENT}\d{{0,2}}){{1,5}}\)\d{{1,2}}){{1,2}}"
+            rf"(?:{_ELEMENT}\d{{0,2}}){{0,4}})"
             r"(?!\w)"
         ),
         _formula,

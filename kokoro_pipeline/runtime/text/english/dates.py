@@ -119,7 +119,7 @@ def _days_month(match: re.Match[str], british: bool) -> Replacement:
     days = [int(match["first"]), int(match["last"])]
     if not 1 <= days[0] < days[1] <= 31:
         return match[0]
-    words = f"the {ordinal(days[0])} to the {ordinal(days[1])} of "
+    words = f"{'' if match['the'] else 'the '}{ordinal(days[0])} to the {ordinal(days[1])} of "
     return [Piece(words, match.start("first"), match.start("month"))]
 
 
@@ -256,7 +256,7 @@ def _minutes_and_seconds(match: re.Match[str], british: bool) -> str:
 
 
 def _ratio(match: re.Match[str], british: bool) -> str:
-    return f"{plain(match[1], british)} to {plain(match[2], british)}"
+    return " to ".join(plain(number, british) for number in match[0].split(":"))
 
 
 def _standard(match: re.Match[str], british: bool) -> list[Piece]:
@@ -283,7 +283,8 @@ def _season(match: re.Match[str], british: bool) -> Replacement:
 
 def _dates_range(match: re.Match[str], british: bool) -> list[Piece]:
     """The dash between dates: "Feb. 28–Mar. 3"."""
-    return [Piece(" to ", *match.span(1 if match[1] else 2))]
+    dash = next(group for group in (1, 2, 4, 5) if match[group])
+    return [Piece(" to ", *match.span(dash))]
 
 
 def _military(match: re.Match[str], british: bool) -> str:
@@ -311,6 +312,8 @@ DATES: tuple[Rule, ...] = (
         re.compile(
             rf"(?:\b(?:{_MONTH})\s\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s\d{{4}})?|\b\d{{4}})({DASH})(?=(?:{_MONTH})\s\d)"
             rf"|\b\d{{1,2}}\s(?:{_MONTH})(?:\s\d{{4}})?({DASH})(?=\d{{1,2}}\s(?:{_MONTH})\b)"
+            rf"|\b\d{{1,2}}([./])\d{{1,2}}\3(?:\d{{4}})?({DASH})(?=\d{{1,2}}\3\d{{1,2}}\3\d{{4}}\b)"
+            r"|\b\d{4}-\d\d-\d\d(\s?[–—]\s?|\s-\s)(?=\d{4}-\d\d-\d\d\b)"
         ),
         _dates_range,
     ),
@@ -346,7 +349,7 @@ DATES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"{START}(?P<first>\d{{1,2}})(?:st|nd|rd|th)?{DASH}(?P<last>\d{{1,2}})"
+            rf"(?P<the>\b[Tt]he\s+)?{START}(?P<first>\d{{1,2}})(?:st|nd|rd|th)?{DASH}(?P<last>\d{{1,2}})"
             rf"(?:st|nd|rd|th)?\s+(?P<month>{_MONTH})\b"
         ),
         _days_month,
@@ -402,7 +405,7 @@ TIMES: tuple[Rule, ...] = (
     ),
     (re.compile(rf"\b{_STANDARDS}\d{{2,6}}(-)(?=\d{{1,2}}(?![\w-]|[.,]\d))"), _part_of_standard),
     (re.compile(rf"{START}(2[5-9]|[3-5]\d):([0-5]\d){END}"), _minutes_and_seconds),
-    (re.compile(rf"{START}({NUMBER}):({NUMBER}){END}"), _ratio),
+    (re.compile(rf"{START}{NUMBER}(?::{NUMBER}){{1,4}}{END}"), _ratio),
 )
 """Times of day, and what else has a colon between numbers."""
 
@@ -410,12 +413,12 @@ YEARS: tuple[Rule, ...] = (
     (re.compile(r"(?<=\d0s)[-–](?='?\d{1,3}0s\b)"), _to),
     (
         re.compile(
-            r"(?<![\w.])(?:(?:'|\b(?=\d{4}))(\d{3}0)|'(\d0)|(?:(?<=the )|(?<=early )|(?<=late )"
-            r"|(?<=mid-)|(?<=his )|(?<=her )|(?<=their )|(?<=my )|(?<=0s to )|(?<=0s and )"
-            r"|(?<=0s or ))(\d0)"
+            r"(?<![\w.])(?:(?:'|\b(?=\d{4}))(\d{3}0)|'(\d0)"
+            r"|(?:(?<=[Tt]he )|(?<=[Ee]arly )|(?<=[Ll]ate )|(?<=[Mm]id-)|(?<=his )|(?<=her )"
+            r"|(?<=their )|(?<=my )|(?<=0s to )|(?<=0s and )|(?<=0s or ))(\d0)"
             r"|(?<![\w.,$£€-])(\d0)(?='?s (?:kids?|music|era|fashion|rock|pop|bab(?:y|ies)|hits?"
             r"|movies?|films?|style|nostalgia|shows?|vibes?|child|children|songs?|party|sitcoms?)\b))"
-            r"'?s\b"
+            r"'?s\b(?!\s(?:timer|timeout|countdown|clip|video|delay|interval|limit|mark|pause|rest)\b)"
         ),
         _decade,
     ),

@@ -14,7 +14,7 @@ LETTER_A = "\ue001"
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
 _VALUE = (
-    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|[a-zA-Z])?|[a-zA-Zα-ωµ]{1,2}"
+    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|[a-zA-Z])?|(?!(?:is|be|if|so|or)\b)[a-zA-Zα-ωµ]{1,2}"
     r"|[fghtFGHP]\((?:[a-zA-Z]|\d{1,9})\))"
 )
 _TERM = rf"[-−+]?√?\(?{_VALUE}(?:{_POWER}|[!%])?\)?(?![\w(])"
@@ -148,6 +148,11 @@ def _named_function(match: re.Match[str], british: bool) -> list[Piece]:
     return pieces
 
 
+def _function_power(match: re.Match[str], british: bool) -> str:
+    """A power of a function, "sin² x"."""
+    return f"{_FUNCTIONS[match[1]]} {'squared' if match[2] == '²' else 'cubed'} "
+
+
 def _absolute(match: re.Match[str], british: bool) -> list[Piece]:
     inner = match.span(1)
     return [
@@ -183,6 +188,12 @@ EQUATIONS: tuple[Rule, ...] = (
     ),
     (re.compile(r"([³⁴])√(?=[\d(a-z])"), _higher_root),
     (re.compile(r"(?<=\d)\s?x\s?(?=\d[\d.,]*\s?=)"), _times),
+    (
+        re.compile(
+            r"(?<![\w.])(sin|cos|tan|cot|sec|csc|ln|log)([²³])\s?(?=\(|[A-Za-zα-ω](?!\w)|\d)"
+        ),
+        _function_power,
+    ),
     (re.compile(rf"(?<![\w.])({_NAMES})(\d{{0,2}})\(([^()]{{1,40}})(\))"), _named_function),
     (
         re.compile(

@@ -81,13 +81,13 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
         )
     rate = _RATE.match(match.string, match.end(4))  # "a $60/year plan"
     hyphen = match[0].endswith(f"-{magnitude}")  # "$5-million deals"
+    if small and not high:
+        small, magnitude = None, small
     singular = hyphen or _names_a_price(match) or bool(rate and is_one_of_a_kind(match))
     words = _amount(high or low, currency, magnitude, singular, british)
     if high:
         scale = f" {_MAGNITUDES[small]}" if small else ""
         words = f"{plain(low, british)}{scale} to {words}"
-    elif small:
-        return match[0]
     return ("minus " if minus else "") + words + (f" per {_PER[per]}" if per else "")
 
 
@@ -165,6 +165,16 @@ def _by(match: re.Match[str], british: bool) -> str:
     return " by "
 
 
+_SIDES = {"W": "wide", "D": "deep", "H": "high", "L": "long"}
+
+
+def _side(match: re.Match[str], british: bool) -> str:
+    """A side of a thing by its letter: 84"W x 36"D."""
+    name = _UNITS.get(match[2].rstrip("."), "inch")
+    words = f"{plain(match[1], british)} {name if is_one(match[1]) else _plural(name)}"
+    return f"{words} {_SIDES[match[3]]}" + " by " * bool(match[4])
+
+
 def _resolution(match: re.Match[str], british: bool) -> str:
     """The sides of a picture in pixels: "2560x1440"."""
     return " by ".join(in_pairs(side, british) for side in match.groups() if side)
@@ -239,7 +249,7 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
         name = "X"  # "a 10x zoom"
     elif (
         not singular
-        and not is_attributive(match)
+        and not is_attributive(match, of_sides)
         and not _OF_A_LENGTH.match(match.string, match.end())
     ):
         name = _plural(name)
@@ -388,9 +398,13 @@ MIXED_SIZES: Rule = (re.compile(r"(?<=\d\s\d/\d)\s[x×]\s(?=\d)"), _by)
 
 SIZES: tuple[Rule, ...] = (
     (
+        re.compile(rf"{START}({NUMBER})\s?([\"”″]|in\.?|[cm]m)\s?([WDHL])\b(\s?[x×]\s?)?"),
+        _side,
+    ),
+    (
         re.compile(
             rf"(?<=\d)\s?[x×]\s?(?={NUMBER}[\s-]?(?:[km]?g|lbs?|oz\.?|[cm]?[lL])"
-            rf"\s(?:{_MEASURED['container']})s\b)"
+            rf"\s(?:{_MEASURED['container']})s?\b(?!\s(?:be|hold)\b))"
         ),
         _of_each,
     ),
@@ -427,7 +441,10 @@ SIZES: tuple[Rule, ...] = (
         _stone,
     ),
     (
-        re.compile(rf"{START}(\d)\s?ft\.?\s(\d{{1,2}})\s?in\b(?:\.(?=\s[a-z]))?"),
+        re.compile(
+            rf"{START}(\d)\s?ft\.?\s(\d{{1,2}})(?:\s?in\b(?:\.(?=\s[a-z]))?"
+            r"|(?=\s(?:and|but|tall)\b|[.,;:)](?!\d)|$))"
+        ),
         _feet_and_inches,
     ),
     (
@@ -472,7 +489,8 @@ UNITS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"(?:(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}}|(?<=\d\s)[a-z]+s)/({_PER_UNIT})(?:/({_PER_UNIT}))?(?![\w/])"
+            rf"(?:(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}}|(?<=\d\s)[a-z]+s|(?<=CO2)e?)"
+            rf"/({_PER_UNIT})(?:/({_PER_UNIT}))?(?![\w/])"
         ),
         _per_units,
     ),

@@ -115,12 +115,16 @@ _MARKUP = re.compile(r"(?<!\w)[*_~`´]+(?=[^\W\d]|[“\"'(])|(?<=[\w.,;:!?”\"'
 
 # Signs that are read as words, after those that belong to numbers have been replaced.
 _SIGN_WORDS = pairs("signs")
-_SIGN = re.compile("|".join(map(re.escape, _SIGN_WORDS)))
+_IS_BEFORE = re.compile(r"\b(?:is|are|was|were|be|been|being)\s?$")
+_COMPARISONS = ("<", ">")  # signs between words only
+_SIGN = re.compile("|".join(re.escape(s) for s in _SIGN_WORDS if s not in _COMPARISONS))
 _COMPARISON = re.compile(r"(?<=\w)\s([<>])\s(?=\w)")
 # Options of programs, but neither "-ing" nor "I" or "a": a dash may stand before those.
 _LONG_OPTION = re.compile(r"(?<![^\s(`])--(?=[a-z]{2})")
 _OPTION = re.compile(
-    r"(?<![^\s(`])-([B-HJ-Zb-z]|[b-df-hj-np-tv-xz]{2,4}"
+    r"(?:(?<=\bls )|(?<=\bps )|(?<=\brm )|(?<=\bcp )|(?<=\bdu )|(?<=\btar )|(?<=\bgrep ))"
+    r"-([A-Za-z]{1,5})\b"
+    r"|(?<![^\s(`])-([B-HJ-Zb-z]|[b-df-hj-np-tv-xz]{2,4}"
     r"|[Aa](?=\s(?:and|or|to|for|with|in|as|is|flag|option|switch)\b|[.,;:)`]|$))(?![\w'’-])"
 )
 _HASHTAG = re.compile(r"(?<!\w)#(?=\w)")
@@ -207,16 +211,24 @@ def _clean_character(character: str) -> str:
 
 
 def _read_signs(text: Tracked) -> Tracked:
-    text = text.sub(_COMPARISON, lambda m: " is less than " if m[1] == "<" else " is greater than ")
+    text = text.sub(_COMPARISON, _sign)
     text = text.sub(_INITIALS_AND, lambda m: f"{_spelled(m[1])} and {_spelled(m[2])}")
     text = text.sub(_LONG_OPTION, "dash dash ")
-    text = text.sub(_OPTION, lambda m: f"dash {_spelled(m[1].upper())}")
+    text = text.sub(_OPTION, lambda m: f"dash {_spelled((m[1] or m[2]).upper())}")
     text = text.sub(_HASHTAG, "hashtag ").sub(_SHARP, " sharp").sub(_LEADING_POINT, "dot ")
-    text = text.sub(_SIGN, lambda m: f" {_SIGN_WORDS[m[0]]} ")
+    text = text.sub(_SIGN, _sign)
     text = text.sub(_GREEK, lambda m: f"{_greek_name(m[0])} ")
     text = text.sub(_SLASHED, _slashed)
     text = text.sub(_LETTERS_SLASHED, lambda m: m[0].replace("/", " "))
     return text.sub(_LONE_SLASH, " slash ")
+
+
+def _sign(match: re.Match[str]) -> str:
+    """The words of a sign, without a verb where one stands before it: "was < 5"."""
+    words = _SIGN_WORDS[match[0].strip()]
+    if _IS_BEFORE.search(match.string, max(0, match.start() - 10), match.start()):
+        words = words.removeprefix("is ")
+    return f" {words} "
 
 
 def _greek_name(letter: str) -> str:

@@ -18,6 +18,7 @@ END = r"(?![\w]|[.,]\d)"
 DASH = r"\s?[-–—]\s?"
 
 _INDEFINITE_BEFORE = re.compile(r"\b[Aa]n?\s$")
+_SIDES = re.compile(r"(?:[\d.]+ (?:by|x|×) ){1,2}$")
 ARTICLE_BEFORE = re.compile(r"\b(?:an?|another|each|every)\s$", re.IGNORECASE)
 NOUN_AFTER = re.compile(
     r"\s(?!(?:an?|and|as|at|after|before|by|but|each|every|for|from|if|in|into|is|of|off|on|or|per"
@@ -25,10 +26,11 @@ NOUN_AFTER = re.compile(
 )
 
 
-def is_attributive(match: re.Match[str]) -> bool:
-    """Whether the match stands between an article and a noun: "a $5 bill"."""
-    before = match.string[max(0, match.start() - 9) : match.start()]
-    article = ARTICLE_BEFORE.search(before)
+def is_attributive(match: re.Match[str], sides: bool = False) -> bool:
+    """Whether the match stands between an article and a noun: "a $5 bill", or does so as the last
+    of several `sides`: "a 2 by 3 cm patch"."""
+    before = match.string[max(0, match.start() - (30 if sides else 9)) : match.start()]
+    article = ARTICLE_BEFORE.search(_SIDES.sub("", before) if sides else before)
     noun = NOUN_AFTER.match(match.string, match.end())
     if not (article and noun):
         return False

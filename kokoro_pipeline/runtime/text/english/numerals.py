@@ -93,6 +93,21 @@ def _extension(match: re.Match[str], british: bool) -> str:
     return f", extension {digits(match[1])}"
 
 
+def _weakness(match: re.Match[str], british: bool) -> str:
+    """The year and the number of a weakness of a program: "CVE-2023-4911"."""
+    number = in_pairs(match[2], british) if len(match[2]) == 4 else digits(match[2])
+    return f" {year(int(match[1]), british)}, {number}"
+
+
+_CRICKET = re.compile(r"\b(?:overs?|ov|wickets?|innings|declared|runs)\b")
+
+
+def _innings(match: re.Match[str], british: bool) -> str:
+    """Runs and wickets of cricket, "287/6 off 50 overs"."""
+    cricket = _CRICKET.search(match.string, max(0, match.start() - 40), match.end() + 40)
+    return f"{match[1]} for {match[2]}" if cricket else match[0]
+
+
 def _star(match: re.Match[str], british: bool) -> str:
     return "star "
 
@@ -210,10 +225,18 @@ def _to_next(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 def _postal_code(match: re.Match[str], british: bool) -> list[Piece]:
-    pieces = [Piece(digits(match[1]), *match.span(1))]
-    if match[2]:
-        pieces.append(Piece(f", {digits(match[2])}", match.end(1), match.end(2)))
+    pieces = [
+        Piece(".".join(match[1]), *match.span(1)),
+        Piece(digits(match[2]), *match.span(2)),
+    ]
+    if match[3]:
+        pieces.append(Piece(f", {digits(match[3])}", match.end(2), match.end(3)))
     return pieces
+
+
+def _province(match: re.Match[str], british: bool) -> str:
+    """The province before a Canadian postal code."""
+    return ".".join(match[0])
 
 
 def _negative(match: re.Match[str], british: bool) -> str:
@@ -251,7 +274,8 @@ def _fraction(match: re.Match[str], british: bool) -> str:
 
 
 def _ordinal(match: re.Match[str], british: bool) -> str:
-    return ordinal(int(match[1].replace(",", "")), british)
+    words = ordinal(int(match[1].replace(",", "")), british)
+    return plural(words) if match[2] else words
 
 
 def _plural_number(match: re.Match[str], british: bool) -> str:
@@ -262,7 +286,10 @@ def _range(match: re.Match[str], british: bool) -> str:
     low, high = match[1], match[2]
     if looks_like_year(low) and (looks_like_year(high) or len(high) == 2):
         first = year(int(low), british)
-        second = year(int(high), british) if len(high) == 4 else cardinal(int(high))
+        if len(high) == 4:
+            second = year(int(high), british)
+        else:
+            second = "oh " * high.startswith("0") + cardinal(int(high))
         return f"{first} to {second}"
     spaced = match.string[match.end(1)].isspace() and not (looks_like_year(low))
     if spaced and float(low.replace(",", "")) > float(high.replace(",", "")):
@@ -312,6 +339,7 @@ _BOOK_NAMES = {
 _BOOKS = "|".join(sorted(_BOOK_NAMES, key=len, reverse=True))
 _NUMBERED_BOOKS = "|".join(name for name, book in _BOOK_NAMES.items() if book in _BIBLE["numbered"])
 _STATES = "|".join(sorted(word_sets("states")["state"]))
+_PROVINCES = "|".join(sorted(word_sets("states")["province"]))
 
 _RULES: tuple[Rule, ...] = (
     (re.compile(r"\d{31,}"), _digits),
@@ -374,6 +402,8 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"\bK([-–])(?=\d{1,2}\b)|(?<=[A-Z]\d)–(?=[A-Z]\d)"), _to_next),
     (re.compile(r"(?:(?<=\b[Dd]ial )|(?<=\b[Pp]ress ))\*(?=\d|\s|[.,])"), _star),
     (re.compile(r"(?<=\d{3}[-. ]\d{4}),?\s?[xX]\.?\s?(\d{2,6})\b"), _extension),
+    (re.compile(r"(?<=\bCVE)-((?:19|20)\d\d)-(\d{4,7})\b"), _weakness),
+    (re.compile(r"(?<![\w.,/])(\d{2,3})/(\d)(?![\w/]|[.,]\d)"), _innings),
     *DATES,
     *EQUATIONS,
     *TIMES,
@@ -383,12 +413,16 @@ _RULES: tuple[Rule, ...] = (
             r"|(?<![\w.])(?:\+?\d{1,3}[-. ])?(?:\(\d{3}\)[-. /]?|\d{3}[-. /])\d{3}[-. ]\d{4}"
             r"(?![\d-]|\.\d)"
             r"|(?<![\w.-])(?:\(0\d{2,4}\)|\(0\)\d{2,4}|0\d{2,4})(?:[ -]\d{3,6}){1,2}(?![\d-]|\.\d)"
+            r"|(?<![\w.,-])0\d(?:[ .-]\d\d){4}(?![\w-]|[.,]\d)"
+            r"|(?<![\w.-])1[38]00[ -]\d{3}[ -]\d{3}(?![\d-]|\.\d)"
+            r"|(?<![\w.,-])(?:555 \d{4}|\d{3} 0\d{3})(?![\w-]|[.,]\d)"
             r"|(?<![\w.-])\d{3}-\d{4}(?![\d-])|(?<=hone )\d{3}\.\d{4}\b|(?<=all )\d{3}\.\d{4}\b"
         ),
         _phone,
     ),
     (re.compile(r"(?<![\w.,/-])\d{1,7}(?:[-–]\d{1,7}){2,6}(?![\w-]|[.,]\d)"), _chain),
-    (re.compile(rf"\b(?:{_STATES})\s(\d{{5}})(?:-(\d{{4}}))?(?![\w-]|[.,]\d)"), _postal_code),
+    (re.compile(rf"\b(?:{_PROVINCES})(?=\s[A-Z]\d[A-Z]\s?\d[A-Z]\d\b)"), _province),
+    (re.compile(rf"\b({_STATES})\s(\d{{5}})(?:-(\d{{4}}))?(?![\w-]|[.,]\d)"), _postal_code),
     *MONEY,
     (
         re.compile(
@@ -404,6 +438,13 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?:(?<=\b[Pp]hase )|(?<=\b[Gg]rade ))(\d)/(\d)(?![\w/])"), _side_by_side),
     MIXED_SIZES,
     (re.compile(rf"(?:(?<=/\d)|(?<=/\d\d))({DASH})(?=(?:\d{{1,3}}\s)?\d{{1,2}}/\d)"), _to_next),
+    (
+        re.compile(
+            rf"(?:(?<=\d\s\d/\d)|(?<=[1357]/[2348]))({DASH})(?=\d{{1,3}}\s[a-z])"
+            rf"|(?<![/.,]\d)(?<=\d)({DASH})(?=\d{{1,2}}\s\d/\d)"
+        ),
+        _to_next,
+    ),
     (re.compile(rf"(?<=\d(?:st|nd|rd|th))({DASH})(?=\d{{1,3}}(?:st|nd|rd|th)\b)"), _to_next),
     (
         re.compile(
@@ -465,7 +506,7 @@ _RULES: tuple[Rule, ...] = (
     ),
     *MODELS,
     *UNITS,
-    (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b"), _ordinal),
+    (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)(s?)\b"), _ordinal),
     (re.compile(r"(?<!\w)#\s?(\d)"), _hash_number),
     *DESIGNATIONS,
     *FORMULAS,
