@@ -121,8 +121,11 @@ _PHRASES = (
     ),
     (re.compile(r"(?<=\()[Rr]et\.(?=\))"), "retired"),
     (re.compile(r"(?<!\w)w/o(?!\w)"), "without"),
-    (re.compile(r"(?<!\w)w/(?=\s?[A-Za-z\d])"), "with "),
+    (re.compile(r"(?<!\w)w/(?![vw]\b)(?=\s?[A-Za-z\d])"), "with "),
     (re.compile(r"\bIPv(?=[46]\b)"), "I.P.V "),
+    (re.compile(r"\bT-(?=\d{1,3}\s(?:seconds?|minutes?|hours?|days?)\b|\d{1,2}:\d)"), "T minus "),
+    (re.compile(r"(?<![\w:])([b-zB-Z]):([b-zB-Z])(?![\w:])"), r"\1 to \2"),
+    (re.compile(r"(?<![\w:])[aA]:([b-zB-Z])(?![\w:])"), rf"{LETTER_A} to \1"),
     (
         re.compile(
             r"\bAA(?=\s(?:(?:or|and) AAA\s)?(?:batter(?:y|ies)|cells?)\b)|(?<=\bAAA or )AA\b"
@@ -328,10 +331,11 @@ _TITLED = re.compile(
     rf"\s(?:[A-Z][a-z]+\s){{1,2}}({_ROMAN})(?=\W|$)"
 )
 _CENTURY = re.compile(
-    rf"\b(?!X Games)({_ROMAN})(?:th)?(?=[ -](?:[Cc]entury"
-    r"|(?:Winter |Summer )?(?:Olympi|Paralympi|Games)"
-    r"|Congress|[Dd]ynasty|[Ll]egion|Corps|edition|anniversary))"
+    rf"\b(?!X Games)({_ROMAN})(?:th)?(?=(?:(?:,? (?:and|or|to) |, |[-–]){_ROMAN}(?:th)?){{0,3}}"
+    r"[ -](?:[Cc]entur(?:y|ies)|(?:Winter |Summer )?(?:Olympi|Paralympi|Games)"
+    r"|Congress|[Dd]ynast(?:y|ies)|[Ll]egions?|Corps|editions?|anniversary))"
 )
+_CENTURIES = re.compile(rf"(?<=[IVX])[-–](?={_ROMAN}[ -](?:[Cc]entur|[Dd]ynast)(?:y|ies)\b)")
 _ROMAN_YEAR = re.compile(rf"\b(?=M[CDXLIVM]{{3}}){_ROMAN}\b")
 # After another name, numerals that are no common initialism.
 _NAMED = re.compile(
@@ -345,6 +349,7 @@ _NAMED = re.compile(
 _LISTED = re.compile(
     r"(?<=\()(?:[ivx]{2,5}|(?<=^\()[iv]|i(?=\)[^\n]{1,400}\(ii\)))(?=\))"
     r"|^(?:[ivx]{2,5}|[IVX]{2,5})(?=,)"
+    r"|(?:^|(?<=^ )|(?<=[.;:,!?] ))(?:[ivx]{2,5}|i(?=\)[^\n]{1,400}\bii\)))(?=\))"
 )
 
 
@@ -366,6 +371,7 @@ def expand_roman_numerals(text: Tracked) -> Tracked:
         text.sub(_COUNTED, _counted).sub(_TITLED, _reign).sub(_REGNAL, _reign).sub(_FIRST, _reign)
     )
     text = text.sub(_LISTED, _item_number)
+    text = text.sub(_CENTURIES, " to ")
     text = text.sub(_CENTURY, lambda m: numbers.ordinal(_roman_value(m[1])))
     text = text.sub(_ROMAN_YEAR, lambda m: numbers.year(_roman_value(m[0])))
     return text.sub(_NAMED, _of_name)

@@ -307,6 +307,24 @@ def _weekdays_date(match: re.Match[str], british: bool) -> Replacement:
     return [Piece(day_of_month(month, day, british), match.start(1), match.end())]
 
 
+_FINE = frozenset((2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64))  # denominators of measures
+
+
+def _slash_days(match: re.Match[str], british: bool) -> Replacement:
+    """Two days of a year, "11/28–12/2", unless both are fractions: "1/4–1/2"."""
+    days = [(int(match[1]), int(match[2])), (int(match[4]), int(match[5]))]
+    if british:
+        days = [(month, day) for day, month in days]
+    if not all(_is_date(*day) for day in days) or all(a < b and b in _FINE for a, b in days):
+        return match[0]
+    first, last = (day_of_month(*day, british) for day in days)
+    return [
+        Piece(first, match.start(), match.end(2)),
+        Piece(" to ", *match.span(3)),
+        Piece(last, match.start(4), match.end()),
+    ]
+
+
 DATES: tuple[Rule, ...] = (
     (
         re.compile(
@@ -326,6 +344,12 @@ DATES: tuple[Rule, ...] = (
             r" (\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)"
         ),
         _weekdays_date,
+    ),
+    (
+        re.compile(
+            rf"{START}(\d{{1,2}})/(\d{{1,2}})({DASH})(\d{{1,2}})/(\d{{1,2}})(?![\w/-]|[.,]\d)"
+        ),
+        _slash_days,
     ),
     (re.compile(r"(?<![\w.,/-])((?:1[89]|20)\d\d)/(\d\d)(?![\d/%-]|[.,]\d)"), _season),
     (

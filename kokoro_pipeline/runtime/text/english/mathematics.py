@@ -14,7 +14,7 @@ LETTER_A = "\ue001"
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
 _VALUE = (
-    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|[a-zA-Z])?|(?!(?:is|be|if|so|or)\b)[a-zA-Zα-ωµ]{1,2}"
+    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|[a-zA-Z])?|(?!(?:[Ii]s|[Bb]e|[Ii]f|[Ss]o|[Oo]r)\b)[a-zA-Zα-ωµ]{1,2}"
     r"|[fghtFGHP]\((?:[a-zA-Z]|\d{1,9})\))"
 )
 _TERM = rf"[-−+]?√?\(?{_VALUE}(?:{_POWER}|[!%])?\)?(?![\w(])"
@@ -209,7 +209,7 @@ EQUATIONS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"(?<=\b[nkmN])!(?!\w)|(?<=\d)!(?=\s(?:is|are|equals|and|ways|divided|times|[+=*/×-])(?!\w))"
+            r"(?<=\b[nkmN])!(?!\w)|(?<=\d)!(?=\s(?:is|are|has|have|ends|grows|equals|and|ways|divided|times|[+=*/×-])(?!\w))"
         ),
         _factorial,
     ),

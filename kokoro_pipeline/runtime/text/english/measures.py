@@ -72,7 +72,7 @@ _POWERS = {"²": "square", "2": "square", "³": "cubic", "3": "cubic"}
 
 
 def _money(match: re.Match[str], british: bool) -> Replacement:
-    minus, country, sign, low, small, high, magnitude, per = match.groups()
+    minus, country, sign, low, small, high, magnitude, per, power = match.groups()
     currency = _CURRENCIES[sign]
     if country:
         name = _COUNTRIES[country]
@@ -88,7 +88,7 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
     if high:
         scale = f" {_MAGNITUDES[small]}" if small else ""
         words = f"{plain(low, british)}{scale} to {words}"
-    return ("minus " if minus else "") + words + (f" per {_PER[per]}" if per else "")
+    return ("minus " if minus else "") + words + (f" per {_per(per, power)}" if per else "")
 
 
 def _bills(match: re.Match[str], british: bool) -> str:
@@ -268,6 +268,16 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     ]
 
 
+def _at_least(match: re.Match[str], british: bool) -> list[Piece]:
+    """A measure with a sign that it may be more: "2+ GB"."""
+    return [
+        Piece(f"{plain(match[1], british)} plus ", match.start(), match.start(2)),
+        Piece(
+            _UNITS[match[2]] if is_attributive(match) else _plural(_UNITS[match[2]]), *match.span(2)
+        ),
+    ]
+
+
 def _per(unit: str, power: str | None) -> str:
     if not power:
         return _PER[unit]
@@ -364,7 +374,7 @@ MONEY: tuple[Rule, ...] = (
             rf"(?:(?<![\w)])([-−]))?(?:\b(US|CA|AU|NZ|HK|A|C|S))?([{_SIGNS}])\s?({NUMBER})"
             rf"(?:\s?(thousand|million|billion|bn|[kKMmB])(?={DASH}))?"
             rf"(?:{DASH}[{_SIGNS}]?({NUMBER}))?{_MAGNITUDE}"
-            rf"(?:\s?/\s?({_PER_UNIT})(?!\w)(?:\.(?=\s[a-z]))?)?"
+            rf"(?:\s?/\s?({_PER_UNIT})(?![^\W²³])([²³])?(?:\.(?=\s[a-z]))?)?"
         ),
         _money,
     ),
@@ -503,6 +513,7 @@ UNITS: tuple[Rule, ...] = (
         _unit_of_many,
     ),
     (re.compile(rf"{START}({NUMBER})[\s-]?A(?![\w'’])"), _amps),
+    (re.compile(rf"{START}({NUMBER})\+\s?(?!x|×)({_UNIT})(?![\w/'’])"), _at_least),
     (
         re.compile(
             rf"(?<![\w.,])(?<![A-Za-z]-)([-−])?({NUMBER})(?:{DASH}({NUMBER}))?(\s?|-)"

@@ -12,7 +12,7 @@ _FOLDER = resources.files(__package__) / "data"
 def table(name: str) -> tuple[tuple[str, ...], ...]:
     """The rows of the file `name`.tsv, without blank lines and comments."""
     lines = (_FOLDER / f"{name}.tsv").read_text("utf-8").splitlines()
-    return tuple(tuple(line.split("\t")) for line in lines if line and not line.startswith("#"))
+    return tuple(tuple(line.split("\t")) for line in lines if line and not line.startswith("# "))
 
 
 def pairs(name: str) -> dict[str, str]:
