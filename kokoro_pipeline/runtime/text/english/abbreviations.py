@@ -31,6 +31,24 @@ _WORDLIKE_STATES = _of_kind("wordlike state")  # words and names as well
 _MONTHS = _of_kind("month")
 _DAYS = _of_kind("day")
 _WORDS = _of_kind("month", "day", "word")  # used anywhere; their point may also end the sentence
+
+
+_LENGTHS = r"(?:f(?:oo|ee)t|inch(?:es)?|(?:yard|mile|(?:kilo|centi)?met(?:er|re))s?)"
+
+
+def _squared(match: re.Match[str]) -> str:
+    return "square " if match[1].lower() == "sq" else "cubic "
+
+
+_PER_TIME = {"mo": "month", "yr": "year", "hr": "hour", "wk": "week"}
+
+
+def _letters(match: re.Match[str]) -> str:
+    """The first of a range of letters: "Appendices A–C"."""
+    letter = match[1] or match[2]
+    return f"{LETTER_A if letter == 'A' else letter} to "
+
+
 _COUNTIES = "|".join(sorted(word_sets("counties")["county"]))
 _PHRASES = (
     (re.compile(r"\b[eE]\.\s?g\.(,?)"), r"for example\1"),
@@ -82,7 +100,8 @@ _PHRASES = (
         ),
         "County",
     ),
-    (re.compile(r"(?<=\d )pt(s?)\.?(?=\sof\s)"), r"pint\1"),
+    (re.compile(r"(?:(?<=\b1 )|(?<=/\d ))pts?\.?(?=\sof\s)"), "pint"),
+    (re.compile(r"(?<=\d )pts?\.?(?=\sof\s)"), "pints"),
     (
         re.compile(r"(?<=\d )([mkrfwbp])\.([ps])\.([hmgsi])(?!\w)(?:\.(?!$|\s+[A-Z]))?"),
         r"\1\2\3",
@@ -107,8 +126,16 @@ _PHRASES = (
     (re.compile(r"(?<!\d )\bmm\.(?=\s\d)"), "measures"),
     (re.compile(r"\bPub\. L\.(?=\s(?:No\. )?\d)"), "Public Law"),
     (re.compile(r"\bEN(?=\s(?:ISO|IEC|\d))"), "E.N"),
+    (re.compile(r"(?<=\d \d/\d )c\.(?=\s[a-z])"), "cups"),
     (re.compile(r"(?<=\b1 )c\.(?=\s[a-z])|(?<=/\d )c\.(?=\s[a-z])"), "cup"),
     (re.compile(r"(?<=\d )c\.(?=\s[a-z])"), "cups"),
+    (
+        re.compile(
+            r"(?<![\w/.,-])(?<!\d )1/2-(?=(?:life|lives|price|time|way|day|hour|marathon|dozen"
+            r"|pint)\b)"
+        ),
+        "half-",
+    ),
     (re.compile(r"§§\s?(?=\d)"), "sections "),
     (re.compile(r"§\s?(?=\d)"), "section "),
     (re.compile(r"(?<=\d(?:st|nd|rd|th) )Lt\.(?=\s[a-z])"), "Lieutenant"),
@@ -123,6 +150,19 @@ _PHRASES = (
     (re.compile(r"(?<!\w)w/o(?!\w)"), "without"),
     (re.compile(r"(?<!\w)w/(?![vw]\b)(?=\s?[A-Za-z\d])"), "with "),
     (re.compile(r"\bIPv(?=[46]\b)"), "I.P.V "),
+    (re.compile(r"(?<=[a-z]s )([A-Z])[-–](?=[A-Z](?![\w'’-]))|\b(A)[-–](?=Z\b)"), _letters),
+    (re.compile(rf"\b([Ss]q|[Cc]u)\.?\s(?={_LENGTHS}\b)"), _squared),
+    (re.compile(r"\bTL;\s?DR\b"), "T.L.D.R"),
+    (re.compile(r"(?<=\d)/[-–](?!\w)"), ""),
+    (re.compile(r"(?<=\bper )(mo|yr|hr|wk)\b(?:\.(?!$))?"), lambda m: _PER_TIME[m[1]]),
+    (re.compile(r"(?<=\d)\s?/\s?(?:each|ea)\b\.?"), " each"),
+    (
+        re.compile(
+            r"(\b(?:[Pp]art|[Ii]tem|[Mm]odel|[Oo]rder|[Cc]ase|[Ii]nvoice|[Tt]icket|[Ll]ot|[Aa]ccount"
+            r"|PO) )#\s?(?=[A-Z]{1,3}-?\d)"
+        ),
+        r"\1number ",
+    ),
     (re.compile(r"\bT-(?=\d{1,3}\s(?:seconds?|minutes?|hours?|days?)\b|\d{1,2}:\d)"), "T minus "),
     (re.compile(r"(?<![\w:])([b-zB-Z]):([b-zB-Z])(?![\w:])"), r"\1 to \2"),
     (re.compile(r"(?<![\w:])[aA]:([b-zB-Z])(?![\w:])"), rf"{LETTER_A} to \1"),
@@ -160,6 +200,8 @@ _ROAD = re.compile(
     rf"(\b\d+ [A-Z][a-z]+ |\b[A-Z][a-z]+ (?=(?:Dr|St)\.(?:$|[,;:)]|\s+{_STARTERS}\b)))(Dr|St)\."
 )
 _LATE_ROAD = re.compile(r"(?<=[a-z] )(Dr|St)\.")
+# "5th and B St.", which no saint's name follows.
+_LETTER_ROAD = re.compile(rf"(?<=\b[A-Z] )St\.(?!\s(?!{_STARTERS}\b)[A-Z])")
 # "on Elm St. Park there", but not "on Mount St. Helens".
 _ROAD_ON = re.compile(
     r"(\b(?:on|down|along|off)\s(?!(?:Mount|Old|New|East|West|North|South|Port|Fort|Lake|The)\b)"
@@ -241,7 +283,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_BEFORE_NUMBER, _numbered)
     text = text.sub(_TITLE, lambda m: _TITLES[m[1] or m[2]])
     text = text.sub(_BARE_TITLE, lambda m: _TITLES[m[1]])
-    text = text.sub(_SAINT, "Saint")
+    text = text.sub(_LETTER_ROAD, lambda m: f"Street{_keep_point(m)}").sub(_SAINT, "Saint")
     text = text.sub(_LATE_ROAD, lambda m: _ROADS[m[1]] + _keep_point(m))
     text = text.sub(_SLASHED_TIMES, _times_in_turn)
     text = text.sub(_FROM_TO, _from_to).sub(_WORD, _word).sub(_BARE_MONTH, lambda m: _MONTHS[m[0]])
@@ -333,7 +375,7 @@ _TITLED = re.compile(
 _CENTURY = re.compile(
     rf"\b(?!X Games)({_ROMAN})(?:th)?(?=(?:(?:,? (?:and|or|to) |, |[-–]){_ROMAN}(?:th)?){{0,3}}"
     r"[ -](?:[Cc]entur(?:y|ies)|(?:Winter |Summer )?(?:Olympi|Paralympi|Games)"
-    r"|Congress|[Dd]ynast(?:y|ies)|[Ll]egions?|Corps|editions?|anniversary))"
+    r"|Congress|[Dd]ynast(?:y|ies)|[Ll]egions?|Corps|Air Force|Army|Brigade|editions?|anniversary))"
 )
 _CENTURIES = re.compile(rf"(?<=[IVX])[-–](?={_ROMAN}[ -](?:[Cc]entur|[Dd]ynast)(?:y|ies)\b)")
 _ROMAN_YEAR = re.compile(rf"\b(?=M[CDXLIVM]{{3}}){_ROMAN}\b")

@@ -212,7 +212,7 @@ def _clock(match: re.Match[str], british: bool) -> str:
         elif not match[5]:
             words += " o'clock"
     if match[3]:
-        words += f" and {cardinal(int(match[3]))} seconds"
+        words += f" and {plain(match[3].removeprefix('0'), british)} seconds"
     return words + _half_day(match[4]) + (f" {'.'.join(match[5])}" if match[5] else "")
 
 
@@ -339,7 +339,7 @@ DATES: tuple[Rule, ...] = (
         re.compile(
             r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,?"
             r"|(?:[Bb]irthday|[Aa]nniversary|[Dd]eadline|[Dd]ate)(?: is|,|:)|[Dd]ue(?: on)?"
-            r"|[Oo]n|[Bb]y|[Bb]efore|[Aa]fter|[Ss]ince|[Uu]ntil|[Tt]ill|[Tt]hrough|[Ss]tarting|[Ee]ffective"
+            r"|[Oo]n|[Bb]y|[Bb]efore|[Aa]fter|[Ss]ince|[Uu]ntil|[Tt]ill|[Tt]hrough|[Ss]tarting|[Ee]ffective|[Ee]xcept|[Ee]xpires|[Ee]nds|[Bb]egins|[Ss]tarts|[Oo]pens|[Cc]loses"
             r"|[Ww]eek of|[Aa]s of)"
             r" (\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)"
         ),
@@ -407,7 +407,7 @@ TIMES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"{START}([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?(?![:\d])(?:\s?{_HALF_DAY})?"
+            rf"{START}([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d(?:\.\d{{1,3}})?))?(?![:\d])(?:\s?{_HALF_DAY})?"
             rf"(?:\s({_ZONES})\b)?"
         ),
         _clock,

@@ -14,7 +14,7 @@ LETTER_A = "\ue001"
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
 _VALUE = (
-    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|[a-zA-Z])?|(?!(?:[Ii]s|[Bb]e|[Ii]f|[Ss]o|[Oo]r)\b)[a-zA-Zα-ωµ]{1,2}"
+    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|[a-zA-Z])?|(?!(?i:is|be|if|so|or|of|to|in|at|by|on|as|an|we|he|it|no|us|up|do|go|my|me|am)\b)[a-zA-Zα-ωµ]{1,2}"
     r"|[fghtFGHP]\((?:[a-zA-Z]|\d{1,9})\))"
 )
 _TERM = rf"[-−+]?√?\(?{_VALUE}(?:{_POWER}|[!%])?\)?(?![\w(])"
@@ -165,6 +165,12 @@ def _higher_root(match: re.Match[str], british: bool) -> str:
     return "the cube root of " if match[1] == "³" else "the fourth root of "
 
 
+def _integral(match: re.Match[str], british: bool) -> str:
+    """An integral with its bounds, "∫₀¹"."""
+    low = _letter(match[1])
+    return f"the integral from {low} to {match[2].translate(_SUPERSCRIPTS)} of "
+
+
 def _pi(match: re.Match[str], british: bool) -> str:
     return "pi "
 
@@ -187,6 +193,7 @@ EQUATIONS: tuple[Rule, ...] = (
         _over,
     ),
     (re.compile(r"([³⁴])√(?=[\d(a-z])"), _higher_root),
+    (re.compile(r"∫\s?([\da-z])([⁰¹²³⁴-⁹ⁿ]|∞)\s?"), _integral),
     (re.compile(r"(?<=\d)\s?x\s?(?=\d[\d.,]*\s?=)"), _times),
     (
         re.compile(

@@ -22,13 +22,14 @@ from .tables import pairs, table, word_sets
 
 _MAGNITUDES = {
     **dict.fromkeys(("k", "K", "thousand"), "thousand"),
-    **dict.fromkeys(("M", "m", "mn", "mm", "mil", "million"), "million"),
+    **dict.fromkeys(("M", "m", "mn", "mm", "MM", "mil", "million"), "million"),
     **dict.fromkeys(("B", "b", "bn", "billion"), "billion"),
     **dict.fromkeys(("T", "tn", "trillion"), "trillion"),
-    **{"crore": "crore", "lakh": "lakh"},
+    **{"crore": "crore", "lakh": "lakh", "lakh crore": "lakh crore"},
 }
 _MAGNITUDE = (
-    r"(?:[\s-]?(thousand|million|billion|trillion|crore|lakh|bn|tn|mn|mil|[kKMmBbT]))?(?![A-Za-z])"
+    r"(?:[\s-]?(thousand|million|billion|trillion|crore|lakh(?: crore)?|[bmt]n|mil|MM|[kKMmBbT]))?"
+    r"(?![A-Za-z])"
 )
 
 
@@ -51,12 +52,13 @@ _COUNTRIES = {
     "NZ": "New Zealand",
     "HK": "Hong Kong",
     "S": "Singapore",
+    "SG": "Singapore",
 }
 
 _UNITS = {symbol: unit for symbol, unit, *_ in table("units")}
 _PLURALS = {unit: plurals[0] for _, unit, *plurals in table("units") if plurals}
 _PER = {**{s: u for s, u in _UNITS.items() if s[0].isalpha()}, **pairs("per_units")}
-_UNIT = "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True))
+UNIT = "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True))
 _PER_UNIT = "|".join(re.escape(unit) for unit in sorted(_PER, key=len, reverse=True))
 # Abbreviations whose point belongs to them: "5 min. left". It may also end the sentence.
 _POINTED = word_sets("pointed_units")["unit"]
@@ -72,10 +74,10 @@ _POWERS = {"²": "square", "2": "square", "³": "cubic", "3": "cubic"}
 
 
 def _money(match: re.Match[str], british: bool) -> Replacement:
-    minus, country, sign, low, small, high, magnitude, per, power = match.groups()
+    minus, country, sign, low, small, high, magnitude, behind, per, power = match.groups()
     currency = _CURRENCIES[sign]
-    if country:
-        name = _COUNTRIES[country]
+    if country or behind:
+        name = _COUNTRIES[country or behind]
         currency = currency._replace(
             unit=f"{name} {currency.unit}", units=f"{name} {currency.units}"
         )
@@ -126,6 +128,12 @@ def _money_after(match: re.Match[str], british: bool) -> str:
     if re.fullmatch(r"\d{1,3}(?:\.\d{3})*,\d\d", number):  # as on the continent: 1.234,50 €
         number = number.replace(".", "").replace(",", ".")
     return _amount(number, _CURRENCIES[match[3]], match[2], is_attributive(match), british)
+
+
+def _continental(match: re.Match[str], british: bool) -> list[Piece]:
+    """Euros with points between thousands and a comma before cents: "€1.234,50"."""
+    number = match[1].replace(".", "").replace(",", ".")
+    return [Piece(number, *match.span(1))]
 
 
 def _money_before(match: re.Match[str], british: bool) -> str:
@@ -180,6 +188,18 @@ def _resolution(match: re.Match[str], british: bool) -> str:
     return " by ".join(in_pairs(side, british) for side in match.groups() if side)
 
 
+def _planks(match: re.Match[str], british: bool) -> str:
+    """Planks by their sides: "2x4s"."""
+    return f"{cardinal(int(match[1]))} by {plural(cardinal(int(match[2])))}"
+
+
+def _with_hundredths(match: re.Match[str], british: bool) -> str:
+    """A unit between numbers: "1m75", "2h30"."""
+    name = "meter" if match[2] == "m" else "hour"
+    words = f"{cardinal(int(match[1]))} {name if is_one(match[1]) else plural(name)}"
+    return f"{words} {plain(match[3], british)}"
+
+
 def _stone(match: re.Match[str], british: bool) -> str:
     """The unit of "11st 6lb", which is no ordinal."""
     return " stone"
@@ -194,13 +214,22 @@ def _signed_dimensions(match: re.Match[str], british: bool) -> str:
     """Sides in feet or inches: 12' x 15'."""
     name, names = ("foot", "feet") if match[2] == "'" else ("inch", "inches")
     sides = (match[1], match[3], match[4])
+    singular = is_attributive(match)
     return " by ".join(
-        f"{plain(side, british)} {name if is_one(side) else names}" for side in sides if side
+        f"{plain(side, british)} {name if singular or is_one(side) else names}"
+        for side in sides
+        if side
     )
 
 
+_OPEN_QUOTE = re.compile(r"(?<!\w)'(?=\w)")
+
+
 def _length(match: re.Match[str], british: bool) -> str:
+    """Feet, whose sign closes no quotation: "a climb of 800'"."""
     number = match[1] or match[2] or match[3]
+    if match[1] and _OPEN_QUOTE.search(match.string, 0, match.start()):
+        return match[0]
     singular = is_one(number) or is_attributive(match)
     return f"{plain(number, british)} {'foot' if singular else 'feet'}"
 
@@ -280,10 +309,10 @@ def _at_least(match: re.Match[str], british: bool) -> list[Piece]:
 
 def _per(unit: str, power: str | None) -> str:
     if not power:
-        return _PER[unit]
-    if _PER[unit] in ("second", "minute", "hour"):
+        return _PER.get(unit, unit)
+    if _PER.get(unit) in ("second", "minute", "hour"):
         return f"{_PER[unit]} {'squared' if power in '²2' else 'cubed'}"
-    return f"{_POWERS[power]} {_PER[unit]}"
+    return f"{_POWERS[power]} {_PER.get(unit, unit)}"
 
 
 def _plural(name: str) -> str:
@@ -363,6 +392,12 @@ _LONG_UNIT = "|".join(
 )
 
 MONEY: tuple[Rule, ...] = (
+    (
+        re.compile(r"€\s?(\d{1,3}(?:\.\d{3})+(?:,\d\d)?|\d+,\d\d?)(?!\d|[.,]\d)"),
+        _continental,
+    ),
+    (re.compile(r"(?<![\w.,])(\d{1,3}(?:\.\d{3})+)(?=\s?€)"), _continental),
+    (re.compile(rf"\b({_CODES})\s?({NUMBER}){_MAGNITUDE}(?!\w)"), _money_before),
     (re.compile(rf"[{_SIGNS}](\d{{1,3}})s\b"), _bills),
     (
         re.compile(rf"([{_SIGNS}])(?:(\d{{1,3}})[\s-])?(\d)/(\d)\s(million|billion|trillion)\b"),
@@ -373,19 +408,18 @@ MONEY: tuple[Rule, ...] = (
         re.compile(
             rf"(?:(?<![\w)])([-−]))?(?:\b(US|CA|AU|NZ|HK|A|C|S))?([{_SIGNS}])\s?({NUMBER})"
             rf"(?:\s?(thousand|million|billion|bn|[kKMmB])(?={DASH}))?"
-            rf"(?:{DASH}[{_SIGNS}]?({NUMBER}))?{_MAGNITUDE}"
-            rf"(?:\s?/\s?({_PER_UNIT})(?![^\W²³])([²³])?(?:\.(?=\s[a-z]))?)?"
+            rf"(?:{DASH}[{_SIGNS}]?({NUMBER}))?{_MAGNITUDE}(?:\s(US|CA|AU|NZ|HK|SG)D\b)?"
+            rf"(?:\s?/\s?({_PER_UNIT}|(?!(?:each|and)\b)[a-z]{{3,14}})(?![^\W²³])([²³])?(?:\.(?=\s[a-z]))?)?"
         ),
         _money,
     ),
     (
         re.compile(
             rf"{START}(\d{{1,3}}(?:\.\d{{3}})*,\d\d(?=\s?€)|{NUMBER})"
-            rf"(?:\s?(k|M|bn|thousand|million|billion|trillion))?\s?([{_SIGNS}]|(?:{_CODES})\b)"
+            rf"(?:\s?(k|[Mm]n?|bn|tn|thousand|million|billion|trillion))?\s?([{_SIGNS}]|(?:{_CODES})\b)"
         ),
         _money_after,
     ),
-    (re.compile(rf"\b({_CODES})\s?({NUMBER}){_MAGNITUDE}(?!\w)"), _money_before),
     (
         re.compile(
             rf"(?:{START}(?={NUMBER}\s?¢)|\b(?:me|for|only|just|than|costs?|pays?|paid|owes?)\s(?=\d\dc(?!\w)))"
@@ -397,7 +431,7 @@ MONEY: tuple[Rule, ...] = (
 
 INCHES: Rule = (
     re.compile(
-        r"(?<![\w.,/'])(?<![x×] )(\d+(?:\.\d+)?)([\"”″])(?=\s(?!x\b)(?:[a-z]|[A-Z]{2})|[.,;)])"
+        r"(?<![\w.,/'])(?<![x×'′] )(\d+(?:\.\d+)?)([\"”″])(?=\s(?!x\b)(?:[a-z]|[A-Z]{2})|[.,;)])"
     ),
     _inches,
 )
@@ -425,6 +459,8 @@ SIZES: tuple[Rule, ...] = (
         ),
         _resolution,
     ),
+    (re.compile(r"(?<![\w.,])(\d{1,2})[x×](\d{1,2})s\b"), _planks),
+    (re.compile(r"(?<![\w.,])([1-9]\d?)([mh])(\d\d)(?!\w|[.,]\d)"), _with_hundredths),
     (re.compile(r"(?<=[A-Za-z]/(?:min|day|sec))(/)(?=\d)"), _per_amount),
     (re.compile(rf"{START}(\d)['′]\s?(\d{{1,2}})(?:\"|''|”|″)"), _feet_and_inches),
     (
@@ -433,8 +469,9 @@ SIZES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"(?<![\w.,'])(\d{1,3})'(?=\s(?:tall|long|wide|high|deep|thick|square|across|apart|away|above"
-            r"|below)\b)|(?<=\bby\s)(\d{1,3})'(?!\w)"
+            rf"(?<![\w.,'])({NUMBER})'(?=\s(?:tall|long|wide|high|deep|thick|square|across|apart|away"
+            r"|above|below|of|in|and|or|on|at|from|to|up|down|off|for)\b|[.,;)]|$)"
+            r"|(?<=\bby\s)(\d{1,3})'(?!\w)"
             r"|(?:(?<=\b[Aa]\s)|(?<=\b[Aa]n\s))(\d{1,3})'(?=\s[a-z])"
         ),
         _length,
@@ -468,7 +505,7 @@ SIZES: tuple[Rule, ...] = (
 )
 """Heights, and sizes of two or three dimensions."""
 
-UNIT_AFTER_FRACTION = rf"(?!x|×)(?:{_UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[a-z])"
+UNIT_AFTER_FRACTION = rf"(?!x|×)(?:{UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[a-z])"
 """A unit, with the point of its abbreviation."""
 
 
@@ -492,7 +529,7 @@ UNITS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"(?<=10)([⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}})\s({_UNIT}|[CTFHAK])([²³])?"
+            rf"(?<=10)([⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}})\s({UNIT}|[CTFHAK])([²³])?"
             rf"(?:/({_PER_UNIT})([²³])?)?(?![\w'’/²³])"
         ),
         _unit_of_power,
@@ -513,11 +550,11 @@ UNITS: tuple[Rule, ...] = (
         _unit_of_many,
     ),
     (re.compile(rf"{START}({NUMBER})[\s-]?A(?![\w'’])"), _amps),
-    (re.compile(rf"{START}({NUMBER})\+\s?(?!x|×)({_UNIT})(?![\w/'’])"), _at_least),
+    (re.compile(rf"{START}({NUMBER})\+\s?(?!x|×)({UNIT})(?![\w/'’])"), _at_least),
     (
         re.compile(
             rf"(?<![\w.,])(?<![A-Za-z]-)([-−])?({NUMBER})(?:{DASH}({NUMBER}))?(\s?|-)"
-            rf"({_UNIT}|in)(?<!\dB)([²³]|(?<=m)[23](?!\w))?"
+            rf"({UNIT}|in)(?<!\dB)([²³]|(?<=m)[23](?!\w))?"
             rf"(?:/({_PER_UNIT})([²³]|(?<=[ms])[23](?!\w))?(?:/({_PER_UNIT}))?)?"
             r"(?![\w²³]|['’][a-z]|(?<=x)-)(\.(?!\w))?"
         ),

@@ -11,7 +11,9 @@ from .numbers import decimal, digits
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str], bool], Replacement]]
 """A pattern and what replaces its matches; the second argument chooses British English."""
 
-NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|(?<![\d.])\.\d+)"
+NUMBER = (
+    r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d\d)+,\d{3}(?!\d)|\d+(?:\.\d+)?|(?<![\d.])\.\d+)"
+)
 # Matches are not part of a longer number, a word or a point-separated string.
 START = r"(?<![\w.,])"
 END = r"(?![\w]|[.,]\d)"

@@ -19,6 +19,7 @@ from .measures import (
     MIXED_SIZES,
     MONEY,
     SIZES,
+    UNIT,
     UNIT_AFTER_FRACTION,
     UNITS,
     unit_name,
@@ -66,13 +67,19 @@ def _lettered(match: re.Match[str], british: bool) -> list[Piece]:
     return [_letter_piece(match, 1), Piece(" ", match.end(1), match.end())]
 
 
+def _apart(match: re.Match[str], british: bool) -> str:
+    """The hyphen of "A2-70", which is no range."""
+    return " "
+
+
 def _after_number(match: re.Match[str], british: bool) -> list[Piece]:
     """The letter A after a number: "Figure 3a"."""
     return [Piece(f" {LETTER_A} ", *match.span(1))]
 
 
 def _code(match: re.Match[str], british: bool) -> list[Piece]:
-    return [Piece(digits(match[1]), *match.span(1))]
+    group = 1 if match[1] else 2
+    return [Piece(digits(match[group]), *match.span(group))]
 
 
 def _hash_number(match: re.Match[str], british: bool) -> str:
@@ -123,14 +130,15 @@ def _article(noun: str) -> str:
 def _part_of_unit(match: re.Match[str], british: bool) -> list[Piece] | str:
     """A fraction of a unit: "1/2 tsp", "2 1/2 oz."."""
     whole, above, below = match[1], int(match[2]), int(match[3])
-    if not 0 < above < below or below > 64:
+    exposure = above == 1 and match[4].rstrip(".") in ("s", "sec") and not whole  # "f/4, 1/250 s"
+    if not 0 < above < below or (below > 64 and not exposure):
         return match[0]
     unit, point = without_point(match, match[4])
     spoken = unit_name(unit, many=bool(whole) and not is_attributive(match))
     part = fraction(above, below, behind_whole=bool(whole))
     if whole:
         part = f"{plain(whole.strip(' -'), british)} and {part}"
-    elif above > 1 and not is_attributive(match):
+    elif (above > 1 or exposure) and not is_attributive(match):
         part += f" of {_article(spoken)}"
     return [
         Piece(f"{part} ", match.start(), match.start(4)),
@@ -252,6 +260,9 @@ def _fraction(match: re.Match[str], british: bool) -> str:
     if (high, low) in _NOT_FRACTIONS:
         return f"{cardinal(high)} {cardinal(low)}"
     before = match.string[max(0, match.start() - 60) : match.start()]
+    if match[4] and low > 1:
+        part = fraction(high, low, behind_whole=bool(whole))
+        return f"{plain(whole.strip(' -'), british)} and {part}" if whole else part
     rated = low in (5, 10, 20, 100) and high <= low and whole is None and _RATING.search(before)
     people = low in (5, 10, 20) and high < low and whole is None
     polled = people and _POLLED.match(match.string, match.end())
@@ -376,10 +387,7 @@ _RULES: tuple[Rule, ...] = (
         _direction,
     ),
     (
-        re.compile(
-            r"(?<=\d)\s?(?:%|°[CF]?|[ckm]?m|k?g|lbs?|ft)(-|\s?[–—]\s?)"
-            r"(?=\d[\d.,]*\s?(?:%|°|[ckm]?m\b|k?g\b|lb|ft\b))"
-        ),
+        re.compile(rf"(?<=\d)\s?(?:{UNIT})(-|\s?[–—]\s?)(?=\d[\d.,]*\s?(?:{UNIT})(?![^\W²³]))"),
         _to_next,
     ),
     (
@@ -430,6 +438,7 @@ _RULES: tuple[Rule, ...] = (
             r"(?:\b(?:[Zz]ip|ZIP)(?: [Cc]ode)?|\b[Cc]ode|\bPIN|\b[Pp]ass(?:code|word)|\bSKU"
             r"|\b[Tt]ext \w{1,20} to|\b[Ss]erial number|\b[Aa]ccount(?: number)?|\b[Ee]xtension)"
             r"\s(?:is\s)?(\d{3,30})(?![\w,.-]*\d)"
+            r"|(?<![\w.,$-])(\d{3}|\d{5})(?=\s(?:[Zz]ip|ZIP|area|post|postal|dial+ing) code)"
         ),
         _code,
     ),
@@ -458,14 +467,14 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?<![^\s(=])[-−](?=(?:\d{1,3}\s)?\d{1,3}/\d{1,4}(?![\w/]|[.,]\d))"), _negative),
     (
         re.compile(
-            rf"(?<![\w.,/])(\d{{1,3}}(?:\s|-(?=\d/\d)))?(\d{{1,2}})/(\d{{1,2}})[\s-]?({UNIT_AFTER_FRACTION})"
+            rf"(?<![\w.,/])(\d{{1,3}}(?:\s|-(?=\d/\d)))?(\d{{1,2}})/(\d{{1,4}})[\s-]?({UNIT_AFTER_FRACTION})"
         ),
         _part_of_unit,
     ),
     (
         re.compile(
             r"(?<![\w.,])(\d{1,3}(?:\s|-(?=\d/\d)))?(\d{1,3}|\d{1,3}\.\d{1,3})/(\d{1,4}|(?:4|5|10)\.0)"
-            r"(?:(?<=[1-9])(?:rds?|ths?))?(?![\d/]|[.,]\d|(?!in\b)[A-Za-z]{3}|[A-Z])"
+            r"(rds?|ths?)?(?![\d/]|[.,]\d|(?!in\b)[A-Za-z]{3}|[A-Z])"
         ),
         _fraction,
     ),
@@ -511,6 +520,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?<!\w)#\s?(\d)"), _hash_number),
     *DESIGNATIONS,
     *FORMULAS,
+    (re.compile(r"(?<=\b[A-Z]\d)(-)(?=\d{2,3}\b(?![.,]\d))"), _apart),
     (re.compile(r"(?<![\w.])([Aa])-?(?=\d)"), _lettered),
     (re.compile(r"(?<=\d)([Aa])(?![A-Za-z_'’.&])"), _after_number),
     (
