@@ -43,6 +43,11 @@ def _squared(match: re.Match[str]) -> str:
 _PER_TIME = {"mo": "month", "yr": "year", "hr": "hour", "wk": "week"}
 
 
+def _weekdays(match: re.Match[str]) -> str:
+    """Days by their letters, "M–F"."""
+    return f"Monday to {'Friday' if match[1] == 'F' else 'Thursday'}"
+
+
 def _letters(match: re.Match[str]) -> str:
     """The first of a range of letters: "Appendices A–C"."""
     letter = match[1] or match[2]
@@ -58,7 +63,7 @@ _PHRASES = (
     (re.compile(r"\b[Pp]h\.\s?[Dd]\b\.?"), "P.h.D."),
     (re.compile(r"\bPhD['’]?s\b"), "PHDs"),
     (re.compile(r"\bPhD\b"), "P.h.D"),
-    (re.compile(r"(?<=\bI )[❤♥]\ufe0f?(?=\s[A-Z])"), "love"),
+    (re.compile(r"(?:(?<=\bI )|(?<=\bwe )|(?<=\bWe ))[❤♥]\ufe0f?(?=\s[A-Za-z])"), "love"),
     (re.compile(r"(?<=\d)([B-Z])s\b"), r" \1's"),
     (re.compile(r"\b([BCDFGHJKLNPQSTVWXYZ]|R(?!s\.? ?\d))s\b(?!\.\s?[A-Z\d])"), r"\1's"),
     (
@@ -111,7 +116,10 @@ _PHRASES = (
     (re.compile(r"\bQoQ\b|\bq[/-]?o[/-]?q\b|\b[Qq]/[Qq]\b"), "quarter over quarter"),
     (re.compile(r"\bMoM\b|\bm[/-]o[/-]m\b|(?<=% )m/m\b"), "month over month"),
     (
-        re.compile(r"(?<=\d(?:st|nd|rd|th)[ -])c(?:ent)?\.(?=\s(?:BC|AD|CE|[a-z(])|[,;)])"),
+        re.compile(
+            r"(?<=\d(?:st|nd|rd|th)[ -])(?:[Cc](?:ent)?\.(?=\s(?:BC|AD|CE|[a-z(])|[,;)])"
+            r"|C(?=\s(?:BC|AD|CE)\b|\s[a-z]|[,;)]))"
+        ),
         "century",
     ),
     (re.compile(r"(?<=\d)[- ]?(?:y/o|yo|y\.o\.)(?!\w)"), " year old"),
@@ -148,11 +156,26 @@ _PHRASES = (
     ),
     (re.compile(r"(?<=\()[Rr]et\.(?=\))"), "retired"),
     (re.compile(r"(?<!\w)w/o(?!\w)"), "without"),
-    (re.compile(r"(?<!\w)w/(?![vw]\b)(?=\s?[A-Za-z\d])"), "with "),
+    (re.compile(r"(?<!\w)w/(?![vwec]\b)(?=\s?[A-Za-z\d])"), "with "),
     (re.compile(r"\bIPv(?=[46]\b)"), "I.P.V "),
     (re.compile(r"(?<=[a-z]s )([A-Z])[-–](?=[A-Z](?![\w'’-]))|\b(A)[-–](?=Z\b)"), _letters),
     (re.compile(rf"\b([Ss]q|[Cc]u)\.?\s(?={_LENGTHS}\b)"), _squared),
     (re.compile(r"\bTL;\s?DR\b"), "T.L.D.R"),
+    (
+        re.compile(
+            r"(?<!\bin )(?<!\bjust )\b([Uu]nder|[Oo]ver) (\d{1,2})s\b"
+            r"(?=\s(?:free|half|go|get|pay|travel|eat|swim|are|can|may|must|only|squad|team|league|football)\b)"
+        ),
+        r"\1-\2s",
+    ),
+    (re.compile(r"(?<=\b[QH]\d)['’](?=\d\d\b)"), " "),
+    (re.compile(r"\b[Ww]/[Cc]\b(?=,?\s(?:[A-Z]|\d))"), "week commencing"),
+    (re.compile(r"\b[Ww]/[Ee]\b(?=,?\s(?:[A-Z]|\d))"), "week ending"),
+    (re.compile(r"\bM\s?[-–]\s?(F|Th)\b(?=,?\s\d|[.;,:]|$)"), _weekdays),
+    (re.compile(r"\b(?:GMT|UTC)[-−–](?=\d)"), lambda m: f"{m[0][:3]} minus "),
+    (re.compile(r"\b24/7/365\b"), "24/7 three sixty-five"),
+    (re.compile(r"(?:(?<=/\d\d)|(?<=/\d\d\d))\s?mm\s?Hg\b"), " millimeters of mercury"),
+    (re.compile(r"(?<=\d)\smm\sHg\b"), " mmHg"),
     (re.compile(r"(?<=\d)/[-–](?!\w)"), ""),
     (re.compile(r"(?<=\bper )(mo|yr|hr|wk)\b(?:\.(?!$))?"), lambda m: _PER_TIME[m[1]]),
     (re.compile(r"(?<=\d)\s?/\s?(?:each|ea)\b\.?"), " each"),
@@ -201,7 +224,7 @@ _ROAD = re.compile(
 )
 _LATE_ROAD = re.compile(r"(?<=[a-z] )(Dr|St)\.")
 # "5th and B St.", which no saint's name follows.
-_LETTER_ROAD = re.compile(rf"(?<=\b[A-Z] )St\.(?!\s(?!{_STARTERS}\b)[A-Z])")
+_LETTER_ROAD = re.compile(rf"(?<=\b[A-Z] )St\.(?!\s(?!(?:[NS][EW]?|[EW]|{_STARTERS})\b)[A-Z])")
 # "on Elm St. Park there", but not "on Mount St. Helens".
 _ROAD_ON = re.compile(
     r"(\b(?:on|down|along|off)\s(?!(?:Mount|Old|New|East|West|North|South|Port|Fort|Lake|The)\b)"
@@ -225,17 +248,20 @@ _BEFORE_NUMBER = re.compile(
 _PRONOUN = re.compile(r"\s+I(?:['’]|\s+[a-z])")
 _BARE_MONTH = re.compile(
     rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?=\s+'?\d)"
-    rf"|(?:(?<=\b\d )|(?<=\b[12]\d )|(?<=\b3[01] ))({'|'.join(_MONTHS)})(?![\w'’.])"
+    r"|(?:(?<=\b\d )|(?<=\b[12]\d )|(?<=\b3[01] )|(?<=\d(?:st|nd|rd|th) ))"
+    rf"({'|'.join(_MONTHS)})(?![\w'’.])"
 )
 _MONTH_NAMES = "|".join(sorted({*_MONTHS, *_MONTHS.values(), "May"}, key=len, reverse=True))
 _BARE_DAY = re.compile(
     rf"\b({'|'.join(sorted(_DAYS, key=len, reverse=True))})(?=,?\s+(?:(?:{_MONTH_NAMES})\b"
-    rf"|\d{{1,2}}(?:[:/]\d|\s?[ap]\.?m\b|(?:st|nd|rd|th)?\s+(?:{_MONTH_NAMES})\b)))"
+    rf"|\d{{1,2}}(?:[:/]\d|\s?[ap]\.?m\b|(?:st|nd|rd|th)\b|\s?[-–]\s?(?:\d|noon\b)"
+    rf"|(?:st|nd|rd|th)?\s+(?:{_MONTH_NAMES})\b)))"
 )
 
 _WORD = re.compile(rf"\b({_alternatives(_WORDS)})\.(?!\w)")
 _NUMBER_BEFORE = re.compile(r"\d\s?$")
-_BARE_WORD = re.compile(r"\b(vs)\b(?!\.)")
+_SHORT_FORMS = pairs("short_forms")
+_SHORT_FORM = re.compile(rf"(?<![\w.'])({'|'.join(_SHORT_FORMS)})(?![\w'])(?!\.(?!\s|$))")
 _INITIALISMS = re.compile(r"(?<![\w.])((?:[A-Z]\.){2,6})['’]?s(?!\w)")
 _GRADE = re.compile(r"(?<=\b[Aa]\s[A-D])-(?![\w-])|(?<=\ban\s[A-D])-(?![\w-])")
 _INITIALISM = re.compile(r"(?<![\w.])((?:[A-Za-z]\.){2,10})(?![A-Za-z])")
@@ -244,6 +270,9 @@ _INITIAL = re.compile(
 )
 _NAMES_OF_TIMES = {**_MONTHS, "May": "May", **_DAYS}
 _TIME_NAMES = "|".join(sorted({*_NAMES_OF_TIMES, *_NAMES_OF_TIMES.values()}, key=len, reverse=True))
+_DAYS_JOINED = re.compile(
+    rf"\b({'|'.join(_DAYS)})( (?:and|or|to|thru|through|&) )({'|'.join(_DAYS)})\b(?!\.|\s[A-Z])"
+)
 _SLASHED_TIMES = re.compile(rf"\b(?:{_TIME_NAMES})(?:/(?:{_TIME_NAMES}))+\b")
 _FROM_TO = re.compile(
     rf"\b({_TIME_NAMES})(\.?\s?[-–—]\s?)({_TIME_NAMES})\b(?!-)(\.(?=[,;:)]|\s[a-z\d]))?"
@@ -255,6 +284,9 @@ def _keep_point(match: re.Match[str], ends: re.Pattern[str] = _ENDS_SENTENCE) ->
     return "." if ends.match(match.string, match.end()) else ""
 
 
+_THE_STAR = re.compile(r"\b(?:[Tt]he|[Oo]ur|[Aa]|[a-z]+ing) $")
+
+
 def _word(match: re.Match[str]) -> str:
     key = match[1]
     if match.string.endswith("/", 0, match.start()):
@@ -263,6 +295,8 @@ def _word(match: re.Match[str]) -> str:
         match.string, max(0, match.start() - 2), match.start()
     ):
         return match[0]  # a unit
+    if key == "Sun" and _THE_STAR.search(match.string, 0, match.start()):
+        return match[0]
     ends = _CAPITAL_FOLLOWS if key.lower() == "etc" else _ENDS_SENTENCE
     return _lookup(_WORDS, key) + _keep_point(match, ends)
 
@@ -285,9 +319,10 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_BARE_TITLE, lambda m: _TITLES[m[1]])
     text = text.sub(_LETTER_ROAD, lambda m: f"Street{_keep_point(m)}").sub(_SAINT, "Saint")
     text = text.sub(_LATE_ROAD, lambda m: _ROADS[m[1]] + _keep_point(m))
-    text = text.sub(_SLASHED_TIMES, _times_in_turn)
+    text = text.sub(_SLASHED_TIMES, _times_in_turn).sub(_DAYS_JOINED, _days_joined)
     text = text.sub(_FROM_TO, _from_to).sub(_WORD, _word).sub(_BARE_MONTH, lambda m: _MONTHS[m[0]])
-    text = text.sub(_BARE_DAY, lambda m: _DAYS[m[1]]).sub(_BARE_WORD, "versus")
+    text = text.sub(_BARE_DAY, lambda m: _DAYS[m[1]])
+    text = text.sub(_SHORT_FORM, lambda m: _SHORT_FORMS[m[1]])
     text = text.sub(_INITIALISM, lambda m: m[1][:-1] + _keep_point(m))
     return text.sub(_INITIAL, lambda m: LETTER_A if m[1] == "A" else m[1])
 
@@ -307,6 +342,11 @@ def _state(match: re.Match[str]) -> str:
 def _times_in_turn(match: re.Match[str]) -> str:
     """Days or months with slashes: "Tue/Thu"."""
     return " ".join(_NAMES_OF_TIMES.get(name, name) for name in match[0].split("/"))
+
+
+def _days_joined(match: re.Match[str]) -> list[Piece]:
+    """Two days by their abbreviations: "Sat & Sun"."""
+    return [Piece(_DAYS[match[day]], *match.span(day)) for day in (1, 3)]
 
 
 def _from_to(match: re.Match[str]) -> list[Piece]:
@@ -365,7 +405,8 @@ _REGNAL = re.compile(
 )
 # "Edward I fought" at the start of a sentence, but not "I saw Mary I think".
 _FIRST = re.compile(
-    rf"(?:^|(?<=^\s)|(?<=[.!?]\s)|(?<=\bof\s)|(?<=\bby\s)|(?<=[Uu]nder\s))({_REGNAL_NAMES})\s(I)"
+    rf"(?:^|(?<=^\s)|(?<=[.!?]\s)|(?<=\bof\s)|(?<=\bby\s)|(?<=[Uu]nder\s)"
+    rf"|(?<=(?:st|nd|rd|th) and ))({_REGNAL_NAMES})\s(I)"
     r"(?=\s(?:(?:never|also|then|later|soon|finally|[a-z]{3,}ly)\s)?(?:[a-z]+ed|fled|met|ruled|fought|led|won|lost|took|gave|came|went|made|built|fell|held|left|saw|wrote)\b)"
 )
 _TITLED = re.compile(

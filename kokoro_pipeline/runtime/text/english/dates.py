@@ -67,6 +67,21 @@ def _slash_date(match: re.Match[str], british: bool) -> str:
     return _date_words(month, day, century + match[4], british)
 
 
+def _hyphened_date(match: re.Match[str], british: bool) -> Replacement:
+    """A day with the name of its month: "05-May-2020"."""
+    day, name = int(match[1]), match[2].capitalize()
+    if not 1 <= day <= 31:
+        return match[0]
+    month = next(month for month in MONTHS if month.startswith(name))
+    century = "" if len(match[3]) == 4 else ("19" if int(match[3]) > 50 else "20")
+    return f"the {ordinal(day)} of {month}, {year(int(century + match[3]), british)}"
+
+
+def _month_of_year(match: re.Match[str], british: bool) -> str:
+    """A month by its number: "05/2020"."""
+    return f"{MONTHS[int(match[1]) - 1]} {year(int(match[2]), british)}"
+
+
 def _dotted_date(match: re.Match[str], british: bool) -> str:
     """Points are written where the day comes first."""
     day, month = int(match[1]), int(match[2])
@@ -102,6 +117,11 @@ def _year_pieces(match: re.Match[str], end: int, british: bool) -> list[Piece]:
         return []
     comma = Piece(", ", end, match.start("year"))
     return [comma, Piece(year(int(match["year"]), british), *match.span("year"))]
+
+
+def _day_alone(match: re.Match[str], british: bool) -> str:
+    """A day of the month behind its name, "Monday 2nd"."""
+    return f"the {ordinal(int(match[1]))}"
 
 
 def _month_days(match: re.Match[str], british: bool) -> Replacement:
@@ -140,7 +160,11 @@ def _era(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 def _fiscal(match: re.Match[str], british: bool) -> str:
-    return f" {year(int(match[2]), british)}"
+    words = f" {year(int(match[2]), british)}"
+    if match[3]:
+        words += " " if match[3] == "/" else " to "
+        words += cardinal(int(match[4]))
+    return words
 
 
 def _years(match: re.Match[str], british: bool) -> Replacement:
@@ -198,6 +222,9 @@ def _is_ratio(match: re.Match[str]) -> bool:
     return bool(_RATIO_BEFORE.search(before) or _RATIO_AFTER.match(match.string, match.end()))
 
 
+_TO_HALF_DAY = re.compile(rf"\sto\s\d{{1,2}}(?::\d\d)?\s?{_HALF_DAY}")
+
+
 def _clock(match: re.Match[str], british: bool) -> str:
     before = match.string[max(0, match.start() - 50) : match.start()]
     if _is_ratio(match) and not (match[4] or match[5]):
@@ -209,9 +236,9 @@ def _clock(match: re.Match[str], british: bool) -> str:
             words += " hundred"
         elif match[3] and not before.endswith(("at ", "by ")):
             words += " hours" if hour > 1 else " hour"
-        elif not match[5]:
+        elif not (match[5] or _TO_HALF_DAY.match(match.string, match.end())):
             words += " o'clock"
-    if match[3]:
+    if match[3] and (minute or match[3] != "00"):
         words += f" and {plain(match[3].removeprefix('0'), british)} seconds"
     return words + _half_day(match[4]) + (f" {'.'.join(match[5])}" if match[5] else "")
 
@@ -226,6 +253,11 @@ def _minutes(minute: int) -> str:
 def _pointed_clock(match: re.Match[str], british: bool) -> str:
     """A time with a point, as in Britain: "5.30pm"."""
     return cardinal(int(match[1])) + _minutes(int(match[2])) + _half_day(match[3])
+
+
+def _pointed_clock_to(match: re.Match[str], british: bool) -> str:
+    """The first time of "8.30–9.30am"."""
+    return f"{_pointed_clock(match, british)} to "
 
 
 def _time_range(match: re.Match[str], british: bool) -> list[Piece]:
@@ -304,9 +336,17 @@ def _weekdays_date(match: re.Match[str], british: bool) -> Replacement:
     fraction = fraction and before in ("on", "before", "after", "since")
     if not _is_date(month, day) or fraction or (before == "by" and first < second):
         return match[0]
-    return [Piece(day_of_month(month, day, british), match.start(1), match.end())]
+    pieces = [Piece(day_of_month(month, day, british), match.start(1), match.end(2))]
+    for other in _MONTH_AND_DAY.finditer(match.string, *match.span(3)):
+        month, day = (
+            int(number) for number in (other.groups()[::-1] if british else other.groups())
+        )
+        if _is_date(month, day):
+            pieces.append(Piece(day_of_month(month, day, british), *other.span()))
+    return pieces
 
 
+_MONTH_AND_DAY = re.compile(r"(\d{1,2})/(\d{1,2})")
 _FINE = frozenset((2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64))  # denominators of measures
 
 
@@ -338,10 +378,10 @@ DATES: tuple[Rule, ...] = (
     (
         re.compile(
             r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,?"
-            r"|(?:[Bb]irthday|[Aa]nniversary|[Dd]eadline|[Dd]ate)(?: is|,|:)|[Dd]ue(?: on)?"
-            r"|[Oo]n|[Bb]y|[Bb]efore|[Aa]fter|[Ss]ince|[Uu]ntil|[Tt]ill|[Tt]hrough|[Ss]tarting|[Ee]ffective|[Ee]xcept|[Ee]xpires|[Ee]nds|[Bb]egins|[Ss]tarts|[Oo]pens|[Cc]loses"
-            r"|[Ww]eek of|[Aa]s of)"
-            r" (\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)"
+            r"|(?i:(?:birthday|anniversary|deadlines?|dates?)(?: is| are|,|:)|due(?: on)?|on|by"
+            r"|before|after|since|until|till|through|starting|effective|except|expires|ends|begins|starts"
+            r"|opens|closes|week of|as of)) (\d{1,2})/(\d{1,2})"
+            r"((?:(?:, |,? (?:and|or|&) )\d{1,2}/\d{1,2}(?! of\b))*)(?![\w/]|[.,]\d)"
         ),
         _weekdays_date,
     ),
@@ -361,12 +401,20 @@ DATES: tuple[Rule, ...] = (
         _slash_date,
     ),
     (
+        re.compile(
+            rf"{START}(\d{{1,2}})-((?i:{'|'.join(m[:3] for m in MONTHS)}))[a-z]*-(\d{{4}}|\d\d)\b"
+        ),
+        _hyphened_date,
+    ),
+    (re.compile(r"(?<![\w.,/-])(0?[1-9]|1[0-2])/((?:19|20)\d\d)(?![\w/-]|[.,]\d)"), _month_of_year),
+    (
         re.compile(r"(?<![\w.])(\d{1,2})\.(\d{1,2})\.((?:1[5-9]|20)\d\d)(?!\w|\.\d)"),
         _dotted_date,
     ),
     (
         re.compile(
-            rf"\b(?:{_MONTH})\s+(?P<first>\d{{1,2}})(?:st|nd|rd|th)?{DASH}"
+            rf"\b(?:{_MONTH})\s+(?P<first>\d{{1,2}})(?:st|nd|rd|th)?"
+            rf"(?:{DASH}|\s(?:to|through)\s(?=\d{{1,2}}(?:[.,;)]|$|\s(?:in|at|and|for|with)\b)))"
             r"(?P<last>\d{1,2})(?P<suffix>st|nd|rd|th)?(?![:\w%-]|\.\d)"
         ),
         _month_days,
@@ -393,6 +441,13 @@ DATES: tuple[Rule, ...] = (
         _day_month,
     ),
     (re.compile(rf"\b({_MONTH})(,?)\s+(1\d{{3}}|20\d\d)\b"), _month_year),
+    (
+        re.compile(
+            r"(?:(?<=\b[MFS][oru][ni]day )|(?<=\bTuesday )|(?<=\bThursday )|(?<=\bSaturday )"
+            r"|(?<=\bWednesday ))(\d{1,2})(?:st|nd|rd|th)\b"
+        ),
+        _day_alone,
+    ),
 )
 """Dates with a day or a month."""
 
@@ -406,9 +461,19 @@ TIMES: tuple[Rule, ...] = (
         _time_range,
     ),
     (
+        re.compile(rf"{START}(?P<first>\d{{1,2}}:[0-5]\d){DASH}(?=\d{{1,2}}(?![\d:\w]|\.\d))"),
+        _time_range,
+    ),
+    (
+        re.compile(
+            rf"{START}(1[0-2]|0?[1-9])\.([0-5]\d)(){DASH}(?=\d{{1,2}}(?:\.[0-5]\d)?\s?{_HALF_DAY})"
+        ),
+        _pointed_clock_to,
+    ),
+    (
         re.compile(
             rf"{START}([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d(?:\.\d{{1,3}})?))?(?![:\d])(?:\s?{_HALF_DAY})?"
-            rf"(?:\s({_ZONES})\b)?"
+            rf"(?:\s?h\b|\s?({_ZONES}|(?<=\d)Z)\b)?"
         ),
         _clock,
     ),
@@ -434,7 +499,7 @@ TIMES: tuple[Rule, ...] = (
 """Times of day, and what else has a colon between numbers."""
 
 YEARS: tuple[Rule, ...] = (
-    (re.compile(r"(?<=\d0s)[-–](?='?\d{1,3}0s\b)"), _to),
+    (re.compile(r"(?:(?<=\d0s)|(?<=\d0's))[-–](?='?\d{1,3}0'?s\b)"), _to),
     (
         re.compile(
             r"(?<![\w.])(?:(?:'|\b(?=\d{4}))(\d{3}0)|'(\d0)"
@@ -454,7 +519,7 @@ YEARS: tuple[Rule, ...] = (
         _era,
     ),
     (re.compile(r"(?:\bAD|\bA\.D)\s(\d{1,4})(?![\w-]|[.,]\d)"), _era),
-    (re.compile(r"(?<=\bFY)(\s?)((?:19|20)\d\d)\b"), _fiscal),
+    (re.compile(r"(?<=\bFY)(\s?)((?:19|20)\d\d)\b(?:([/–-])(\d\d)\b)?"), _fiscal),
     (
         re.compile(r"(?:\b[Pp]re-|\b[Pp]ost-|\b[Mm]id-)(1\d{3}|20\d\d)(?![\w-]|[.,]\d)"),
         _era,

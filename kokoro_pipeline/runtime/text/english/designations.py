@@ -19,6 +19,11 @@ def designation(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(in_pairs(match[2], british), *match.span(2))]
 
 
+def _jet(match: re.Match[str], british: bool) -> list[Piece]:
+    group = 2 if match[2] else 4
+    return [Piece(in_pairs(match[group], british), *match.span(group))]
+
+
 def _status(match: re.Match[str], british: bool) -> str:
     """The status of an answer from a server: "a 404"."""
     return in_pairs(match[0], british)
@@ -64,14 +69,21 @@ def _server(match: re.Match[str], british: bool) -> str:
 
 
 def _dotted(match: re.Match[str], british: bool) -> str:
-    joint = " dot " if match[0].count(".") == 3 else " point "
     parts = match[0].split(".")
-    return joint.join(cardinal(int(p)) if len(p) < 3 else digits(p) for p in parts)
+    address = len(parts) == 4
+    words = (digits(p) if len(p) > (2 if address else 3) else cardinal(int(p)) for p in parts)
+    return (" dot " if address else " point ").join(words)
 
 
 def _version(match: re.Match[str], british: bool) -> str:
     joined = " point ".join(cardinal(int(part)) for part in match[1].split("."))
     return f"version {joined}"
+
+
+def _release(match: re.Match[str], british: bool) -> list[Piece]:
+    """A version behind the name of a program: "Python 3.10"."""
+    words = f"{cardinal(int(match[1]))} point {cardinal(int(match[2]))}"
+    return [Piece(words, match.start(1), match.end())]
 
 
 def _network(match: re.Match[str], british: bool) -> str:
@@ -143,8 +155,9 @@ DESIGNATIONS: tuple[Rule, ...] = (
         re.compile(
             r"(?<![\w.,$£€-])()(7[0-8]7)(?=\s(?:MAX|Max|Dreamliners?|[Jj]ets?|[Jj]etliners?|airliner"
             r"|airplane|pilot|freighter|landed|took off|crashed)\b)"
+            r"|(?<=\b[Tt]he )()(7[0-8]7)(?=[.,;:!?)](?!\d)|\s(?:was|is|has|and)\b|$)"
         ),
-        designation,
+        _jet,
     ),
     (
         re.compile(r"(?<![\w.,$])()([1-9]\d\d)(?=\s(?:U\.S|F)\.?\s(?:second|third|[\d§]))"),
@@ -179,7 +192,16 @@ DESIGNATIONS: tuple[Rule, ...] = (
     ),
 )
 
+_SOFTWARE = "|".join(map(re.escape, sorted(word_sets("software")["name"])))
+
 VERSIONS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            rf"(?:(?<!\w)(?:{_SOFTWARE})\s(?:is\sgreater\sthan\sor\sequal\sto\s|>=\s?)?)"
+            r"(\d{1,2})\.([1-9]\d)(?![\w%]|\.\d)"
+        ),
+        _release,
+    ),
     (re.compile(r"(?<=\d\.\d)(?<=\d\.\d\.\d\.\d):(\d{2,5})(?!\w)"), _server),
     (re.compile(r"\b[vV](\d{1,3}(?:\.\d{1,3}){1,3})\b"), _version),
     (re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,4}){2,}(?![\w])"), _dotted),

@@ -171,6 +171,22 @@ def _integral(match: re.Match[str], british: bool) -> str:
     return f"the integral from {low} to {match[2].translate(_SUPERSCRIPTS)} of "
 
 
+def _minus(match: re.Match[str], british: bool) -> str:
+    return " minus "
+
+
+def _times_root(match: re.Match[str], british: bool) -> str:
+    return " times the square root of "
+
+
+def _derivative(match: re.Match[str], british: bool) -> str:
+    return f"d {match[1]} d {match[2]}"
+
+
+def _prime(match: re.Match[str], british: bool) -> str:
+    return f"{match[1]} prime of ("
+
+
 def _pi(match: re.Match[str], british: bool) -> str:
     return "pi "
 
@@ -187,12 +203,16 @@ EQUATIONS: tuple[Rule, ...] = (
     (re.compile(r"\b([PE])\(([A-Z](?:\s?[<>=≤≥|∩∪]\s?[^()]{1,12})?)\)"), _probability),
     (
         re.compile(
-            r"(?<=[Δ∂][a-zA-Z])/(?=[Δ∂][a-zA-Z]\b)|(?<=π)/(?=\d)|(?<=\b[xyzn])/(?=\d)"
+            r"(?<=[Δ∂][a-zA-Z])/(?=[Δ∂][a-zA-Z]\b)|(?<=\b[xyz])/(?=[xyz]\b)|(?<=π)/(?=\d)|(?<=\b[xyzn])/(?=\d)"
             r"|(?<=(?<![\w/.])\d)/(?=[nxyzkNRπ](?![\w/]))|(?<=[\w²³]\))/(?=\d|\(|[a-z]\b)"
         ),
         _over,
     ),
     (re.compile(r"([³⁴])√(?=[\d(a-z])"), _higher_root),
+    (re.compile(r"(?<=[\d)])√(?=\d)"), _times_root),
+    (re.compile(r"\bd([a-z])/d([a-z])\b"), _derivative),
+    (re.compile(r"\b([fgh])['′]\((?=[a-z\d]{1,3}\))"), _prime),
+    (re.compile(r"(?<=\d[²³⁰¹⁴-⁹])\s[-−–]\s(?=\d{1,9}(?![\da-zA-Z]))"), _minus),
     (re.compile(r"∫\s?([\da-z])([⁰¹²³⁴-⁹ⁿ]|∞)\s?"), _integral),
     (re.compile(r"(?<=\d)\s?x\s?(?=\d[\d.,]*\s?=)"), _times),
     (
@@ -216,7 +236,7 @@ EQUATIONS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"(?<=\b[nkmN])!(?!\w)|(?<=\d)!(?=\s(?:is|are|has|have|ends|grows|equals|and|ways|divided|times|[+=*/×-])(?!\w))"
+            r"(?<=\b[nkmN])!(?!\w)|(?<=[\dnk]\))!|(?<=\d)!(?=\s(?:is|are|has|have|ends|grows|equals|and|ways|divided|times|[+=*/×-])(?!\w))"
         ),
         _factorial,
     ),
@@ -227,7 +247,7 @@ EQUATIONS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?<![\w.'])([fgh])\(((?:[-−]?(?:\d{0,9}[a-z]|\d{1,9}))"
-            r"(?:\s?[-+−]\s?\d{0,9}[a-z0-9]){0,2})\)"
+            r"(?:(?:\s?[-+−]|,)\s?\d{0,9}[a-z0-9]){0,2})\)"
         ),
         _function,
     ),

@@ -89,7 +89,9 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
     words = _amount(high or low, currency, magnitude, singular, british)
     if high:
         scale = f" {_MAGNITUDES[small]}" if small else ""
-        words = f"{plain(low, british)}{scale} to {words}"
+        cents = "." in low and not (small or magnitude)
+        first = _amount(low, currency, None, singular, british) if cents else plain(low, british)
+        words = f"{first}{scale} to {words}"
     return ("minus " if minus else "") + words + (f" per {_per(per, power)}" if per else "")
 
 

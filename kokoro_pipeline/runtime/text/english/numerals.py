@@ -10,7 +10,7 @@ import re
 
 from ..tracked import Piece, Tracked
 from .chemistry import FORMULAS, ISOTOPES
-from .dates import BARE_YEAR, DATES, TIMES, YEARS, day_of_month
+from .dates import BARE_YEAR, DATES, MONTHS, TIMES, YEARS, day_of_month
 from .designations import DESIGNATIONS, MODELS, VERSIONS, designation
 from .mathematics import EQUATIONS, LETTER_A, POWERS
 from .measures import (
@@ -281,6 +281,7 @@ def _fraction(match: re.Match[str], british: bool) -> str:
         joint = "over" if whole is None else "slash"
         return f"{whole or ''}{cardinal(high, british)} {joint} {cardinal(low, british)}"
     part = fraction(high, low, behind_whole=bool(whole))
+    part += " " * match.string[match.end() : match.end() + 1].isalpha()
     return f"{plain(whole.strip(' -'), british)} and {part}" if whole else part
 
 
@@ -293,8 +294,17 @@ def _plural_number(match: re.Match[str], british: bool) -> str:
     return plural(in_pairs(match[1], british))
 
 
+def _is_month_of_year(low: str, high: str) -> bool:
+    """Whether "2020-05" is a month, as 05 is no later year and 1999-01 no winter."""
+    if not (looks_like_year(low) and len(high) == 2):
+        return False
+    return 0 < int(high) <= 12 and int(high) < int(low[2:]) < 95
+
+
 def _range(match: re.Match[str], british: bool) -> str:
     low, high = match[1], match[2]
+    if _is_month_of_year(low, high):
+        return f"{MONTHS[int(high) - 1]} {year(int(low), british)}"
     if looks_like_year(low) and (looks_like_year(high) or len(high) == 2):
         first = year(int(low), british)
         if len(high) == 4:
@@ -424,7 +434,8 @@ _RULES: tuple[Rule, ...] = (
             r"|(?<![\w.,-])0\d(?:[ .-]\d\d){4}(?![\w-]|[.,]\d)"
             r"|(?<![\w.,-])0\d \d{4} \d{4}(?![\w-]|[.,]\d)"
             r"|(?<![\w.-])1[38]00[ -]\d{3}[ -]\d{3}(?![\d-]|\.\d)"
-            r"|(?<![\w.,-])(?:555 \d{4}|\d{3} 0\d{3})(?![\w-]|[.,]\d)"
+            r"|(?<![\w.,-])(?:555 \d{4}|\d{3,4} 0\d{3})(?![\w-]|[.,]\d)"
+            r"|(?<![\w.,-])00[ -]\d{1,3}(?:[ -]\d{1,8}){2,5}(?![\w-]|[.,]\d)"
             r"|(?<![\w.-])\d{3}-\d{4}(?![\d-])|(?<=hone )\d{3}\.\d{4}\b|(?<=all )\d{3}\.\d{4}\b"
         ),
         _phone,
@@ -531,7 +542,7 @@ _RULES: tuple[Rule, ...] = (
         _batting_average,
     ),
     *VERSIONS,
-    (re.compile(rf"{START}({NUMBER})\s?[-–—]\s?({NUMBER})(?![\w-]|[.,]\d)"), _range),
+    (re.compile(rf"{START}({NUMBER})\s?[-–—]\s?({NUMBER})(?!\w|-(?![a-z]{{3}})|[.,]\d)"), _range),
     (re.compile(rf"{START}([-−+±])\s?({NUMBER})(?!\w)"), _signed),
     MAGNITUDE,
     *POWERS,
