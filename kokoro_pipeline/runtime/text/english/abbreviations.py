@@ -295,7 +295,7 @@ def _word(match: re.Match[str]) -> str:
         match.string, max(0, match.start() - 2), match.start()
     ):
         return match[0]  # a unit
-    if key == "Sun" and _THE_STAR.search(match.string, 0, match.start()):
+    if key == "Sun" and _THE_STAR.search(match.string, max(0, match.start() - 16), match.start()):
         return match[0]
     ends = _CAPITAL_FOLLOWS if key.lower() == "etc" else _ENDS_SENTENCE
     return _lookup(_WORDS, key) + _keep_point(match, ends)

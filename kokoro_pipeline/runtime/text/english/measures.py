@@ -472,7 +472,7 @@ SIZES: tuple[Rule, ...] = (
     (
         re.compile(
             rf"(?<![\w.,'])({NUMBER})'(?=\s(?:tall|long|wide|high|deep|thick|square|across|apart|away"
-            r"|above|below|of|in|and|or|on|at|from|to|up|down|off|for)\b|[.,;)]|$)"
+            r"|above|below|of|in|and|or|on|at|from|to|up|down|off|for)\b|[.,;]|$)"
             r"|(?<=\bby\s)(\d{1,3})'(?!\w)"
             r"|(?:(?<=\b[Aa]\s)|(?<=\b[Aa]n\s))(\d{1,3})'(?=\s[a-z])"
         ),
