@@ -31,6 +31,7 @@ _SYMBOL = re.compile(
     r"|(?P<relation>==|!=|<=|>=|[<>=≡∝])|(?P<sign>[-−])|(?P<operator>[*·/!])"
 )
 _LETTER_POWER = re.compile(r"[abnpqtuvwxyz][²³⁴-⁹ⁿ]")
+_LIKE_TERMS = re.compile(r"\d([abnxyz])\s[-−+]\s\d{1,9}\1\b")  # "6x − 2x"
 _RELATIONS = {
     "=": "equals",
     "==": "equals",
@@ -61,7 +62,8 @@ def _equation(match: re.Match[str], british: bool) -> Replacement:
 
 
 def _polynomial(match: re.Match[str], british: bool) -> Replacement:
-    return _equation(match, british) if _LETTER_POWER.search(match[0]) else match[0]
+    formula = _LETTER_POWER.search(match[0]) or _LIKE_TERMS.search(match[0])
+    return _equation(match, british) if formula else match[0]
 
 
 def _symbol(symbol: re.Match[str], equation: re.Match[str]) -> str | None:

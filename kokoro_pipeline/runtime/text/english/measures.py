@@ -439,8 +439,8 @@ INCHES: Rule = (
 )
 """An inch sign that is no quotation mark."""
 
-MIXED_SIZES: Rule = (re.compile(r"(?<=\d\s\d/\d)\s[x×]\s(?=\d)"), _by)
-"""The sign between sizes with fractions: "8½ × 11"."""
+MIXED_SIZES: Rule = (re.compile(r"(?<=\d\s\d/\d)[\"”″]?\s[x×]\s(?=\d)"), _by)
+"""The sign between sizes with fractions: "8½ × 11", "8½" × 11"" without the first inch."""
 
 SIZES: tuple[Rule, ...] = (
     (

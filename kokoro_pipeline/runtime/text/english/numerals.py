@@ -455,9 +455,9 @@ _RULES: tuple[Rule, ...] = (
     ),
     (re.compile(r"\b[Tt]ext (\d{5,6})(?![\w,.-]*\d)"), _code),
     *YEARS,
+    MIXED_SIZES,
     INCHES,
     (re.compile(r"(?:(?<=\b[Pp]hase )|(?<=\b[Gg]rade ))(\d)/(\d)(?![\w/])"), _side_by_side),
-    MIXED_SIZES,
     (re.compile(rf"(?:(?<=/\d)|(?<=/\d\d))({DASH})(?=(?:\d{{1,3}}\s)?\d{{1,2}}/\d)"), _to_next),
     (
         re.compile(
