@@ -9,7 +9,9 @@ function that undoes it.
 Importing this package runs no probe. On a known version the effects of the fixes that are known to
 be needed are applied at once, on faith; on an unknown version none is. The probes run when somebody
 uses what they decide about: at the first call of an entry point of TVM (`_entry_points`), or when
-the state of a fix is read.
+the state of a fix is read. Only those run whose answer matters there: importing a program asks
+about what every import goes through and about the program's operators, and compiling asks about
+what is not of the frontend.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from tvm_kokoro_ext import _agreement, _compat, _entry_points, _probing
+from tvm_kokoro_ext import _agreement, _compat, _entry_points, _probing, _replace
 from tvm_kokoro_ext._errors import LateImportWarning, UnsupportedOperatorError, explained
 from tvm_kokoro_ext._fix import Converter, Fix, FixRecord, FixStatus, State
 
@@ -46,7 +48,8 @@ _scoped_out: list[frozenset[str]] = []  # ids of the active `disabled(...)` cont
 _undos: dict[str, Callable[[], None]] = {}  # undo functions of installed effects, by fix id
 _active = False
 _lazy = False  # whether probes wait for the first use
-_presumed = False  # whether the present states rest on probes that have yet to run
+_presumed: tuple[Fix, ...] = ()  # the fixes whose states rest on probes that have yet to run
+_waits_for_frontend = False  # whether fixes may be presumed once the frontend is loaded
 _unwatch: Callable[[], None] | None = None  # while the first use is awaited
 _hook: _ImporterHook | None = None
 _chains: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
@@ -117,13 +120,34 @@ def status() -> tuple[FixStatus, ...]:
         return tuple(record.status() for record in _records)
 
 
-def confirm() -> None:
-    """Run the probes that have yet to run, and bring every fix to the state that they decide."""
-    if not _presumed or _probing.probing():
+def confirm(concerns: Callable[[Fix], bool] = lambda fix: True) -> None:
+    """Run the probes that have yet to run, and bring every fix to the state that they decide.
+
+    `concerns` chooses the fixes that matter now. On an unknown version all do, because no fix is
+    applied there before its probe has run.
+    """
+    if not _rests_on(concerns) or _probing.probing():
         return
     with _lock:
-        if _presumed:
-            _settle(presume=False)
+        if _rests_on(concerns):
+            known = _compat.is_known_version(_compat.tvm_version())
+            _settle(presume=False, concerns=concerns if known else lambda fix: True)
+
+
+def _rests_on(concerns: Callable[[Fix], bool]) -> bool:
+    """Whether states of these fixes are presumed, or may be."""
+    return _waits_for_frontend or any(map(concerns, _presumed))
+
+
+def _surrounds_imports(fix: Fix) -> bool:
+    """Whether a fix matters to the import of every program."""
+    everywhere = fix.prepare is not None or fix.around is not None
+    return everywhere or (fix.needs_torch and fix.install is not None)
+
+
+def _concerns_building(fix: Fix) -> bool:
+    """Whether a fix matters to what becomes of an imported program."""
+    return fix.install is not None
 
 
 @contextmanager
@@ -284,20 +308,21 @@ def _unanswered(circumstances: _Circumstances) -> list[FixRecord]:
     ]
 
 
-def _ask(circumstances: _Circumstances) -> None:
-    """Run the probes that have to decide and have not run, on stock TVM."""
-    waiting = _unanswered(circumstances)
+def _ask(circumstances: _Circumstances, concerns: Callable[[Fix], bool] = lambda fix: True) -> None:
+    """Run the probes that have to decide, matter and have not run, on stock TVM."""
+    waiting = [record.fix for record in _unanswered(circumstances) if concerns(record.fix)]
     if waiting:
         _withdraw()
-        _probing.ask([record.fix for record in waiting])
+        _probing.ask(waiting)
 
 
 def _withdraw() -> None:
     """Undo every effect, for a moment, from the outermost inwards."""
-    _stop_watching()
-    for record in reversed(_records):
-        if record.id in _undos:
-            _undos.pop(record.id)()
+    with _replace.restored_together("tvm"):
+        _stop_watching()
+        for record in reversed(_records):
+            if record.id in _undos:
+                _undos.pop(record.id)()
     if _importer_loaded():
         _wrap_methods(())
 
@@ -314,22 +339,28 @@ def _from_first_change(wanted: Mapping[str, tuple[State, str]]) -> tuple[FixReco
     return ()
 
 
-def _settle(*, presume: bool) -> None:
+def _settle(*, presume: bool, concerns: Callable[[Fix], bool] = lambda fix: True) -> None:
     """Bring every fix to the state it should have now, undoing effects before installing others.
 
-    With `presume`, no probe is run: what only a probe can decide is presumed, and the first use of
-    TVM is awaited.
+    With `presume`, no probe is run, and otherwise those of the fixes that `concerns` chooses. What
+    only a probe can decide that has not run is presumed, and the next use of TVM is awaited.
     """
-    _remove_hook()
-    circumstances = _circumstances(load=_active and not presume)
-    if _active and not presume:
-        try:
-            _ask(circumstances)
-        except BaseException:
-            _settle(presume=True)
-            raise
-    _stop_watching()
-    unanswered = {record.id for record in _unanswered(circumstances)} if _active else set()
+    with _replace.found_once():
+        _remove_hook()
+        circumstances = _circumstances(load=_active and not presume)
+        if _active and not presume:
+            try:
+                _ask(circumstances, concerns)
+            except BaseException:
+                _settle(presume=True)
+                raise
+        _stop_watching()
+        _apply(circumstances)
+
+
+def _apply(circumstances: _Circumstances) -> None:
+    """Undo and install what has changed, and set the states."""
+    unanswered = {r.id: r.fix for r in _unanswered(circumstances)} if _active else {}
     wanted = {
         record.id: (State.DISABLED, "the extension is not active")
         if not _active
@@ -352,15 +383,26 @@ def _settle(*, presume: bool) -> None:
                     state, why = State.FAILED, f"{type(error).__name__}: {error}"
         record.set(state, why)
     _settle_importer(circumstances)
-    _await_first_use(bool(unanswered))
+    _await_next_use(list(unanswered.values()))
 
 
-def _await_first_use(presumed: bool) -> None:
-    """Watch the entry points if states are presumed, or may be once the frontend is loaded."""
-    global _presumed, _unwatch
-    _presumed = presumed or (_lazy and _hook is not None)
-    if _presumed:
-        _unwatch = _entry_points.watch(confirm)
+def _await_next_use(unanswered: Sequence[Fix]) -> None:
+    """Watch the entry points that these fixes matter to.
+
+    All of them are watched if states may be presumed once the frontend is loaded.
+    """
+    global _presumed, _waits_for_frontend, _unwatch
+    _presumed = tuple(unanswered)
+    _waits_for_frontend = _lazy and _hook is not None
+    watched = {
+        concerns: partial(confirm, concerns)
+        for concerns in (_surrounds_imports, _concerns_building)
+        if _rests_on(concerns)
+    }
+    if watched:
+        _unwatch = _entry_points.watch(
+            importing=watched.get(_surrounds_imports), building=watched.get(_concerns_building)
+        )
 
 
 def _stop_watching() -> None:
@@ -381,7 +423,8 @@ def importer_class() -> Any:
 def stock_importer() -> Any:
     """An importer with only TVM's own converters, for probes and tests."""
     importer = importer_class()()
-    importer.convert_map = _stock_table(importer)
+    if hasattr(type(importer).create_convert_map, _ORIGINAL):
+        importer.convert_map = _stock_table(importer)
     return importer
 
 
@@ -489,7 +532,8 @@ def _wrap_method(name: str, wrap: Callable[[Any], Any], needed: bool) -> None:
 
 
 def _applied() -> list[FixRecord]:
-    confirm()
+    """The fixes for the import of a program, those of single operators as far as presumed."""
+    confirm(_surrounds_imports)
     with _lock:
         return [record for record in _records if record.current is State.APPLIED]
 
@@ -504,13 +548,30 @@ def _with_fixes(original: Callable[[Any], dict[str, Any]]) -> Callable[[Any], di
 def _prepared(original: Callable[..., Any]) -> Callable[..., Any]:
     def from_exported_program(self: Any, exported_program: Any, *args: Any, **kwargs: Any) -> Any:
         custom = kwargs.get("custom_convert_map") or (args[3] if len(args) > 3 else None) or {}
-        names = dict.fromkeys(self.convert_map, False) | dict.fromkeys(custom, True)
-        for record in _applied():
-            if record.fix.prepare is not None:
-                exported_program = record.fix.prepare(exported_program, names)
-        return original(self, exported_program, *args, **kwargs)
+        applied: list[FixRecord] | None = None
+        while applied != (now := _applied()):
+            if applied is not None:  # a probe has found stock right
+                self.convert_map = self.create_convert_map()
+            applied = now
+            names = dict.fromkeys(self.convert_map, False) | dict.fromkeys(custom, True)
+            prepared = exported_program
+            for record in applied:
+                if record.fix.prepare is not None:
+                    prepared = record.fix.prepare(prepared, names)
+            operators = _operators(exported_program) | _operators(prepared)
+            confirm(lambda fix: not operators.isdisjoint(fix.converters))
+        return original(self, prepared, *args, **kwargs)
 
     return from_exported_program
+
+
+def _operators(program: Any) -> set[str]:
+    """The names of all operators of a program and its branches."""
+    return {
+        getattr(node.target, "__name__", "")
+        for module in program.graph_module.modules()
+        for node in getattr(getattr(module, "graph", None), "nodes", ())
+    }
 
 
 class _ImporterHook(importlib.abc.MetaPathFinder):

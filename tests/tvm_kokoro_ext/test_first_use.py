@@ -1,5 +1,8 @@
 """Importing the extension runs no probe and compiles nothing; the first use of TVM does.
 
+Importing a program runs the probes that matter to every import, and those of the program's
+operators; compiling runs those of legalizations and the like; reading a state runs all.
+
 The first use of a process comes once. What only a process of its own can show is shown there; the
 rest makes the present process forget the answers of the probes.
 """
@@ -10,8 +13,10 @@ import threading
 import types
 
 import pytest
+import torch
 import tvm
 from test_activation import python
+from tvm.relax.frontend import torch as frontend
 
 import tvm_kokoro_ext
 from tvm_kokoro_ext import State, _activation, _compat, _probing
@@ -27,7 +32,7 @@ PROGRAM = """
 
 
 def test_importing_the_extension_runs_no_probe_no_pass_and_makes_no_kernel():
-    """The first import of a program runs the probes, also by a function bound before."""
+    """The first import of a program runs probes, also by a function bound before."""
     program = """
         import tvm, tvm.ir.transform
         counts = {}
@@ -44,11 +49,37 @@ def test_importing_the_extension_runs_no_probe_no_pass_and_makes_no_kernel():
         from tvm_kokoro_ext import _probing
         print(counts, len(_probing._answers))
         from_exported_program(program)
-        print(sorted(counts), len(_probing._answers) > 70)
+        print(sorted(counts), {"clamp", "views"} <= set(_probing._answers), len(_probing._answers))
+        tvm.relax.transform.LegalizeOps()
+        print(sorted(counts), {"nan_pool", "llvm_math"} <= set(_probing._answers))
+        before = len(_probing._answers)
+        tvm_kokoro_ext.status()
+        print(before < 70 < len(_probing._answers))
     """
-    first, second = python(PROGRAM + program.replace("\n    ", "\n")).splitlines()
-    assert first == "{} 0"
-    assert second == "['__call__', '__init__', 'create_prim_func'] True"
+    found = python(PROGRAM + program.replace("\n    ", "\n")).splitlines()
+    assert found[0] == "{} 0"
+    assert found[1].startswith("['__call__', '__init__'] True ")
+    assert int(found[1].split()[-1]) < 25
+    assert found[2:] == ["['__call__', '__init__', 'create_prim_func'] True", "True"]
+
+
+def test_programs_ask_only_about_operators_that_none_before_had():
+    program = """
+        import tvm_kokoro_ext
+        from tvm_kokoro_ext import _probing
+        def added():
+            before = set(_probing._answers)
+            from_exported_program(program)
+            return sorted(set(_probing._answers) - before)
+        print("clamp" in added(), added())
+        class Sorted(torch.nn.Module):
+            def forward(self, x):
+                return torch.cond(x.sum() > 0, lambda x: x.sort()[0], lambda x: x + 1, (x,))
+        program = torch.export.export(Sorted(), (torch.ones(4),))
+        print("nan_order" in added(), added())
+    """
+    found = python(PROGRAM + program.replace("\n    ", "\n")).splitlines()
+    assert found == ["True []", "True []"]
 
 
 def test_the_callers_state_does_not_reach_the_probes():
@@ -118,32 +149,85 @@ def keeps_nan():
 
 
 LLVM = {"kind": "llvm"}
+
+
+def clamped():
+    """A program of one operator, of which there is a fix."""
+
+    class Clamped(torch.nn.Module):
+        def forward(self, x):
+            return x.clamp(min=2)
+
+    return torch.export.export(Clamped(), (torch.arange(4),))
+
+
+def every(fix):
+    return True
+
+
+def imports(fix):
+    """What matters to importing `clamped()`."""
+    surrounds = fix.prepare or fix.around or (fix.install and fix.needs_torch)
+    return bool(surrounds) or "clamp.default" in fix.converters
+
+
+def builds(fix):
+    return fix.install is not None
+
+
 USES = {
-    "legalizing": lambda: tvm.relax.transform.LegalizeOps(),
-    "the default pipeline": lambda: tvm.relax.get_pipeline("zero")(relu()),
-    "compiling": lambda: tvm.compile(relu(), tvm.target.Target(LLVM)),
-    "building": lambda: tvm.relax.build(relu(), tvm.target.Target(LLVM)),
-    "lowering intrinsics": lambda: tvm.tirx.transform.LowerIntrin(),
-    "an importer": lambda: _activation.importer_class()().create_convert_map(),
-    "status()": lambda: tvm_kokoro_ext.status(),
-    "a state": lambda: tvm_kokoro_ext.fixes[0].state,
-    "a reason": lambda: tvm_kokoro_ext.fixes[0].why,
-    "a representation": lambda: repr(tvm_kokoro_ext.fixes[0]),
-    "activate()": lambda: tvm_kokoro_ext.activate(),
-    "convert_map()": lambda: tvm_kokoro_ext.convert_map(),
+    "importing": (lambda: frontend.from_exported_program(clamped()), imports),
+    "legalizing": (lambda: tvm.relax.transform.LegalizeOps(), builds),
+    "the default pipeline": (lambda: tvm.relax.get_pipeline("zero")(relu()), builds),
+    "compiling": (lambda: tvm.compile(relu(), tvm.target.Target(LLVM)), builds),
+    "building": (lambda: tvm.relax.build(relu(), tvm.target.Target(LLVM)), builds),
+    "lowering intrinsics": (lambda: tvm.tirx.transform.LowerIntrin(), builds),
+    "status()": (lambda: tvm_kokoro_ext.status(), every),
+    "a state": (lambda: tvm_kokoro_ext.fixes[0].state, every),
+    "a reason": (lambda: tvm_kokoro_ext.fixes[0].why, every),
+    "a representation": (lambda: repr(tvm_kokoro_ext.fixes[0]), every),
+    "activate()": (lambda: tvm_kokoro_ext.activate(), every),
+    "convert_map()": (lambda: tvm_kokoro_ext.convert_map(), every),
 }
-"""Whatever uses a fix, or shows its state."""
+"""Whatever uses a fix, or shows its state, and the fixes that matter to it."""
 
 
-@pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_the_first_use_runs_the_probes_and_the_second_none(use, asked):
+@pytest.mark.parametrize(("use", "matters"), USES.values(), ids=USES)
+def test_the_first_use_runs_the_probes_that_matter_and_the_second_none(use, matters, asked):
     use()
     installed = _compat.tvm_version()
     probed = [r.fix for r in tvm_kokoro_ext.fixes if r.fix.probe and r.fix.affects(installed)]
-    assert asked == probed
+    expected = {fix.id for fix in probed if matters(fix)}
+    assert {fix.id for fix in asked} == expected
     use()
-    assert asked == probed
+    assert len(asked) == len(expected)
     assert {record.state for record in tvm_kokoro_ext.fixes} == {State.APPLIED, State.NOT_NEEDED}
+    assert {fix.id for fix in asked} == {fix.id for fix in probed}
+    assert len(asked) == len(probed)
+
+
+def test_a_program_is_imported_without_the_fix_that_its_probe_finds_not_needed(asked, monkeypatch):
+    """The importer has been given the converter on faith."""
+
+    def ask(fixes):
+        _probing._answers.update({fix.id: fix.id != "clamp" for fix in fixes})
+
+    def never(importer, node, previous):
+        raise AssertionError("the converter of a fix that is off")
+
+    record = next(r for r in tvm_kokoro_ext.fixes if r.id == "clamp")
+    converters = dict.fromkeys(record.fix.converters, never)
+    monkeypatch.setattr(record, "fix", dataclasses.replace(record.fix, converters=converters))
+    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="AssertionError"):
+        frontend.from_exported_program(clamped())
+    tvm_kokoro_ext.deactivate()
+    _probing._answers.clear()
+    monkeypatch.setattr(_probing, "ask", ask)
+    _activation.activate_on_import()
+    imported = str(frontend.from_exported_program(clamped()))
+    assert record.current is State.NOT_NEEDED
+    with tvm_kokoro_ext.disabled("clamp"):
+        assert imported == str(frontend.from_exported_program(clamped()))
 
 
 def test_a_module_that_no_importer_made_is_legalized_right(asked):
