@@ -34,7 +34,14 @@ from typing import Any
 
 from packaging.version import Version
 
-from tvm_kokoro_ext import _agreement, _compat, _entry_points, _probing, _replace
+from tvm_kokoro_ext import (
+    _agreement,
+    _collection,
+    _compat,
+    _entry_points,
+    _probing,
+    _replace,
+)
 from tvm_kokoro_ext._errors import LateImportWarning, UnsupportedOperatorError, explained
 from tvm_kokoro_ext._fix import Converter, Fix, FixRecord, FixStatus, State
 
@@ -345,7 +352,7 @@ def _settle(*, presume: bool, concerns: Callable[[Fix], bool] = lambda fix: True
     With `presume`, no probe is run, and otherwise those of the fixes that `concerns` chooses. What
     only a probe can decide that has not run is presumed, and the next use of TVM is awaited.
     """
-    with _replace.found_once():
+    with _replace.found_once(), _collection.put_off():
         _remove_hook()
         circumstances = _circumstances(load=_active and not presume)
         if _active and not presume:
@@ -447,39 +454,31 @@ def _layered(
         for name, converter in record.fix.converters.items():
             below = layered.get(name)
             if below is not None or not getattr(converter, "needs_previous", False):
-                layered[name] = _bind(converter, importer, below)
+                layered[name] = partial(_converted, converter, importer, below)
         if record.fix.around is not None:
-            around = record.fix.around
-            layered = {name: _bind(around, importer, below) for name, below in layered.items()}
-    return {name: _checked(converter, importer) for name, converter in layered.items()}
+            around = partial(_converted, record.fix.around, importer)
+            layered = {name: partial(around, below) for name, below in layered.items()}
+    return {name: partial(_checked, importer, below) for name, below in layered.items()}
 
 
-def _checked(converter: Callable[[Any], Any], importer: Any) -> Callable[[Any], Any]:
-    """Wrap a converter to check its result against the record of torch, and to explain errors.
+def _checked(importer: Any, converter: Callable[[Any], Any], node: Any) -> Any:
+    """The conversion of a node, whose result is checked against the record of torch.
 
-    Its errors name the operator and a workaround.
+    Errors name the operator and a workaround.
     """
-
-    @functools.wraps(converter)
-    def convert(node: Any) -> Any:
-        try:
-            empty = _agreement.without_elements(importer, node)
-            if empty is not None:
-                return empty
-            return _agreement.agreeing(importer, node, converter(node))
-        except UnsupportedOperatorError:
-            raise
-        except Exception as error:
-            raise explained(node, error) from error
-
-    return convert
+    try:
+        empty = _agreement.without_elements(importer, node)
+        if empty is not None:
+            return empty
+        return _agreement.agreeing(importer, node, converter(node))
+    except UnsupportedOperatorError:
+        raise
+    except Exception as error:
+        raise explained(node, error) from error
 
 
-def _bind(converter: Converter, importer: Any, previous: Any) -> Callable[[Any], Any]:
-    def convert(node: Any) -> Any:
-        return converter(importer, node, previous)
-
-    return convert
+def _converted(converter: Converter, importer: Any, previous: Any, node: Any) -> Any:
+    return converter(importer, node, previous)
 
 
 def _load_importer() -> bool:
@@ -546,6 +545,7 @@ def _with_fixes(original: Callable[[Any], dict[str, Any]]) -> Callable[[Any], di
 
 
 def _prepared(original: Callable[..., Any]) -> Callable[..., Any]:
+    @_collection.put_off()
     def from_exported_program(self: Any, exported_program: Any, *args: Any, **kwargs: Any) -> Any:
         custom = kwargs.get("custom_convert_map") or (args[3] if len(args) > 3 else None) or {}
         applied: list[FixRecord] | None = None
@@ -558,11 +558,14 @@ def _prepared(original: Callable[..., Any]) -> Callable[..., Any]:
             for record in applied:
                 if record.fix.prepare is not None:
                     prepared = record.fix.prepare(prepared, names)
-            operators = _operators(exported_program) | _operators(prepared)
-            confirm(lambda fix: not operators.isdisjoint(fix.converters))
+            confirm(partial(_converts, _operators(exported_program) | _operators(prepared)))
         return original(self, prepared, *args, **kwargs)
 
     return from_exported_program
+
+
+def _converts(operators: set[str], fix: Fix) -> bool:
+    return not operators.isdisjoint(fix.converters)
 
 
 def _operators(program: Any) -> set[str]:

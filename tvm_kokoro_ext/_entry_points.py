@@ -1,8 +1,8 @@
 """The functions of TVM by which every effect of a fix is used, watched until the first call.
 
-Importing this package runs no probe. The first call of one of these functions runs those that matter
-to it, before anything else happens, and then the functions of its kind are TVM's own again (or
-those of the fixes).
+Importing this package runs no probe. The first call of one of these functions runs those that
+matter to it, before anything else happens, and then the functions of its kind are TVM's own again
+(or those of the fixes).
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ are restored and replaced again at one time, they are looked for once.
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
@@ -25,7 +26,7 @@ class _Search:
 
     def __init__(self, package: str, places: dict[int, list[Place]]) -> None:
         self.of_what = (package, len(sys.modules))
-        self.places = places
+        self.places = defaultdict(list, places)
 
     def found(self, package: str, identities: Mapping[int, Any]) -> dict[int, list[Place]] | None:
         """The places of these functions; None if one has not been looked for."""
@@ -102,8 +103,8 @@ def _rebind(package: str, by_identity: Mapping[int, Any]) -> None:
     for identity, replacement in by_identity.items():
         for names, name in places[identity]:
             names[name] = replacement
-    for identity, replacement in by_identity.items() if _search is not None else ():
-        _search.places.setdefault(id(replacement), []).extend(_search.places.pop(identity))
+        if _search is not None:
+            _search.places[id(replacement)] += _search.places.pop(identity)
 
 
 def _places(package: str, identities: set[int]) -> dict[int, list[Place]]:

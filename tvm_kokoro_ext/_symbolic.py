@@ -2,36 +2,65 @@
 
 from __future__ import annotations
 
+import itertools
+import weakref
+from collections.abc import Mapping
 from typing import Any
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import tirx
 
 
-def known_symbols(importer: Any) -> dict[str, Any]:
+class _Known:
+    """What an importer's table of translated nodes says of torch's sizes, kept while it grows."""
+
+    def __init__(self, table: dict[Any, Any]) -> None:
+        self.table = table
+        self.read = 0  # how many of its nodes have been read
+        self.given: dict[str, Any] = {}  # by the names of sizes, as nodes and inputs have them
+        self.derived: list[tuple[Any, Any]] = []
+        self.all: dict[str, Any] = {}
+
+    def symbols(self) -> dict[str, Any]:
+        if self.read != len(self.table):
+            before = len(self.given)
+            for node, value in itertools.islice(self.table.items(), self.read, None):
+                self._add(node, value)
+            self.read = len(self.table)
+            if len(self.given) != before:
+                self.all = dict(self.given)
+                for expression, dim in self.derived:
+                    _solve(expression, dim, self.all)
+        return self.all
+
+    def _add(self, node: Any, value: Any) -> None:
+        import torch
+
+        meta = getattr(node, "meta", {}).get("val")
+        if isinstance(meta, torch.SymInt) and _compat.is_prim(value):
+            self.given.setdefault(str(meta.node.expr), _compat.prim(value))
+        elif getattr(node, "op", None) == "placeholder" and isinstance(meta, torch.Tensor):
+            if not _compat.is_tensor(value) or _compat.type_of(value).shape is None:
+                return
+            for size, dim in zip(meta.shape, _compat.shape_of(value), strict=True):
+                if isinstance(size, torch.SymInt):
+                    self.given.setdefault(str(size.node.expr), dim)
+                    self.derived.append((size.node.expr, dim))
+
+
+_known: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
+
+
+def known_symbols(importer: Any) -> Mapping[str, Any]:
     """TVM's expressions by torch's names of sizes, as far as the importer has seen them.
 
     Keys are the printed sympy expressions of input dimensions ("s0", "2*s0") and of the scalar
     nodes translated so far.
     """
-    import torch
-
-    known: dict[str, Any] = {}
-    derived: list[tuple[Any, Any]] = []
-    for node, value in importer.env.items():
-        meta = getattr(node, "meta", {}).get("val")
-        if isinstance(meta, torch.SymInt) and _compat.is_prim(value):
-            known.setdefault(str(meta.node.expr), _compat.prim(value))
-        elif getattr(node, "op", None) == "placeholder" and isinstance(meta, torch.Tensor):
-            if not _compat.is_tensor(value) or _compat.type_of(value).shape is None:
-                continue
-            for size, dim in zip(meta.shape, _compat.shape_of(value), strict=True):
-                if isinstance(size, torch.SymInt):
-                    known.setdefault(str(size.node.expr), dim)
-                    derived.append((size.node.expr, dim))
-    for expression, dim in derived:
-        _solve(expression, dim, known)
-    return known
+    known = _known.get(importer)
+    if known is None or known.table is not importer.env or known.read > len(importer.env):
+        known = _known[importer] = _Known(importer.env)
+    return known.symbols()
 
 
 def _solve(expression: Any, dim: Any, known: dict[str, Any]) -> None:
@@ -52,7 +81,7 @@ def is_number(size: Any) -> bool:
     return isinstance(size, int) or bool(size.node.expr.is_Integer)
 
 
-def to_prim(importer: Any, size: Any, known: dict[str, Any] | None = None) -> Any:
+def to_prim(importer: Any, size: Any, known: Mapping[str, Any] | None = None) -> Any:
     """A torch size (int or SymInt) as a TVM expression; None if it cannot be expressed."""
     if isinstance(size, int):
         return size
@@ -69,11 +98,12 @@ def proved_shape(importer: Any, node: Any) -> list[Any] | None:
     return None if any(dim is None for dim in shape) else shape
 
 
-def _translate(expression: Any, known: dict[str, Any]) -> Any:
+def _translate(expression: Any, known: Mapping[str, Any]) -> Any:
     import sympy
 
-    if str(expression) in known:
-        return known[str(expression)]
+    name = str(expression)
+    if name in known:
+        return known[name]
     if expression.is_Integer:
         return int(expression)
     kind = type(expression).__name__
@@ -102,7 +132,7 @@ def _translate(expression: Any, known: dict[str, Any]) -> Any:
 _SMALL = 2**20
 
 
-def _rounded(expression: Any, known: dict[str, Any], up: bool) -> Any:
+def _rounded(expression: Any, known: Mapping[str, Any], up: bool) -> Any:
     """A rational multiple of integers, rounded to an integer in integer arithmetic, or None."""
     found = _ratio(expression, known)
     if found is None:
@@ -114,7 +144,7 @@ def _rounded(expression: Any, known: dict[str, Any], up: bool) -> Any:
     return value // divisor if isinstance(value, int) else tirx.floordiv(value, divisor)
 
 
-def _ratio(expression: Any, known: dict[str, Any]) -> tuple[Any, int] | None:
+def _ratio(expression: Any, known: Mapping[str, Any]) -> tuple[Any, int] | None:
     """Integers (p, q), q > 0, whose quotient is this float expression; None if there are none.
 
     What torch computes in float64 is the same as long as it is exact, or not within an ulp of an

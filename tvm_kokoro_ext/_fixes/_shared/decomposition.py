@@ -13,9 +13,11 @@ import copy
 import re
 from typing import Any
 
+from tvm_kokoro_ext import _collection
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name, source_line
 
 
+@_collection.put_off()
 def decomposed(program: Any, table: Any = None) -> Any:
     """The program after `run_decompositions(table)`; without a table, torch's default one.
 
