@@ -86,6 +86,25 @@ def test_vectors_are_computed_like_their_elements(name, dtype):
 
 
 def test_a_function_of_a_function_of_vectors_is_computed_once_for_each_element():
-    built = kernel_of_vectors(lambda x: tirx.tanh(tirx.tanh(tirx.tanh(x))), "float32", 1)
-    calls = [line for line in built.inspect_source("ll").splitlines() if "@tanhf(" in line]
+    built = kernel_of_vectors(lambda x: tirx.sinh(tirx.sinh(tirx.sinh(x))), "float32", 1)
+    calls = [line for line in built.inspect_source("ll").splitlines() if "@sinhf(" in line]
     assert len([line for line in calls if "call" in line]) == 12
+    built = kernel_of_vectors(lambda x: tirx.tanh(tirx.tanh(tirx.tanh(x))), "float32", 1)
+    calls = [line for line in built.inspect_source("ll").splitlines() if "@llvm.exp." in line]
+    assert len([line for line in calls if "call" in line]) == 3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_expm1_is_exact_where_the_series_ends(dtype):
+    x = torch.linspace(-1, 1, 20001, dtype=getattr(torch, dtype))
+    result = computed(torch.expm1, x, False)
+    np.testing.assert_allclose(
+        result, torch.expm1(x.double()), rtol={"float32": 3e-7, "float64": 5e-16}[dtype]
+    )
+
+
+def test_tanh_is_exact_where_the_series_ends_and_one_far_from_zero():
+    x = torch.linspace(-12, 12, 200001)
+    result = computed(torch.tanh, x, False)
+    assert ulps(result, torch.tanh(x.double())) < 2.5
+    assert (result[x.abs() > 9.1].abs() == 1).all()

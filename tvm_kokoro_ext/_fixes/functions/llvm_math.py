@@ -3,7 +3,8 @@
 `log1p(x)` is `log(1 + x)` and `tanh(x)` a quotient of exponentials: near zero both lose the digits
 of x, at 1e-6 already the second one. The C library has each of them to within an ulp or two, and is
 what TVM's LLVM target calls for functions that it has no rule of its own for. The elements of a
-vector are computed one by one.
+vector are computed one by one. `tanh` in float32, which many models compute a lot of, is written
+out instead, as the C library's takes three times as long as stock's.
 """
 
 from __future__ import annotations
@@ -29,6 +30,40 @@ def _scalar(name: str, x: Any, dtype: str) -> Any:
     return tirx.Cast(dtype, called)
 
 
+#: tanh(x) = x + x · z · P(z) with z = x² for |x| < 0.625, from the highest power on (S. Moshier,
+#: Cephes, tanhf.c).
+_TANH = (
+    -5.70498872745e-3,
+    2.06390887954e-2,
+    -5.37397155531e-2,
+    1.33314422036e-1,
+    -3.33332819422e-1,
+)
+_TANH_NEAR = 0.625
+
+
+def _tanh(x: Any, dtype: str) -> Any:
+    """tanh of a float32 expression or vector within two units in the last place.
+
+    Far from zero it is 1 - 2 / (exp(2 |x|) + 1), of which nothing cancels, and exactly 1 from 9 on.
+    """
+
+    def number(value: float) -> Any:
+        _, _, lanes = dtype.partition("x")
+        made = tirx.const(value, "float32")
+        return tirx.Broadcast(made, int(lanes)) if lanes else made
+
+    variable = tirx.Var("x", dtype)
+    square, size = variable * variable, tirx.abs(variable)
+    series = number(_TANH[0])
+    for factor in _TANH[1:]:
+        series = series * square + number(factor)
+    near = variable * (series * square + number(1))  # not x + …, which has no -0
+    far = number(1) - number(2) / (tirx.exp(size + size) + number(1))
+    far = tirx.Select(variable < number(0), number(0) - far, far)
+    return tirx.Let(variable, x, tirx.Select(size < number(_TANH_NEAR), near, far))
+
+
 def _rule(name: str, stock: Any) -> Callable[[Any], Any]:
     """The rule of one function; `stock` is the rule before, or None."""
 
@@ -37,6 +72,9 @@ def _rule(name: str, stock: Any) -> Callable[[Any], Any]:
         if "vscale" in dtype:  # a scalable vector has no elements to call a function for
             return call if stock is None else stock(call)
         element, _, lanes = dtype.partition("x")
+        if name == "tanh" and element in ("float32", "float16", "bfloat16"):
+            wide = dtype.replace(element, "float32")
+            return tirx.Cast(dtype, _tanh(tirx.Cast(wide, call.args[0]), wide))
         if not lanes:
             return _scalar(name, call.args[0], dtype)
         # Bound to a variable, as an argument that stood in each element would be computed for each.

@@ -37,19 +37,22 @@ def log1p(x: Any) -> Any:
     return tirx.Select(near, _number(2, x) * s * series, tirx.log(_number(1, x) + x))
 
 
+#: How many terms of the series of expm1 are exact to the dtype up to |x| = 0.5.
+_TERMS = {"float32": 9, "float64": 16}
+
+
 def expm1(x: Any) -> Any:
     """exp(x) - 1 of a float32 or float64 expression.
 
-    Near zero it is Kahan's (u - 1) · x / log(u) with u = exp(x), in which the rounding errors of u
-    cancel (Higham, "Accuracy and Stability of Numerical Algorithms", section 1.14.1).
+    Near zero it is the Taylor series, without a second function; from |x| = 0.5 on the difference
+    has the digits of the exponential.
     """
     one = _number(1, x)
-    u = tirx.exp(x)
-    difference = u - one
-    scaled = difference * (x / tirx.log(u))
-    # Far from zero nothing cancels, and log(u) leaves the range: infinite, or of zero.
-    far = tirx.any(x > one, x < -one)
-    return tirx.Select(u == one, x, tirx.Select(far, difference, scaled))
+    series = one
+    for divisor in range(_TERMS[_compat.prim_dtype(x)], 1, -1):
+        series = one + series * x * _number(1 / divisor, x)
+    near = tirx.abs(x) < _number(0.5, x)
+    return tirx.Select(near, x * series, tirx.exp(x) - one)
 
 
 def _unary(function: Callable[[Any], Any], hint: str) -> Converter:
