@@ -90,7 +90,29 @@ def pools(x):
     return functional.max_pool2d(x, 2), padded, volume, functional.max_pool2d(x.half(), 2).float()
 
 
+def large_windows(x):
+    """Windows that are pooled one axis after the other, and rows of one that is not written out."""
+    row = torch.cat([x] * 4, -1)
+    return (
+        functional.max_pool2d(x, 5, 1, 2),
+        functional.max_pool2d(x, (4, 3), 2, 1, ceil_mode=True),
+        functional.max_pool2d(x, (3, 2), (1, 2), 1, (2, 1)),
+        functional.max_pool1d(row[0], 19, 2, 9),
+        functional.max_pool3d(x, 3, 1, 1),
+        functional.max_pool2d(x.double(), 2),
+    )
+
+
+def signs_of_zeros(x):
+    """Of equal zeros the first stays, whose sign is that of the quotient."""
+    zeros = torch.where(x.nan_to_num() > 0, 0.0, -0.0)
+    return 1 / functional.max_pool2d(zeros, 2), 1 / functional.max_pool2d(zeros, 5, 1, 2)
+
+
 POOL = [
+    Case("large_windows", large_windows, image, **STATIC),
+    Case("signs_of_zeros", signs_of_zeros, image, wrong=None, **STATIC),
+    Case("all_infinite", lambda x: functional.max_pool2d(x * 0 - INF, 2, 1, 1), image, **STATIC),
     Case("windows", pools, image, **STATIC),
     Case("line", lambda x: functional.max_pool1d(x[0], 3, 1, 1, 2), image, **STATIC),
     Case("symbolic", lambda x: functional.max_pool2d(x, 2), image, **RAW),
