@@ -27,6 +27,8 @@ def case(name, module, *shape, **options):
 INSTANCE = [
     case("rank3", torch.nn.InstanceNorm1d(4, affine=True), 2, 4, "n"),
     case("rank4", torch.nn.InstanceNorm2d(3, affine=True), 1, 3, "n", 5),
+    # Sums side by side: one row of them, less than a row, whole rows, and some more.
+    *(case(f"width{w}", torch.nn.InstanceNorm2d(2), 1, 2, "n", w) for w in (1, 8, 15, 32, 35)),
 ]
 test_instance_norm, test_instance_norm_stock = fix_tests("instance_norm", INSTANCE)
 

@@ -6,7 +6,7 @@ significant bits of the variance are lost, and it may become negative (resulting
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit
@@ -18,19 +18,88 @@ LEVEL = 11  # registering at the built-in level 10 is an error; 11 wins over it
 def two_pass(x: Any, axes: list[int], epsilon: float) -> Any:
     """(x − mean) / sqrt(var + ε) over `axes`, computed in at least float32."""
     dtype = str(x.dtype)
-    wide = topi.cast(x, "float32") if dtype in ("float16", "bfloat16") else x
-    kind = str(wide.dtype)
+    kind = "float32" if dtype in ("float16", "bfloat16") else dtype
     count = _emit.extent([x.shape[axis] for axis in axes])
     count = tirx.Cast(kind, count) if not isinstance(count, int) else tirx.const(count, kind)
-    mean = topi.divide(topi.sum(wide, axis=axes, keepdims=True), count)
-    near = topi.subtract(wide, mean)
+    kept = [1 if axis in axes else size for axis, size in enumerate(x.shape)]
+
+    def group(at: Sequence[Any]) -> list[Any]:
+        return [0 if axis in axes else index for axis, index in enumerate(at)]
+
+    def average(value: Callable[..., Any], name: str) -> Any:
+        total = _sum(value, x.shape, axes, kind)
+        return te.compute(tuple(kept), lambda *at: total(at) / count, name=name)
+
+    mean = average(lambda *at: tirx.Cast(kind, x(*at)), "mean")
+
+    def near(*at: Any) -> Any:
+        return tirx.Cast(kind, x(*at)) - mean(*group(at))
+
     # Correct the rounding error of the mean, so that a large mean does not cause an offset.
-    offset = topi.divide(topi.sum(near, axis=axes, keepdims=True), count)
-    centred = topi.subtract(near, offset)
-    squares = topi.sum(topi.multiply(centred, centred), axis=axes, keepdims=True)
-    variance = topi.divide(squares, count)
+    offset = average(near, "offset")
+
+    def centred(*at: Any) -> Any:
+        return near(*at) - offset(*group(at))
+
+    variance = average(lambda *at: centred(*at) * centred(*at), "variance")
     inverse = topi.rsqrt(topi.add(variance, tirx.const(epsilon, kind)))
-    return topi.cast(topi.multiply(centred, inverse), dtype)
+    return te.compute(
+        x.shape,
+        lambda *at: tirx.Cast(dtype, centred(*at) * inverse(*group(at))),
+        name="normalized",
+    )
+
+
+_LANES = 8
+_SUMS = te.comm_reducer(
+    lambda left, right: tuple(a + b for a, b in zip(left, right, strict=True)),
+    lambda *dtypes: tuple(tirx.const(0, dtype) for dtype in dtypes),
+    name="sums",
+)
+
+
+def _sum(
+    value: Callable[..., Any], shape: Sequence[Any], axes: list[int], kind: str
+) -> Callable[[Sequence[Any]], Any]:
+    """The sum of `value(*at)` over `axes`, as a function of a position with any indices there.
+
+    A processor adds a number to one sum only after the number before, so several sums are formed
+    side by side along the last axis, and then added.
+    """
+    *outer, last = axes
+    rows = {axis: te.reduce_axis((0, shape[axis]), name=f"k{axis}") for axis in outer}
+    size = _compat.as_int(shape[last])
+    lanes = size if size is not None and 0 < size <= 2 * _LANES else _LANES
+    part = te.reduce_axis((0, tirx.ceildiv(shape[last], lanes)), name=f"k{last}")
+    full = size is not None and size % lanes == 0
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+
+    def lane(at: Sequence[Any], number: int) -> Any:
+        index = part * lanes + number
+        place = [rows.get(axis, index if axis == last else i) for axis, i in enumerate(at)]
+        found = value(*place)
+        if full:
+            return found
+        return tirx.if_then_else(index < shape[last], found, tirx.const(0, kind))
+
+    sums = te.compute(
+        kept,
+        lambda *at: (
+            _SUMS(tuple(lane(at, n) for n in range(lanes)), axis=[*rows.values(), part])
+            if lanes > 1
+            else te.sum(lane(at, 0), axis=[*rows.values(), part])
+        ),
+        name="sums",
+    )
+
+    def total(at: Sequence[Any]) -> Any:
+        parts = [one(*at) for one in sums] if lanes > 1 else [sums(*at)]
+        while len(parts) > 1:  # in pairs, which rounds less than one after the other
+            pairs = zip(parts[::2], parts[1::2], strict=False)
+            parts = [a + b for a, b in pairs] + parts[len(parts) // 2 * 2 :]
+        return parts[0]
+
+    return total
 
 
 def affine(x: Any, gamma: Any, beta: Any, channel: Callable[..., Any]) -> Any:
