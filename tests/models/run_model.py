@@ -4,6 +4,9 @@
 
 Prints one line of JSON, an `Outcome`, for each of the variants static and dynamic, imported with
 the extension and by stock. A dynamic program is run at two batches and two sizes.
+
+With `--measure` it compares nothing and prints the CPU time of one import, the first of the
+process, and of a call of the program compiled as TVM does by default, a `Times`.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import argparse
 import dataclasses
 import importlib.util
 import json
+import statistics
 import sys
 import time
 import warnings
@@ -59,6 +63,15 @@ class Outcome:
     detail: str = ""
     import_seconds: float = 0.0
     run_seconds: float = 0.0
+
+
+@dataclasses.dataclass
+class Times:
+    """CPU time in seconds: of the first import, of compiling, and the median of the calls."""
+
+    import_seconds: float
+    compile_seconds: float
+    run_seconds: float
 
 
 def prepared(model: Model) -> nn.Module:
@@ -239,6 +252,35 @@ def _try(
         outcome.result, outcome.detail = "wrong", found
 
 
+#: How long a program is called to measure its time, and how often at most.
+CALLING, CALLS = 5.0, 300
+
+
+def measured(model: Model, dtype_name: str, variant: str, by: str) -> Times:
+    """The times of one model in this process, which should have imported nothing before."""
+    from tvm.relax.frontend.torch import from_exported_program
+
+    dtype = getattr(torch, dtype_name)
+    program = exported(model, prepared(model).to(dtype), dtype, variant == "dynamic")
+    if by == "stock":
+        tvm_kokoro_ext.deactivate()
+    started = time.process_time()
+    with torch.no_grad():
+        imported = from_exported_program(program)
+    between = time.process_time()
+    executable = tvm.compile(imported, tvm.target.Target({"kind": "llvm"}))
+    compiled = time.process_time()
+    run = relax.VirtualMachine(executable, tvm.cpu())["main"]
+    arguments = [array(t) for t in inputs_of(model, model.batches[0], model.sizes[0], dtype)]
+    run(*arguments)
+    calls: list[float] = []
+    while len(calls) < 3 or (sum(calls) < CALLING and len(calls) < CALLS):
+        before = time.process_time()
+        run(*arguments)
+        calls.append(time.process_time() - before)
+    return Times(between - started, compiled - between, statistics.median(calls))
+
+
 def said(error: Exception) -> str:
     """The type and the beginning of the message, on one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
@@ -250,12 +292,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--by", choices=("extension", "stock"), action="append")
     parser.add_argument("--variant", choices=("static", "dynamic"), action="append")
+    parser.add_argument("--measure", action="store_true", help="of one variant, by one")
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     if importlib.util.find_spec("torchvision") is not None:
         declare_torchvision_operators()
     programs = options.by or ("extension", "stock")
+    if options.measure:
+        (variant,), (by,) = options.variant, options.by
+        times = measured(BY_NAME[options.model], options.dtype, variant, by)
+        print(json.dumps(dataclasses.asdict(times)), flush=True)
+        return
     for variant in options.variant or ("static", "dynamic"):
         for outcome in tried(BY_NAME[options.model], options.dtype, variant, programs):
             print(json.dumps(dataclasses.asdict(outcome)), flush=True)
