@@ -8,6 +8,7 @@ place, after checking the (apache-tvm, apache-tvm-ffi) pair.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import importlib.util
@@ -123,6 +124,7 @@ _TensorType: Any = relax.TensorStructInfo if _STRUCT_INFO else relax.TensorType
 _TupleType: Any = relax.TupleStructInfo if _STRUCT_INFO else relax.TupleType
 
 
+@functools.cache
 def tvm_version() -> Version:
     """The version of the loaded TVM."""
     return Version(installed_version("apache-tvm") or tvm.__version__)
