@@ -15,11 +15,13 @@ from misaki import en
 
 from ..espeak import WordReader
 from .compounds import has_article, split_compound, split_stammer
-from .homographs import HOMOGRAPHS, sense_of
 from .mathematics import LETTER_A
 from .normalize import PRONOUNCED, Markup
+from .senses.homographs import HOMOGRAPHS, sense_of
 from .tables import table
-from .tagger import ACRONYMS, RuleTagger
+from .tagging.context import Vocabulary
+from .tagging.tagger import RuleTagger
+from .tagging.word_forms import ACRONYMS
 
 _TOKEN = re.compile(
     rf"[{PRONOUNCED}{LETTER_A}]|(?:[A-Za-z]\.)+[A-Za-z](?![A-Za-z])"
@@ -140,11 +142,14 @@ class EnglishG2P(en.G2P):
             for word, tags in self.lexicon.golds.items()
             if isinstance(tags, dict)
         }
+        heteronyms = frozenset(word for word, tags in split.items() if tags)
+        adjectival = frozenset(word for word, tags in split.items() if "ADJ" in tags)
         return RuleTagger(
-            heteronyms=frozenset(word for word, tags in split.items() if tags) | HOMOGRAPHS,
-            adjectival=frozenset(word for word, tags in split.items() if "ADJ" in tags)
-            | _UNMARKED_ADJECTIVES,
-            known=self._is_ordinary,
+            Vocabulary(
+                heteronyms=heteronyms | HOMOGRAPHS,
+                adjectival=adjectival | _UNMARKED_ADJECTIVES,
+                known=self._is_ordinary,
+            )
         )
 
     def _is_spelled(self, word: str) -> bool:

@@ -1,0 +1,227 @@
+"""Nouns that sound different by what they name: lead of a pencil, bass that swim."""
+
+from __future__ import annotations
+
+from .place import NEAR, NOWHERE, PHRASE_ENDS, Choose, Place, Sounds
+
+
+def _lead(place: Place) -> Sounds | None:
+    tag = place.tag(0)
+    possible = place.noun or tag == "JJ" or (place.i == 0 and _is_subject(place))
+    after = place.at(1).removesuffix("'s")
+    if not NEAR["lead_things"].isdisjoint((after, after.removesuffix("s"))):
+        return None
+    metal = _is_tested(place) or (possible and _is_metal(place))
+    return ("lˈɛd", "lˈɛd") if metal else None
+
+
+def _is_metal(place: Place) -> bool:
+    before, after, beyond = place.at(-1), place.at(1), place.at(2)
+    if after in NEAR["metal_after"] and after != "content":
+        return True
+    if after == "based" and beyond != "on":
+        return True
+    if after == "in" and beyond in ("it", "them") and before not in ("the", "a", "an", "their"):
+        return True  # "paint had lead in it"
+    if after == "content" or before in (*NEAR["metals"], "much", "pencil", "pencil's"):
+        return True
+    if before == "the" and after == "out":  # "get the lead out"
+        return True
+    if after in ("and", "or", ",") and beyond in NEAR["metals"]:
+        return True
+    if before in ("and", "or", ",") and NEAR["metals"].intersection(place.before(4)):
+        return True
+    if before in NEAR["made_of"] and (
+        before not in ("of", "with") or NEAR["material"].intersection(place.before(4))
+    ):
+        return True
+    if before == "of" and place.tag(1) in PHRASE_ENDS:
+        return True  # "boots of lead"
+    if _is_mass(place):
+        return True
+    first = NEAR["lead_first"].intersection((before, place.at(-2)))
+    return not first and before not in ("a", "an") and place.distance("metal_context") < 12
+
+
+def _is_mass(place: Place) -> bool:
+    """Whether lead has no article where an object has one: "workers handling lead wear masks"."""
+    if not 0 < place.i < len(place.tags) - 1 or place.at(-1) in NEAR["lead_first"]:
+        return False
+    before, after = place.tag(-1), place.tag(1)
+    taken = before in ("VBG", "VBD", "VBZ") or place.at(-1) == "like"
+    return taken and after in (*PHRASE_ENDS, "IN", "RB", "VB")
+
+
+def _is_tested(place: Place) -> bool:
+    """Whether somebody is exposed to it or looks for it: "tested the water for lead"."""
+    before = place.at(-1)
+    if before == "to":
+        return place.at(-2) in ("exposure", "exposures", "exposed")
+    return before == "for" and not NEAR["tested"].isdisjoint(place.before(7))
+
+
+def _is_subject(place: Place) -> bool:
+    """Whether a word that begins a sentence is not a command: "lead melts"."""
+    melts = place.at(1) in ("melts", "and", "poisoning", "dissolves")
+    return melts or place.tag(1) in ("VBZ", "VBD", "MD")
+
+
+def _bass(place: Place) -> Sounds | None:
+    many = place.at(1) in ("are", "were", "aren't", "weren't")
+    caught = not NEAR["fish"].isdisjoint(place.before(2))
+    caught = caught and NEAR["music"].isdisjoint(place.before(2))  # "he fishes for bass"
+    fish = many or caught or place.distance("fish") < place.distance("music")
+    end = place.words[place.i].removeprefix("bass").replace("es", "ᵻz")
+    british = end.replace("ᵻ", "ɪ")
+    return (f"bˈæs{end}", f"bˈas{british}") if fish else (f"bˈAs{end}", f"bˈAs{british}")
+
+
+def _does(place: Place) -> Sounds | None:
+    before, after = place.at(-1), place.at(1)
+    seen = place.tag(-1).startswith("VB") and before != "does" and place.distance("deer") < 12
+    if after in ("are", "were"):
+        return "dˈOz", "dˈQz"
+    joined = before == "of" or (before == "and" and place.at(-2) in NEAR["deer"])
+    if joined and after not in ("not", "n't", "it", "he", "she"):
+        return "dˈOz", "dˈQz"  # "bucks and does", "a pair of does"
+    asks = after in ("not", "n't", "it", "he", "she", "that")
+    if asks or not (before in NEAR["before_deer"] or seen):
+        return None
+    sure = before in ("the", "wild", "young", "pregnant", "female", "adult", "grazing")
+    sure = sure or (place.tag(-1) == "CD")
+    return ("dˈOz", "dˈQz") if sure or place.distance("deer") < 12 else None
+
+
+def _bow(place: Place) -> Sounds | None:
+    if not place.noun:
+        return None
+    end = "z" if place.words[place.i] == "bows" else ""
+    ribbon = place.distance("ribbon")
+    bending = NEAR["bending"].intersection(place.before(3))
+    arrow = NEAR["arrow"].intersection(place.words[place.i :])
+    taken = not {"take", "took", "taken"}.isdisjoint(place.words[place.i : place.i + 4])
+    stage = place.distance("stage") < min(ribbon, 8)
+    alone = place.at(1) in NEAR["after_bending"] or ribbon > 3
+    if bending and (alone or (place.at(-1) in ("a", "his", "her") and not arrow)):
+        return f"bˈW{end}", f"bˈW{end}"
+    of_the_head = place.at(1) == "of" and NEAR["bowed"].intersection((place.at(2), place.at(3)))
+    alone = ribbon == NOWHERE and NEAR["arrow"].isdisjoint(place.words)
+    bent = place.at(-1) == "a" and place.at(-2) == "with" and place.at(1) in (",", ".", "")
+    aboard = place.at(-1) == "the" and place.at(-2) in ("at", "on", "over", "from", "near")
+    if alone and (bent or aboard):
+        return f"bˈW{end}", f"bˈW{end}"
+    if place.at(1) == "to" or of_the_head or taken or stage or place.distance("ship") < ribbon:
+        return f"bˈW{end}", f"bˈW{end}"
+    return f"bˈO{end}", f"bˈQ{end}"
+
+
+def _tear(place: Place) -> Sounds | None:
+    before, after = place.at(-1), place.at(1)
+    end = "z" if place.words[place.i] == "tears" else ""
+    objectless = place.at(2) in NEAR["after_tear_up"] or place.at(3) == "time"
+    if after == "up" and objectless and place.distance("torn") > 12:  # "tear up at a wedding"
+        return f"tˈɪɹ{end}", f"tˈɪə{end}"
+    if not place.noun:
+        return None
+    rip = after in ("in", "through", "along", "near") and before in (
+        *("a", "the", "small", "large", "big", "long", "tiny", "this", "that", "huge"),
+    )
+    if after in NEAR["of_tears"]:
+        return None
+    crying = place.distance("crying")
+    holder = place.words[place.i + 2 : place.i + 5]
+    if after in ("in", "on", "along") and not NEAR["torn"].isdisjoint(holder):
+        return f"tˈɛɹ{end}", f"tˈɛː{end}"
+    if (
+        (rip and crying > 8)
+        or (not end and crying == NOWHERE)
+        or place.distance("torn") < min(crying, 8)
+        or (before == "and" and place.at(-2) == "wear")
+    ):
+        return f"tˈɛɹ{end}", f"tˈɛː{end}"
+    return None
+
+
+def _row(place: Place) -> Sounds | None:
+    quarrel = place.at(1) in ("with", "over", "about", "between", "among", "broke")
+    having = not {"had", "having", "have"}.isdisjoint(place.before(3)) and place.at(1) != "of"
+    loud = place.at(-1) in (NEAR["quarrel"] if having else NEAR["quarrel"] - {"huge"})
+    noise = place.at(-1) == "a" and place.at(-2) in ("heard", "hear", "such", "making", "make")
+    loud = loud or (noise and place.at(1) != "of")
+    had = place.at(-1) == "a" and place.at(-2) in ("had", "having")
+    quarrel = quarrel or (had and place.at(1) in NEAR["after_quarrel"])
+    apart = place.at(1) == "between" and place.distance("lined_up") > 8
+    quarrel = quarrel and (place.at(-1) != "the" or apart)
+    subject = place.at(2) not in ("there", "here") and place.distance("lined_up") > 8
+    broke_out = place.at(-1) == "the" and subject and place.at(1) in ("over", "about")
+    acts = not NEAR["quarreled"].isdisjoint((place.at(1), place.at(2)))
+    broke_out = broke_out or (acts and place.at(-1) in ("the", "a", "this", "that"))
+    over = place.at(-1) == "the" and place.at(-2) in ("after", "during", "since", "amid")
+    broke_out = broke_out or (over and place.at(1) in ("", ".", ","))
+    end = "z" if place.words[place.i] == "rows" else ""
+    often = " ".join(place.words[place.i + 1 : place.i + 4]) == "all the time"
+    argue = often or place.at(1) in ("about", "constantly")
+    if argue and not place.noun and place.distance("rowing") == NOWHERE:
+        return f"ɹˈW{end}", f"ɹˈW{end}"
+    sure = place.noun and (quarrel or loud or broke_out)
+    return (f"ɹˈW{end}", f"ɹˈW{end}") if sure else None
+
+
+def _sow(place: Place) -> Sounds | None:
+    if place.tag(-1) == "NNS":  # "farmers sow wheat"
+        return "sˈO", "sˈQ"
+    pig = place.noun and (place.distance("sow_context") < 12 or place.at(-1) in ("a", "the"))
+    return ("sˈW", "sˈW") if pig else None
+
+
+def _sewer(place: Place) -> Sounds | None:
+    """Somebody who sews, and not the drain."""
+    fallen = place.at(-2) in ("in", "into", "down", "through", "under", "from")
+    if place.at(1) in NEAR["sewer_things"] or (fallen and place.at(-1) == "the"):
+        return None
+    end = "z" if place.words[place.i] == "sewers" else ""
+    return (f"sˈOəɹ{end}", f"sˈQə{end}") if place.distance("sewing") < 10 else None
+
+
+def _sake(place: Place) -> Sounds | None:
+    """The drink, but not what something is done for: "for her sake", "the sake of it"."""
+    purpose = "for" in place.before(6) and place.distance("drinking") > 3
+    if purpose or place.at(1) == "of" or place.at(-1).endswith(("'s", "s'")):
+        return None
+    return "sˈɑki", "sˈɑːki"
+
+
+def _axes(place: Place) -> Sounds | None:
+    """The plural of "axe", of which that of "axis" is the more frequent."""
+    letter = len(place.at(-1)) == 1 and place.at(-1).isalpha()
+    of_a_graph = letter or place.at(1) == "of"
+    chopping = place.distance("axe_context") < 12 and not of_a_graph
+    return ("ˈæksᵻz", "ˈaksɪz") if chopping else None
+
+
+def _bases(place: Place) -> Sounds | None:
+    """The plural of "base", of which that of "basis" is the more frequent."""
+    near = place.distance("base_context") < 12 and place.at(1) not in ("of", "for")
+    near = near or (place.at(1) == "of" and place.distance("based_things") < 5)
+    near = near or place.at(-1) in NEAR["before_base"]
+    return ("bˈAsᵻz", "bˈAsɪz") if near else None
+
+
+THINGS: dict[str, Choose] = {
+    "lead": _lead,
+    "bass": _bass,
+    "basses": _bass,
+    "does": _does,
+    "bow": _bow,
+    "bows": _bow,
+    "tear": _tear,
+    "tears": _tear,
+    "row": _row,
+    "rows": _row,
+    "sow": _sow,
+    "axes": _axes,
+    "bases": _bases,
+    "sake": _sake,
+    "sewer": _sewer,
+    "sewers": _sewer,
+}

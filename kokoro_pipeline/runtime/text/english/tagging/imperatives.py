@@ -1,0 +1,58 @@
+"""Whether a word that begins a clause is a command: "Record what you hear."."""
+
+from __future__ import annotations
+
+from .clauses import lacks_verb
+from .context import Context
+from .kinds import BASE_FORM, ENDS, LISTS, OBJECT_STARTS, PHRASE_ENDS, S_FORM, VERBS, Kind
+
+
+def is_imperative(s: Context, i: int) -> bool:
+    """Whether word `i`, with which a clause or what is joined to it begins, is a command."""
+    following = s.next_kind(i)
+    if _begins_subject(s, i):
+        return False
+    if following is Kind.WH and s.word(i + 1) in ("what", "whatever", "how", "whichever"):
+        return s.lower[i] not in s.vocabulary.adjectival  # "Record what you hear."
+    warned = s.word(i - 1) in ("never", "always", "simply")
+    if warned and s.lower[i] not in s.vocabulary.adjectival:
+        return following not in ENDS  # "Never consort with spies."
+    if following in OBJECT_STARTS:
+        return True
+    if s.lower[i] == "use" and following in (Kind.OPEN, Kind.NAME, Kind.PLURAL, Kind.ING):
+        return s.word(i + 1) not in ("case", "cases")
+    if following is Kind.PREPOSITION:
+        if s.lower[i] in LISTS["imperatives"] and s.word(i + 1) in LISTS["into"]:
+            return lacks_verb(s, i, infinitives=False)
+        return s.lower[i] in VERBS and s.word(i + 1) not in ("of", "for", "as", "like")
+    if s.lower[i] in VERBS:
+        if following in (Kind.ADVERB, Kind.TO) or s.word(i + 1) in ("up", "down", "out", "off"):
+            return True
+        if i == 0 and following in (Kind.PLURAL, Kind.ADJECTIVE):
+            return True
+        object_follows = following in (Kind.OPEN, Kind.ING, Kind.NAME)
+        if i == 0 and object_follows and s.lower[i] not in LISTS["objectless"] and lacks_verb(s, i):
+            return True
+    return i == 0 and s.lower[i] in LISTS["imperatives"] and _commands(s, i)
+
+
+def _begins_subject(s: Context, i: int) -> bool:
+    """Whether a verb follows two words: "Refuse trucks block the alley.", "Export prices rise
+    when we sell."."""
+    many = s.form(i + 1) == S_FORM or s.form(i + 1)[0] is Kind.PLURAL
+    beyond = s.form(i + 3)[0]
+    ends = beyond in (*PHRASE_ENDS, Kind.WH, Kind.ADVERB)
+    verb = beyond in OBJECT_STARTS or (ends and s.word(i + 2) in VERBS)
+    return many and s.form(i + 2) == BASE_FORM and verb
+
+
+def _commands(s: Context, i: int) -> bool:
+    """Whether a word at the beginning, a verb or a noun, has an object without an article."""
+    following, tag = s.form(i + 1)
+    if not lacks_verb(s, i, infinitives=False):
+        return False
+    beyond = s.form(i + 2)[0]
+    named = beyond is Kind.NAME or s.words[i + 2 : i + 3] == ["A"]  # "Insert tab A"
+    with_more = beyond in (Kind.ADVERB, Kind.CONJUNCTION)  # "Combine flour and salt."
+    placed = named or with_more or s.word(i + 2) in LISTS["into"]
+    return following is Kind.PLURAL or tag == "s" or (tag == "base" and placed)
