@@ -15,6 +15,7 @@ from misaki import en
 
 from ..espeak import WordReader
 from .compounds import has_article, split_compound, split_stammer
+from .headlines import letters_in_headline
 from .mathematics import LETTER_A
 from .normalize import PRONOUNCED, Markup
 from .senses.homographs import HOMOGRAPHS, sense_of
@@ -31,6 +32,9 @@ _TOKEN = re.compile(
 _UNMARKED_ADJECTIVES = {"close", "content", "invalid", "upset"}
 # "PlayStation", but not "MacArthur".
 _CAMEL = re.compile(r"(?!(?:Mac|Van|Von|Fitz|San)[A-Z])([A-Z][a-z]{2,})([A-Z][a-z]{2,})")
+# "useState", a name in a program.
+_CODE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z]+)+")
+_PARTS = re.compile("[A-Z]?[a-z]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _DRAWN_OUT = re.compile(r"([a-z])\1{2,}", re.IGNORECASE)
 # "dont", "im", "theyre": contractions whose apostrophe is left out.
@@ -273,9 +277,18 @@ class EnglishG2P(en.G2P):
         return next((stem for stem in stems if stem in self.lexicon.golds), None)
 
     def _camel(self, word: str) -> str | None:
-        """A name of two words, the first of which is stressed: "PlayStation"."""
+        """A name of words without spaces: of two, the first of which is stressed ("PlayStation"),
+        or in a program, where the first is a verb if it can be one ("useState")."""
+        if self._is_written(word):
+            return None
+        if _CODE.fullmatch(word):
+            tags = ("VB", *["NN"] * len(word))
+            names = zip(_PARTS.findall(word), tags, strict=False)
+            context = en.TokenContext()
+            code = [self.lexicon.get_word(n.lower(), tag, None, context)[0] for n, tag in names]
+            return " ".join(code) if all(code) else None
         parts = _CAMEL.fullmatch(word)
-        if parts is None or self._is_written(word):
+        if parts is None:
             return None
         read = (
             self.lexicon.get_word(p.lower(), "NN", None, en.TokenContext()) for p in parts.groups()
@@ -325,11 +338,9 @@ class EnglishG2P(en.G2P):
 
     def _tagged(self, sentence: str) -> tuple[list[Token], list[str]]:
         shouted = sentence.isupper() and len(sentence.split()) > 1
-        tokens = [
-            self._spelled(part, shouted)
-            for token in tokenize(sentence)
-            for part in _without_stammer(token)
-        ]
+        parts = [part for token in tokenize(sentence) for part in _without_stammer(token)]
+        letters = letters_in_headline([part.text for part in parts]) if shouted else set()
+        tokens = [self._spelled(p, shouted and i not in letters) for i, p in enumerate(parts)]
         return tokens, self._tagger([token.text for token in tokens])
 
     def _spelled(self, token: Token, shouted: bool) -> Token:

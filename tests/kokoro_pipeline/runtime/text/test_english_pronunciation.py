@@ -10,6 +10,7 @@ import pytest
 from kokoro_pipeline.config import default_config
 from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.runtime.text import Phonemized, Vocabulary, phonemize
+from kokoro_pipeline.runtime.text.english.tables import table
 
 VOCABULARY = Vocabulary(default_config().vocab)
 
@@ -284,6 +285,16 @@ def test_phonemes_are_in_the_models_vocabulary(lang: str, text: str) -> None:
     result = read(text, lang)
     assert VOCABULARY.encode(result.phonemes).unknown == ()
     assert result.unspoken == ()
+
+
+@pytest.mark.parametrize("name", ["names", "supplement", "collocations"])
+def test_the_tables_are_in_the_models_vocabulary(name: str) -> None:
+    """A row may have a symbol that the model does not know, or no stress to carry its accent."""
+    for *_, american, british in table(name):
+        for phonemes in (american, british):
+            assert VOCABULARY.encode(phonemes).unknown == (), phonemes
+        assert american.count("ˈ") == british.count("ˈ"), american
+        assert not {"O", "æ", "T", "ᵻ"}.intersection(british), british
 
 
 def test_no_latin_letter_leaves_the_vocabulary() -> None:

@@ -158,10 +158,10 @@ def _row(place: Place) -> Sounds | None:
     broke_out = broke_out or (acts and place.at(-1) in ("the", "a", "this", "that"))
     over = place.at(-1) == "the" and place.at(-2) in ("after", "during", "since", "amid")
     broke_out = broke_out or (over and place.at(1) in ("", ".", ","))
-    end = "z" if place.words[place.i] == "rows" else ""
+    end = {"rows": "z", "rowing": "ɪŋ", "rowed": "d"}.get(place.words[place.i], "")
     often = " ".join(place.words[place.i + 1 : place.i + 4]) == "all the time"
     argue = often or place.at(1) in ("about", "constantly")
-    if argue and not place.noun and place.distance("rowing") == NOWHERE:
+    if argue and not place.noun and place.distance("rowing") > 4:
         return f"ɹˈW{end}", f"ɹˈW{end}"
     sure = place.noun and (quarrel or loud or broke_out)
     return (f"ɹˈW{end}", f"ɹˈW{end}") if sure else None
@@ -177,7 +177,8 @@ def _sow(place: Place) -> Sounds | None:
 def _sewer(place: Place) -> Sounds | None:
     """Somebody who sews, and not the drain."""
     fallen = place.at(-2) in ("in", "into", "down", "through", "under", "from")
-    if place.at(1) in NEAR["sewer_things"] or (fallen and place.at(-1) == "the"):
+    blocked = not NEAR["sewer_acts"].isdisjoint((place.at(1), place.at(2)))
+    if blocked or place.at(1) in NEAR["sewer_things"] or (fallen and place.at(-1) == "the"):
         return None
     end = "z" if place.words[place.i] == "sewers" else ""
     return (f"sˈOəɹ{end}", f"sˈQə{end}") if place.distance("sewing") < 10 else None
@@ -218,6 +219,8 @@ THINGS: dict[str, Choose] = {
     "tears": _tear,
     "row": _row,
     "rows": _row,
+    "rowing": _row,
+    "rowed": _row,
     "sow": _sow,
     "axes": _axes,
     "bases": _bases,

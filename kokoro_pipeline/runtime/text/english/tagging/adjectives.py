@@ -43,6 +43,7 @@ def _is_near(s: Context, i: int, p: int) -> bool:
     done = s.kind(p) in (Kind.VERB, Kind.VERB_S, Kind.PAST, Kind.ING, Kind.OBJECT)
     held = s.kind(p) in NOMINAL and not LISTS["keeping"].isdisjoint(s.clause(i))
     beside = s.word(i + 1) in ("by", "together", "behind")
+    beside = beside or (s.word(i + 1) == "up" and s.word(i + 2) == ",")
     return done or held or beside or s.word(p) == "it"
 
 

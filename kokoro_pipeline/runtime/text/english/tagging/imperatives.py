@@ -17,6 +17,8 @@ def is_imperative(s: Context, i: int) -> bool:
     warned = s.word(i - 1) in ("never", "always", "simply")
     if warned and s.lower[i] not in s.vocabulary.adjectival:
         return following not in ENDS  # "Never consort with spies."
+    if (s.lower[i], s.word(i + 1), s.word(i + 2)) == ("close", "up", ","):
+        return False  # "Close up, it looks rough."
     if following in OBJECT_STARTS:
         return True
     if s.lower[i] == "use" and following in (Kind.OPEN, Kind.NAME, Kind.PLURAL, Kind.ING):
