@@ -9,6 +9,7 @@ from ..tracked import Piece, Replacement, Tracked
 from . import numbers
 from .mathematics import LETTER_A
 from .tables import pairs, table, word_sets
+from .tagging.kinds import IRREGULAR_PAST, LISTS, VERBS
 
 # Words that start a sentence far more often than they follow an abbreviation inside one.
 _STARTERS = (
@@ -393,6 +394,12 @@ _COUNTED = re.compile(
     rf"((?:(?:,|,?\s(?:and|or|to|through|&))\s(?![ICDLM]\b){_ROMAN}\b(?!['’.]\w)){{0,12}})"
 )
 _NUMERAL = re.compile(rf"\b{_ROMAN}\b")
+
+
+_NEXT_WORD = re.compile(r"\s+([a-z]+)")
+_THE_ONE = re.compile(
+    r"\b(?:an?|the|this|that|any|every|each|only|first|last)\s+(?:\w+\s+)?$", re.I
+)
 # What follows a numeral; the pronoun has a verb behind it.
 _AS_SUBJECT = (
     r"(?=\s+(?:of|was|is|became|died|reigned|ruled|had|and|or|in|to|at|by|on|for|from|with|who|whose"
@@ -478,6 +485,8 @@ def _counted(match: re.Match[str]) -> Replacement:
     letters = {"C", "D", "M", "X"} if match[1].lower() == "generation" else {"C", "D", "M"}
     if not all(map(_is_numeral, numerals)) or letters.intersection(numerals):
         return match[0]
+    if match[2] == "I" and not match[4] and match[1].islower() and _has_verb(match):
+        return match[0]
     pieces = [Piece(numbers.cardinal(_roman_value(match[2])), *match.span(2))]
     if match[4]:
         last = numbers.cardinal(_roman_value(match[4]))
@@ -485,6 +494,17 @@ def _counted(match: re.Match[str]) -> Replacement:
     for other in _NUMERAL.finditer(match.string, *match.span(5)):
         pieces.append(Piece(numbers.cardinal(_roman_value(other[0])), *other.span()))
     return pieces
+
+
+def _has_verb(match: re.Match[str]) -> bool:
+    """Whether "I" is the pronoun, by the verb behind it: "the book I read", "a type I saw"."""
+    after = _NEXT_WORD.match(match.string, match.end())
+    if after is None:
+        return False
+    if after[1] in ("was", "had"):  # "in phase I was"
+        return bool(_THE_ONE.search(match.string, 0, match.start()))
+    verbs = VERBS | IRREGULAR_PAST | LISTS["pronoun_verbs"]
+    return after[1] in verbs and after[1] not in LISTS["numbered_nouns"]
 
 
 def _reign(match: re.Match[str]) -> list[Piece]:

@@ -69,6 +69,9 @@ def _number(place: Place) -> Sounds | None:
     before, after = place.at(-1), place.at(1)
     numb = before in NEAR["grow_number"] and after == "than"
     numb = numb or (after == "than" and place.tag(-1) == "NNS")
+    made = not {"made", "makes", "make"}.isdisjoint(place.before(4))
+    ends = after in ("", ".", ",", "!")
+    numb = numb or (made and ends and place.tag(-1) == "NNS")
     numb = numb or (before == "and" and place.at(-2) == "number")
     numb = numb or (before in NEAR["get_number"] and after in NEAR["after_numb"])
     return ("nˈʌməɹ", "nˈʌmə") if numb else None

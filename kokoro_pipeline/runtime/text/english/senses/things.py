@@ -11,7 +11,8 @@ def _lead(place: Place) -> Sounds | None:
     after = place.at(1).removesuffix("'s")
     if not NEAR["lead_things"].isdisjoint((after, after.removesuffix("s"))):
         return None
-    metal = _is_tested(place) or (possible and _is_metal(place))
+    poisons = place.at(1) == "poisoning"  # "lead pipes lead to lead poisoning"
+    metal = poisons or _is_tested(place) or (possible and _is_metal(place))
     return ("lˈɛd", "lˈɛd") if metal else None
 
 

@@ -42,6 +42,9 @@ def classify(s: Context, i: int) -> Tagged:
         return Kind.NAME, "NNP"
     if word in ("May", "Will") and i > 0 and s.words[i - 1].islower():
         return Kind.NAME, "NNP"  # the month or the man, but not in a headline's capitals
+    named = word in ("An", "No") and i > 0 and s.words[i - 1].istitle()
+    if named and any(following.islower() for following in s.words[i + 1 : i + 2]):
+        return Kind.NAME, "NNP"  # "Doctor No lives here."
     if lower == "wont" and s.word(i - 1) not in LISTS["before_wont"]:
         return CLOSED["won't"]
     if lower in CLOSED:
