@@ -31,7 +31,8 @@ _STATES = _of_kind("state")
 _WORDLIKE_STATES = _of_kind("wordlike state")  # words and names as well
 _MONTHS = _of_kind("month")
 _DAYS = _of_kind("day")
-_WORDS = _of_kind("month", "day", "word")  # used anywhere; their point may also end the sentence
+# Used anywhere; their point may also end the sentence.
+_WORDS = _of_kind("month", "day", "word", "short")
 
 
 _LENGTHS = r"(?:f(?:oo|ee)t|inch(?:es)?|(?:yard|mile|(?:kilo|centi)?met(?:er|re))s?)"
@@ -39,6 +40,14 @@ _LENGTHS = r"(?:f(?:oo|ee)t|inch(?:es)?|(?:yard|mile|(?:kilo|centi)?met(?:er|re)
 
 def _squared(match: re.Match[str]) -> str:
     return "square " if match[1].lower() == "sq" else "cubic "
+
+
+_KEYS = "Alt|Cmd|Command|Control|Ctrl|Fn|Option|Shift|Super|Win"
+
+
+def _key(match: re.Match[str]) -> str:
+    """A key that is held while another is pressed: "Ctrl+C"."""
+    return f"{match[1]} {LETTER_A if match[2] else ''}"
 
 
 _PER_TIME = {"mo": "month", "yr": "year", "hr": "hour", "wk": "week"}
@@ -161,6 +170,9 @@ _PHRASES = (
     (re.compile(r"\bIPv(?=[46]\b)"), "I.P.V "),
     (re.compile(r"(?<=[a-z]s )([A-Z])[-–](?=[A-Z](?![\w'’-]))|\b(A)[-–](?=Z\b)"), _letters),
     (re.compile(rf"\b([Ss]q|[Cc]u)\.?\s(?={_LENGTHS}\b)"), _squared),
+    (re.compile(r"(?<=\d-)([SsCc][qu])\.?-(?=(?:[cmk]?m|ft|in|yd|mi)\b)"), r"\1. "),
+    (re.compile(r"(?:(?<=\bAlt[+-])|(?<=\bCtrl[+-]))Del\b"), "Delete"),
+    (re.compile(rf"\b({_KEYS})\s?\+\s?(?=[A-Z\d])(A\b)?"), _key),
     (re.compile(r"\bTL;\s?DR\b"), "T.L.D.R"),
     (
         re.compile(
@@ -210,7 +222,7 @@ def _alternatives(words: dict[str, str]) -> str:
 
 
 def _lookup(words: dict[str, str], key: str) -> str:
-    return words[key] if key in words else words[key.lower()]
+    return words[key] if key in words else words[key.lower()].capitalize()
 
 
 _TITLE = re.compile(
@@ -241,6 +253,17 @@ _STATE_OF_TOWN = re.compile(
     r"(\b(?:in|from|near|outside|to|of) (?:(?:St|Ft)\. )?(?:[A-Z][a-z]+ ){0,2}[A-Z][a-z]+, )"
     rf"({'|'.join(_WORDLIKE_STATES)})\.(?!\w)"
 )
+_POSTAL_STATES = {short: name for kind, short, name in table("states") if kind != "province"}
+_POSTAL = "|".join(_POSTAL_STATES)
+_PLAIN_POSTAL = "|".join(short for kind, short, _ in table("states") if kind == "state")
+_AFTER_POSTAL = r"(?!\w|\.\w|-\d|['’](?!s\b)|\s[A-Z])"
+# "Reno, NV" and "in Salem, OR", but neither "Sorry, OK" nor "Hello, PA".
+_POSTAL_STATE = re.compile(
+    r"(\b(?:[Ii]n|[Ff]rom|[Nn]ear|outside|to|of|[Aa]t) (?:[A-Z][a-z]+\.? ){0,2}[A-Z][a-z]+, )"
+    rf"({_POSTAL}){_AFTER_POSTAL}"
+    rf"|((?:[a-z]|\d),\s)({_POSTAL})(?=\s\d{{5}}(?!\d))"
+    rf"|(\b[A-Z][a-z]+,\s)({_PLAIN_POSTAL}){_AFTER_POSTAL}"
+)
 _SAINT = re.compile(r"\bSt\.(?=\s?[A-Z])")
 _BEFORE_NUMBER = re.compile(
     rf"\b({'|'.join(sorted({*_NUMBERED, *(w.lower() for w in _NUMBERED)}, key=len, reverse=True))})"
@@ -261,7 +284,11 @@ _BARE_DAY = re.compile(
 
 _WORD = re.compile(rf"\b({_alternatives(_WORDS)})\.(?!\w)")
 _NUMBER_BEFORE = re.compile(r"\d\s?$")
-_SHORT_FORMS = pairs("short_forms")
+_SHORT_FORMS = {
+    **pairs("short_forms"),
+    **_of_kind("short"),
+    **{short.capitalize(): words.capitalize() for short, words in _of_kind("short").items()},
+}
 _SHORT_FORM = re.compile(rf"(?<![\w.'])({'|'.join(_SHORT_FORMS)})(?![\w'])(?!\.(?!\s|$))")
 _INITIALISMS = re.compile(r"(?<![\w.])((?:[A-Z]\.){2,6})['’]?s(?!\w)")
 _GRADE = re.compile(r"(?<=\b[Aa]\s[A-D])-(?![\w-])|(?<=\ban\s[A-D])-(?![\w-])")
@@ -314,6 +341,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_INITIALISMS, lambda m: f"{m[1].replace('.', '')}s").sub(_GRADE, " minus")
     text = text.sub(_ROAD, _road).sub(_ROAD_ON, _road_on)
     text = text.sub(_STATE, _state)
+    text = text.sub(_POSTAL_STATE, _postal_state)
     text = text.sub(_STATE_OF_TOWN, lambda m: _expand_second(m, _WORDLIKE_STATES))
     text = text.sub(_BEFORE_NUMBER, _numbered)
     text = text.sub(_TITLE, lambda m: _TITLES[m[1] or m[2]])
@@ -338,6 +366,11 @@ def _numbered(match: re.Match[str]) -> str:
 def _state(match: re.Match[str]) -> str:
     name = _STATES[match[1]] if match[1] else {**_STATES, **_WORDLIKE_STATES}[match[2]]
     return name + _keep_point(match)
+
+
+def _postal_state(match: re.Match[str]) -> list[Piece]:
+    group = next(group for group in (2, 4, 6) if match[group])
+    return [Piece(_POSTAL_STATES[match[group]], *match.span(group))]
 
 
 def _times_in_turn(match: re.Match[str]) -> str:
@@ -467,8 +500,16 @@ def expand_roman_numerals(text: Tracked) -> Tracked:
     return text.sub(_NAMED, _of_name)
 
 
+_OF_NUMERALS = re.compile(r"\b[Nn]umerals?\b[^.!?]{0,60}$")
+
+
 def _of_name(match: re.Match[str]) -> str:
-    """The number of "Rocky III"; "IV" behind a word in small letters is a drip."""
+    """The number of "Rocky III"; "IV" behind a word in small letters is a drip.
+
+    Where the sentence speaks of numerals, it shows their letters.
+    """
+    if _OF_NUMERALS.search(match.string, max(0, match.start() - 70), match.start()):
+        return ".".join(match[0])
     if match[0] == "IV" and match.string[: match.start()].split()[-1].islower():
         return match[0]
     return numbers.cardinal(_roman_value(match[0]))

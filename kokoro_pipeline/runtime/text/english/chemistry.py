@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..tracked import Piece
 from .number_forms import Rule
 from .numbers import in_pairs
 
@@ -16,6 +17,21 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻−", "012345678
 
 def _spelled(letters: str) -> str:
     return ".".join(letters.upper())
+
+
+# Symbols that are neither words nor names, and those that are read as symbols beside one of them.
+_PLAIN_SYMBOL = "Cd|Cr|Cu|Fe|Hg|Mg|Mn|Pb|Sn|Zn"
+_LISTED_SYMBOL = rf"(?:{_PLAIN_SYMBOL}|Ag|Al|Au|Ca|Cl|Co|K|Li|Na|Ni|Si|Ti)"
+_JOINT = r"(?:,? (?:and|or|to) |, |[/-])"
+_SYMBOL_OR_SIGN = re.compile(r"[A-Z][a-z]?|[/-]")
+
+
+def _symbols(match: re.Match[str], british: bool) -> list[Piece]:
+    """Elements by their symbols: "Cu", "Al, Fe and Zn"."""
+    return [
+        Piece(" " if part[0] in "/-" else _spelled(part[0]), *part.span())
+        for part in _SYMBOL_OR_SIGN.finditer(match.string, *match.span())
+    ]
 
 
 def _letters_and_numbers(formula: str) -> str:
@@ -54,6 +70,16 @@ ISOTOPES: tuple[Rule, ...] = (
 )
 
 FORMULAS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?<![\w/-])(?<!Santa )"
+            rf"(?=(?:{_LISTED_SYMBOL}{_JOINT}){{0,6}}(?:{_PLAIN_SYMBOL})(?![\w’']))"
+            rf"{_LISTED_SYMBOL}(?:{_JOINT}{_LISTED_SYMBOL}){{1,8}}(?![\w/])"
+            rf"|\bCu(?![\w'’-])|(?<![\w/-])(?:{_LISTED_SYMBOL})"
+            r"(?=[ -](?:atom|ion|nanoparticle|electrode|foil|alloy|isotope|film|content)s?\b)"
+        ),
+        _symbols,
+    ),
     (
         re.compile(
             r"(?:\b(?:CO2|NO2|SO2|CH4|NH3|HNO3|O2|N2|(?:Na|K)(?:Cl|OH)|HCl"

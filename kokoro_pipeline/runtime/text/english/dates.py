@@ -6,7 +6,7 @@ import re
 
 from ..tracked import Piece, Replacement
 from .number_forms import DASH, END, NUMBER, START, Rule, plain
-from .numbers import cardinal, ordinal, plural, year
+from .numbers import cardinal, digits, ordinal, plural, year
 
 MONTHS = (
     "January",
@@ -203,6 +203,11 @@ def _decade(match: re.Match[str], british: bool) -> str:
     return plural(year(int(text), british) if len(text) == 4 else cardinal(int(text)))
 
 
+def _ages(match: re.Match[str], british: bool) -> str:
+    """People by their ages: "the 12-15s"."""
+    return f"{cardinal(int(match[1]))} to {plural(cardinal(int(match[2])))}"
+
+
 _RATIO_BEFORE = re.compile(
     r"\b(?:(?:ratio|dilut(?:ed?|ing|ion)|scale|slope|gradient|odds|proportion|aspect|outnumbered)\b"
     r"[^.!?;]{0,25}|(?:mix|mixture|split)\b(?:[^.!?;]{0,22}\s)?(?<!at ))$",
@@ -222,6 +227,7 @@ def _is_ratio(match: re.Match[str]) -> bool:
     return bool(_RATIO_BEFORE.search(before) or _RATIO_AFTER.match(match.string, match.end()))
 
 
+_SCHEDULED = r"(?:train|bus|coach|ferry|tram|flight|sailing|departure|service)"
 _TO_HALF_DAY = re.compile(rf"\sto\s\d{{1,2}}(?::\d\d)?\s?{_HALF_DAY}")
 
 
@@ -238,7 +244,7 @@ def _clock(match: re.Match[str], british: bool) -> str:
             words += " hours" if hour > 1 else " hour"
         elif not (match[5] or _TO_HALF_DAY.match(match.string, match.end())):
             words += " o'clock"
-    if match[3] and (minute or match[3] != "00"):
+    if match[3] and match[3] != "00":
         words += f" and {plain(match[3].removeprefix('0'), british)} seconds"
     return words + _half_day(match[4]) + (f" {'.'.join(match[5])}" if match[5] else "")
 
@@ -301,6 +307,11 @@ def _part_of_standard(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(" ", *match.span(1))]
 
 
+def _number_of_standard(match: re.Match[str], british: bool) -> list[Piece]:
+    """Five digits, which are read one by one: "ISO 27001"."""
+    return [Piece(digits(match[1]), *match.span(1))]
+
+
 def _season(match: re.Match[str], british: bool) -> Replacement:
     """A year that begins in the middle of one: "the 2021/22 season"."""
     first, last = int(match[1]), int(match[2])
@@ -346,6 +357,8 @@ def _weekdays_date(match: re.Match[str], british: bool) -> Replacement:
     return pieces
 
 
+OF_WHOLE = r"\sof\b(?!\s(?:this|that|next|last|the\s(?:same|following|previous)|\d{4})\b)"
+"""What follows a fraction but no day of a month: "9/27 of the class"."""
 _MONTH_AND_DAY = re.compile(r"(\d{1,2})/(\d{1,2})")
 _FINE = frozenset((2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64))  # denominators of measures
 
@@ -381,7 +394,8 @@ DATES: tuple[Rule, ...] = (
             r"|(?i:(?:birthday|anniversary|deadlines?|dates?)(?: is| are|,|:)|due(?: on)?|on|by"
             r"|before|after|since|until|till|through|starting|effective|except|expires|ends|begins|starts"
             r"|opens|closes|week of|as of)) (\d{1,2})/(\d{1,2})"
-            r"((?:(?:, |,? (?:and|or|&) )\d{1,2}/\d{1,2}(?! of\b))*)(?![\w/]|[.,]\d)"
+            rf"((?:(?:, |,? (?:and|or|&) )\d{{1,2}}/\d{{1,2}}(?!{OF_WHOLE}))*)"
+            rf"(?![\w/]|[.,]\d|{OF_WHOLE})"
         ),
         _weekdays_date,
     ),
@@ -472,12 +486,19 @@ TIMES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"{START}([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d(?:\.\d{{1,3}})?))?(?![:\d])(?:\s?{_HALF_DAY})?"
+            rf"{START}([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d(?:\.\d{{1,3}})?))?(?![:\d]|,\d{{3}})(?:\s?{_HALF_DAY})?"
             rf"(?:\s?h\b|\s?({_ZONES}|(?<=\d)Z)\b)?"
         ),
         _clock,
     ),
     (re.compile(rf"{START}(1[0-2]|0?[1-9])\.([0-5]\d)\s?{_HALF_DAY}"), _pointed_clock),
+    (
+        re.compile(
+            r"(?<=\b[Tt]he )([01]?\d|2[0-3])\.([0-5]\d)()"
+            rf"(?=\s(?:(?:to|from|for)\s[A-Z]|{_SCHEDULED}\b))"
+        ),
+        _pointed_clock,
+    ),
     (re.compile(rf"{START}(1[0-2]|0?[1-9])\s?{_HALF_DAY}"), _hour),
     (
         re.compile(
@@ -493,12 +514,22 @@ TIMES: tuple[Rule, ...] = (
         _standard,
     ),
     (re.compile(rf"\b{_STANDARDS}\d{{2,6}}(-)(?=\d{{1,2}}(?![\w-]|[.,]\d))"), _part_of_standard),
+    (re.compile(rf"\b{_STANDARDS}(\d{{5}})(?!\d|-\d{{1,3}}-\d)"), _number_of_standard),
     (re.compile(rf"{START}(2[5-9]|[3-5]\d):([0-5]\d){END}"), _minutes_and_seconds),
     (re.compile(rf"{START}{NUMBER}(?::{NUMBER}){{1,4}}{END}"), _ratio),
 )
 """Times of day, and what else has a colon between numbers."""
 
+_TIMED = r"\s(?:timer|timeout|countdown|clip|video|delay|interval|limit|mark|pause|rest)\b"
+
 YEARS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?:(?<=\b[Tt]he )|(?<=\b[Aa]mong )|(?<=\b[Bb]oys )|(?<=\b[Gg]irls ))"
+            rf"(\d{{1,2}}){DASH}(\d{{2}})s\b(?!{_TIMED})"
+        ),
+        _ages,
+    ),
     (re.compile(r"(?:(?<=\d0s)|(?<=\d0's))[-–](?='?\d{1,3}0'?s\b)"), _to),
     (
         re.compile(
@@ -507,7 +538,7 @@ YEARS: tuple[Rule, ...] = (
             r"|(?<=their )|(?<=my )|(?<=0s to )|(?<=0s and )|(?<=0s or ))(\d0)"
             r"|(?<![\w.,$£€-])(\d0)(?='?s (?:kids?|music|era|fashion|rock|pop|bab(?:y|ies)|hits?"
             r"|movies?|films?|style|nostalgia|shows?|vibes?|child|children|songs?|party|sitcoms?)\b))"
-            r"'?s\b(?!\s(?:timer|timeout|countdown|clip|video|delay|interval|limit|mark|pause|rest)\b)"
+            rf"'?s\b(?!{_TIMED})"
         ),
         _decade,
     ),

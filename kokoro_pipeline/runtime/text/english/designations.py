@@ -197,7 +197,7 @@ _SOFTWARE = "|".join(map(re.escape, sorted(word_sets("software")["name"])))
 VERSIONS: tuple[Rule, ...] = (
     (
         re.compile(
-            rf"(?:(?<!\w)(?:{_SOFTWARE})\s(?:is\sgreater\sthan\sor\sequal\sto\s|>=\s?)?)"
+            rf"(?:(?<!\w)(?:{_SOFTWARE}|\w+\sdot\sJ\.S)\s(?:is\sgreater\sthan\sor\sequal\sto\s|>=\s?)?)"
             r"(\d{1,2})\.([1-9]\d)(?![\w%]|\.\d)"
         ),
         _release,

@@ -28,7 +28,7 @@ _POLYNOMIAL = re.compile(
 )
 _SYMBOL = re.compile(
     r"(?P<function>[fghtFGHP])\((?P<argument>[a-zA-Z]|\d{1,9})\)|(?P<letters>[a-zA-Zα-ωµ]{1,2})"
-    r"|(?P<relation>==|!=|<=|>=|[<>=≡∝])|(?P<sign>[-−])|(?P<operator>[*·/!])"
+    r"|(?P<relation>==|!=|<=|>=|[<>≤≥=≡∝])|(?P<sign>[-−])|(?P<operator>[*·/!])"
 )
 _LETTER_POWER = re.compile(r"[abnpqtuvwxyz][²³⁴-⁹ⁿ]")
 _LIKE_TERMS = re.compile(r"\d([abnxyz])\s[-−+]\s\d{1,9}\1\b")  # "6x − 2x"
@@ -40,9 +40,15 @@ _RELATIONS = {
     ">=": "is greater than or equal to",
     "<": "is less than",
     ">": "is greater than",
+    "≤": "is less than or equal to",
+    "≥": "is greater than or equal to",
     "≡": "is identical to",
     "∝": "is proportional to",
 }
+
+
+_INEQUALITY = re.compile(r"[<>]=?|[≤≥]")
+_VERB_BEFORE = re.compile(r"(?:\b[Ii]s|\b[Ll]et)\s$")
 
 
 def _letter(letter: str) -> str:
@@ -76,8 +82,11 @@ def _symbol(symbol: re.Match[str], equation: re.Match[str]) -> str | None:
         return before + " ".join(map(_letter, symbol["letters"])) + after
     if symbol["relation"]:
         words = _RELATIONS[symbol["relation"]]
-        asked = equation.string[: equation.start()].lower().endswith("is ")
-        return f" {words.removeprefix('is ') if asked else words} "
+        text, start = equation.string, equation.start()
+        bare = _VERB_BEFORE.search(text, max(0, start - 4), start) or (
+            _INEQUALITY.search(text, start, symbol.start())
+        )
+        return f" {words.removeprefix('is ') if bare else words} "
     if symbol["sign"]:
         return " minus "
     spaced = equation.string[symbol.start() - 1].isspace()
@@ -238,7 +247,7 @@ EQUATIONS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"(?<=\b[nkmN])!(?!\w)|(?<=[\dnk]\))!|(?<=\d)!(?=\s(?:is|are|has|have|ends|grows|equals|and|ways|divided|times|[+=*/×-])(?!\w))"
+            r"(?<=\b[nkmN])!(?!\w)|(?<=[\dnk]\))!|(?<=\d)!(?=\s(?:is|are|has|have|ends|grows|equals|and|or|by|as|over|using|ways|divided|times|[+=*/×-])(?!\w))"
         ),
         _factorial,
     ),

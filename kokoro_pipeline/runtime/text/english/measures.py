@@ -149,6 +149,10 @@ def _cents(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 def _feet_and_inches(match: re.Match[str], british: bool) -> str:
+    """A height, or a time where there are more inches than a foot has: "a lap of 1'23\""."""
+    if int(match[2]) > 11:
+        minutes = cardinal(int(match[1])) + (" minute " if is_one(match[1]) else " minutes ")
+        return f"{minutes}{cardinal(int(match[2]))} seconds"
     return f"{cardinal(int(match[1]))} foot {cardinal(int(match[2]))}"
 
 
@@ -464,7 +468,7 @@ SIZES: tuple[Rule, ...] = (
     (re.compile(r"(?<![\w.,])(\d{1,2})[x×](\d{1,2})s\b"), _planks),
     (re.compile(r"(?<![\w.,])([1-9]\d?)([mh])(\d\d)(?!\w|[.,]\d)"), _with_hundredths),
     (re.compile(r"(?<=[A-Za-z]/(?:min|day|sec))(/)(?=\d)"), _per_amount),
-    (re.compile(rf"{START}(\d)['′]\s?(\d{{1,2}})(?:\"|''|”|″)"), _feet_and_inches),
+    (re.compile(rf"{START}(\d{{1,2}})['′]\s?(\d|[1-5]\d)(?:\"|''|”|″)"), _feet_and_inches),
     (
         re.compile(rf"{START}({NUMBER})(['\"])\s?[x×]\s?({NUMBER})\2(?:\s?[x×]\s?({NUMBER})\2)?"),
         _signed_dimensions,
@@ -546,7 +550,8 @@ UNITS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?<=\d)\s?(?:thousand|million|billion|trillion|bn|M|k)\s"
-            r"(km|mi|kg|lbs?|ft|kWh|MWh|GWh|TWh|MW|GW|L|gal|ha|cu\.? m|sq\.? (?:km|mi|ft|m))([²³])?"
+            r"(km|mi|kg|lbs?|ft|kWh|MWh|GWh|TWh|MW|GW|L|gal|bpd|b/d|boe/d|ha|cu\.? m"
+            r"|sq\.? (?:km|mi|ft|m))([²³])?"
             r"(?![\w/])(?:\.(?=\s[a-z]))?"
         ),
         _unit_of_many,

@@ -10,7 +10,7 @@ import re
 
 from ..tracked import Piece, Tracked
 from .chemistry import FORMULAS, ISOTOPES
-from .dates import BARE_YEAR, DATES, MONTHS, TIMES, YEARS, day_of_month
+from .dates import BARE_YEAR, DATES, MONTHS, OF_WHOLE, TIMES, YEARS, day_of_month
 from .designations import DESIGNATIONS, MODELS, VERSIONS, designation
 from .mathematics import EQUATIONS, LETTER_A, POWERS
 from .measures import (
@@ -27,7 +27,7 @@ from .measures import (
 )
 from .number_forms import DASH, NUMBER, START, Rule, is_attributive, is_one, looks_like_year, plain
 from .numbers import cardinal, digits, fraction, in_pairs, ordinal, plural, year
-from .tables import word_sets
+from .tables import table, word_sets
 
 _NOT_FRACTIONS = {(24, 7), (9, 11), (7, 11), (50, 50), (60, 40), (80, 20), (20, 20)}
 _RATING = re.compile(
@@ -44,6 +44,10 @@ _POLLED = re.compile(
 )
 
 
+_PART_OF = re.compile(OF_WHOLE)
+_PART_BEFORE = re.compile(
+    r"\b(?:[Aa]bout|nearly|almost|roughly|approximately|exactly|fractions?|equals|simplif\w+ to) $"
+)
 _FACTOR = re.compile(r"\)?\s?pi\b|\)[b-z]\b")
 
 
@@ -106,7 +110,10 @@ def _weakness(match: re.Match[str], british: bool) -> str:
     return f" {year(int(match[1]), british)}, {number}"
 
 
-_CRICKET = re.compile(r"\b(?:overs?|ov|wickets?|innings|declared|runs)\b")
+_CRICKET = re.compile(
+    r"\b(?:overs?|ov|wickets?|innings|declared|runs|crease|bowl(?:ed|ers?)|batt?(?:ing|ers?|sm[ae]n)"
+    r"|at (?:tea|lunch|stumps|the close))\b"
+)
 
 
 def _innings(match: re.Match[str], british: bool) -> str:
@@ -234,7 +241,7 @@ def _to_next(match: re.Match[str], british: bool) -> list[Piece]:
 
 def _postal_code(match: re.Match[str], british: bool) -> list[Piece]:
     pieces = [
-        Piece(".".join(match[1]), *match.span(1)),
+        Piece(".".join(match[1]) if len(match[1]) == 2 else match[1], *match.span(1)),
         Piece(digits(match[2]), *match.span(2)),
     ]
     if match[3]:
@@ -271,6 +278,7 @@ def _fraction(match: re.Match[str], british: bool) -> str:
     if rated or polled or low == 100 or (low == 10 and high == 10):
         return f"{cardinal(high, british)} out of {cardinal(low, british)}"
     named = low <= 20 or low in (25, 32, 50, 64, 1000)
+    named = named or bool(_PART_OF.match(match.string, match.end()) or _PART_BEFORE.search(before))
     dated = whole is None and low <= 31 and 1 <= high <= 12 and (not named or low == 1)
     if dated and not match.string[match.end() :].lstrip().startswith("="):
         return day_of_month(high, low, british)
@@ -359,8 +367,10 @@ _BOOK_NAMES = {
 }
 _BOOKS = "|".join(sorted(_BOOK_NAMES, key=len, reverse=True))
 _NUMBERED_BOOKS = "|".join(name for name, book in _BOOK_NAMES.items() if book in _BIBLE["numbered"])
-_STATES = "|".join(sorted(word_sets("states")["state"]))
-_PROVINCES = "|".join(sorted(word_sets("states")["province"]))
+_STATES = "|".join(
+    rf"{short}|(?<=, ){name}" for kind, short, name in table("states") if kind != "province"
+)
+_PROVINCES = "|".join(short for kind, short, _ in table("states") if kind == "province")
 
 _RULES: tuple[Rule, ...] = (
     (re.compile(r"\d{31,}"), _digits),
