@@ -173,6 +173,9 @@ _PHRASES = (
     (re.compile(r"(?<=\d-)([SsCc][qu])\.?-(?=(?:[cmk]?m|ft|in|yd|mi)\b)"), r"\1. "),
     (re.compile(r"(?:(?<=\bAlt[+-])|(?<=\bCtrl[+-]))Del\b"), "Delete"),
     (re.compile(rf"\b({_KEYS})\s?\+\s?(?=[A-Z\d])(A\b)?"), _key),
+    (re.compile(r"(?<=\d)\s?in\.?\sHg\b"), " inHg"),
+    (re.compile(r"(?:(?<=\.\d)|(?<=\.\d\d))\s?pp\b"), " percentage points"),
+    (re.compile(r"\b[Ll]ong\.(?=\s?\d{1,3}(?:\.\d+)?\s?(?:°|[EW]\b))"), "longitude"),
     (re.compile(r"\bTL;\s?DR\b"), "T.L.D.R"),
     (
         re.compile(
@@ -256,10 +259,12 @@ _STATE_OF_TOWN = re.compile(
 _POSTAL_STATES = {short: name for kind, short, name in table("states") if kind != "province"}
 _POSTAL = "|".join(_POSTAL_STATES)
 _PLAIN_POSTAL = "|".join(short for kind, short, _ in table("states") if kind == "state")
+_DEGREES = "(?:" + "|".join(short for kind, short, _ in table("states") if kind == "degree") + ")"
 _AFTER_POSTAL = r"(?!\w|\.\w|-\d|['’](?!s\b)|\s[A-Z])"
 # "Reno, NV" and "in Salem, OR", but neither "Sorry, OK" nor "Hello, PA".
 _POSTAL_STATE = re.compile(
-    r"(\b(?:[Ii]n|[Ff]rom|[Nn]ear|outside|to|of|[Aa]t) (?:[A-Z][a-z]+\.? ){0,2}[A-Z][a-z]+, )"
+    rf"(\b(?:[Ii]n|[Nn]ear|[Oo]utside|(?:[Ff]rom|to|of|[Aa]t)(?!\s[^,]{{1,40}}, {_DEGREES}\b))"
+    r" (?:(?:Ft|Mt|St)\. )?(?:[A-Z][a-z]+ ){0,2}[A-Z][a-z]+, )"
     rf"({_POSTAL}){_AFTER_POSTAL}"
     rf"|((?:[a-z]|\d),\s)({_POSTAL})(?=\s\d{{5}}(?!\d))"
     rf"|(\b[A-Z][a-z]+,\s)({_PLAIN_POSTAL}){_AFTER_POSTAL}"
@@ -269,7 +274,7 @@ _BEFORE_NUMBER = re.compile(
     rf"\b({'|'.join(sorted({*_NUMBERED, *(w.lower() for w in _NUMBERED)}, key=len, reverse=True))})"
     r"\.(?=\s*\(?(?:\d|[IVXLC]+(?![A-Za-z])|[ivx]+\b))"
 )
-_PRONOUN = re.compile(r"\s+I(?:['’]|\s+[a-z])")
+_PRONOUN = re.compile(r"\s+I(?:['’]|\s+(?!(?:of|and|or|to|in|on|is|was)\b)[a-z])")
 _BARE_MONTH = re.compile(
     rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?=\s+'?\d)"
     r"|(?:(?<=\b\d )|(?<=\b[12]\d )|(?<=\b3[01] )|(?<=\d(?:st|nd|rd|th) ))"
@@ -312,6 +317,7 @@ def _keep_point(match: re.Match[str], ends: re.Pattern[str] = _ENDS_SENTENCE) ->
     return "." if ends.match(match.string, match.end()) else ""
 
 
+_ALSO_WORDS = ("max", "temp", "vocab")
 _THE_STAR = re.compile(r"\b(?:[Tt]he|[Oo]ur|[Aa]|[a-z]+ing) $")
 
 
@@ -323,6 +329,8 @@ def _word(match: re.Match[str]) -> str:
         match.string, max(0, match.start() - 2), match.start()
     ):
         return match[0]  # a unit
+    if key.lower() in _ALSO_WORDS and _CAPITAL_FOLLOWS.match(match.string, match.end()):
+        return match[0]
     if key == "Sun" and _THE_STAR.search(match.string, max(0, match.start() - 16), match.start()):
         return match[0]
     ends = _CAPITAL_FOLLOWS if key.lower() == "etc" else _ENDS_SENTENCE
@@ -357,8 +365,9 @@ def expand_abbreviations(text: Tracked) -> Tracked:
 
 
 def _numbered(match: re.Match[str]) -> str:
-    """The word of "Fig. 2" or "Vol. I", but not that of "just a sec. I know"."""
-    if match[1] in ("sec", "No", "no") and _PRONOUN.match(match.string, match.end()):
+    """The word of "Fig. 2" or "Vol. I", but not that of "just a sec. I know" or "art. I like"."""
+    wordlike = match[1].islower() or match[1] in ("Art", "Ed", "No", "Reg")
+    if wordlike and _PRONOUN.match(match.string, match.end()):
         return match[0]
     return _NUMBERED.get(match[1]) or _NUMBERED[match[1].capitalize()]
 

@@ -235,7 +235,8 @@ EQUATIONS: tuple[Rule, ...] = (
     (re.compile(rf"(?<![\w.])({_NAMES})(\d{{0,2}})\(([^()]{{1,40}})(\))"), _named_function),
     (
         re.compile(
-            r"(?<![\w.])(sin|cos|tan|ln)(\d{0,0})\s([xyztθφαβωA-C]|\d+(?:\.\d+)?(?=\s?°))()(?![\w'’])"
+            r"(?<![\w.])(sin|cos|tan|ln|log(?=\d))(\d{0,2})\s"
+            r"([nxyztθφαβωA-C]|\d+(?:\.\d+)?(?=\s?°)|(?<=log\d\s)\d+|(?<=log\d\d\s)\d+)()(?![\w'’])"
         ),
         _named_function,
     ),

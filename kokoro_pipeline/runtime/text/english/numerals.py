@@ -91,11 +91,13 @@ def _hash_number(match: re.Match[str], british: bool) -> str:
 
 
 def _phone(match: re.Match[str], british: bool) -> str:
-    groups = re.findall(r"\d+", match[0])
+    groups = re.findall(r"\d+|[A-Z]+", match[0])
     plus = "plus " if match[0].startswith("+") else ""
-    free = len(groups) > 2 and groups[0] == "1" and groups[1] in ("800", "900")
+    first = groups[0] == "1"
+    if groups[first] in ("800", "900") and (first or groups[-1].isalpha()) and len(groups) > 2:
+        groups[first] = cardinal(int(groups[first]))
     return plus + ", ".join(
-        cardinal(int(group)) if free and i == 1 else digits(group) for i, group in enumerate(groups)
+        digits(group) if group.isdecimal() else group.lower() for group in groups
     )
 
 
@@ -446,6 +448,7 @@ _RULES: tuple[Rule, ...] = (
             r"|(?<![\w.-])1[38]00[ -]\d{3}[ -]\d{3}(?![\d-]|\.\d)"
             r"|(?<![\w.,-])(?:555 \d{4}|\d{3,4} 0\d{3})(?![\w-]|[.,]\d)"
             r"|(?<![\w.,-])00[ -]\d{1,3}(?:[ -]\d{1,8}){2,5}(?![\w-]|[.,]\d)"
+            r"|(?<![\w.-])(?:1-)?(?:8(?:00|33|44|55|66|77|88)|900)-(?:\d{3}-)?[A-Z]{2,9}(?:-[A-Z]{2,9}){0,2}(?![\w-])"
             r"|(?<![\w.-])\d{3}-\d{4}(?![\d-])|(?<=hone )\d{3}\.\d{4}\b|(?<=all )\d{3}\.\d{4}\b"
         ),
         _phone,
@@ -524,12 +527,19 @@ _RULES: tuple[Rule, ...] = (
         ),
         _house,
     ),
-    (re.compile(r"(?:(?<=[A-Za-z]-)|(?<=[a-z]\s)(?=\d{3}))(\d{1,3})['’]?s\b"), _plural_number),
+    (
+        re.compile(
+            r"(?:(?<=[A-Za-z]-)|(?<=[a-z]\s)(?=\d{3})|(?<=\b[Ss]ize )|(?<=\b[Aa]ll )"
+            r"|(?<=\bpair of )|(?<=os and )|(?<=es and ))"
+            r"(\d{1,3})['’]?s\b"
+        ),
+        _plural_number,
+    ),
     (
         re.compile(
             r"(?:(?<=\bTable )|(?<=\b[Ff]igure )|(?<=\bExhibit )|(?<=\bItem )|(?<=\bProblem ))"
             r"(\d{1,3})-(\d{1,3})(?![\w-]|[.,]\d)"
-            r"|(?<![\w.,-])(\d)-(\d)(?=\s(?:defen[sc]e|offense|formation|zone|press|alignment|scheme)\b)"
+            r"|(?<![\w.,-])(\d)-(\d)(?=\s(?:defen[sc]e|offense|formation|zone|press|alignment|scheme|count)\b)"
             r"|(?<![\w.,-])([4-7])-(\d|1[01])(?=,\s\d{3}(?:[\s-](?:pounds?|lbs?)\b|\))"
             r"|\s(?:center|forward|guard|quarterback|pitcher|linebacker|tackle|receiver|lineman)\b)"
         ),
