@@ -26,7 +26,7 @@ def _of_kind(*kinds: str) -> dict[str, str]:
 
 _TITLES = _of_kind("title")  # used before a name; their point never ends a sentence
 _ROADS = _of_kind("road")
-_NUMBERED = _of_kind("numbered")
+_NUMBERED = _of_kind("numbered", "bare numbered")
 _STATES = _of_kind("state")
 _WORDLIKE_STATES = _of_kind("wordlike state")  # words and names as well
 _MONTHS = _of_kind("month")
@@ -175,6 +175,7 @@ _PHRASES = (
     (re.compile(rf"\b({_KEYS})\s?\+\s?(?=[A-Z\d])(A\b)?"), _key),
     (re.compile(r"(?<=\d)\s?in\.?\sHg\b"), " inHg"),
     (re.compile(r"(?:(?<=\.\d)|(?<=\.\d\d))\s?pp\b"), " percentage points"),
+    (re.compile(r"(\b(?:[Ll]at|[Ll]ong)\. \d{1,3}(?:\.\d+)?)\s?(?=[NSEW]\b)"), r"\1° "),
     (re.compile(r"\b[Ll]ong\.(?=\s?\d{1,3}(?:\.\d+)?\s?(?:°|[EW]\b))"), "longitude"),
     (re.compile(r"\bTL;\s?DR\b"), "T.L.D.R"),
     (
@@ -274,6 +275,7 @@ _BEFORE_NUMBER = re.compile(
     rf"\b({'|'.join(sorted({*_NUMBERED, *(w.lower() for w in _NUMBERED)}, key=len, reverse=True))})"
     r"\.(?=\s*\(?(?:\d|[IVXLC]+(?![A-Za-z])|[ivx]+\b))"
 )
+_BARE_NUMBERED = re.compile(rf"\b({'|'.join(_of_kind('bare numbered'))})(?=\s\d)")
 _PRONOUN = re.compile(r"\s+I(?:['’]|\s+(?!(?:of|and|or|to|in|on|is|was)\b)[a-z])")
 _BARE_MONTH = re.compile(
     rf"\b({'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?=\s+'?\d)"
@@ -351,7 +353,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_STATE, _state)
     text = text.sub(_POSTAL_STATE, _postal_state)
     text = text.sub(_STATE_OF_TOWN, lambda m: _expand_second(m, _WORDLIKE_STATES))
-    text = text.sub(_BEFORE_NUMBER, _numbered)
+    text = text.sub(_BEFORE_NUMBER, _numbered).sub(_BARE_NUMBERED, lambda m: _NUMBERED[m[1]])
     text = text.sub(_TITLE, lambda m: _TITLES[m[1] or m[2]])
     text = text.sub(_BARE_TITLE, lambda m: _TITLES[m[1]])
     text = text.sub(_LETTER_ROAD, lambda m: f"Street{_keep_point(m)}").sub(_SAINT, "Saint")
