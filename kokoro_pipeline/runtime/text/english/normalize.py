@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..tracked import Piece, Replacement, Tracked
-from .abbreviations import expand_abbreviations, expand_addresses, expand_roman_numerals
+from .abbreviations import expand_abbreviations
+from .addresses import expand_addresses
 from .mathematics import LETTER_A
 from .numerals import expand_numerals
+from .roman_numerals import expand_roman_numerals
 from .tables import pairs
 
 MAX_WORD = 48

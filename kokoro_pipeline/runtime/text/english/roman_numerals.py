@@ -1,0 +1,146 @@
+"""Read Roman numerals after names and counted words, of centuries and years, and of items."""
+
+from __future__ import annotations
+
+import re
+
+from ..tracked import Piece, Replacement, Tracked
+from . import numbers
+from .tables import word_sets
+from .tagging.kinds import IRREGULAR_PAST, LISTS, VERBS
+
+_ROMAN = r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?<=[IVXLCDM])"
+_SMALL_ROMAN = r"[ivx]{1,6}"
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+_COUNTED_WORDS = "|".join(sorted(word_sets("roman")["counted"]))
+_REGNAL_NAMES = "|".join(sorted(word_sets("roman")["regnal"]))
+_COUNTED = re.compile(
+    rf"\b((?i:{_COUNTED_WORDS})s?)\s+({_ROMAN}(?=[ABCab]?\b)|{_SMALL_ROMAN}\b)(?!['’.]\w)"
+    rf"(?:(\s?[-–]\s?)({_ROMAN}|{_SMALL_ROMAN})\b)?"
+    rf"((?:(?:,|,?\s(?:and|or|to|through|&))\s(?![ICDLM]\b){_ROMAN}\b(?!['’.]\w)){{0,12}})"
+)
+_NUMERAL = re.compile(rf"\b{_ROMAN}\b")
+
+
+_NEXT_WORD = re.compile(r"\s+([a-z]+)")
+_THE_ONE = re.compile(
+    r"\b(?:an?|the|this|that|any|every|each|only|first|last)\s+(?:\w+\s+)?$", re.I
+)
+# What follows a numeral; the pronoun has a verb behind it.
+_AS_SUBJECT = (
+    r"(?=\s+(?:of|was|is|became|died|reigned|ruled|had|and|or|in|to|at|by|on|for|from|with|who|whose"
+    r"|as|after|before|until|during|against|over)\b|[,;.)]|['’]s\b)"
+)
+# "John D Rockefeller" and "John V Lindsay" have initials, whose points are gone.
+_REGNAL = re.compile(
+    rf"\b({_REGNAL_NAMES})\s+(?![CDLM]\b|[VX]\s[A-Z])"
+    rf"(?:({_ROMAN})(?<!\bI)|(I){_AS_SUBJECT})(?=\W|$)"
+)
+# "Edward I fought" at the start of a sentence, but not "I saw Mary I think".
+_FIRST = re.compile(
+    rf"(?:^|(?<=^\s)|(?<=[.!?]\s)|(?<=\bof\s)|(?<=\bby\s)|(?<=[Uu]nder\s)"
+    rf"|(?<=(?:st|nd|rd|th) and ))({_REGNAL_NAMES})\s(I)"
+    r"(?=\s(?:(?:never|also|then|later|soon|finally|[a-z]{3,}ly)\s)?(?:[a-z]+ed|fled|met|ruled|fought|led|won|lost|took|gave|came|went|made|built|fell|held|left|saw|wrote)\b)"
+)
+_TITLED = re.compile(
+    r"\b(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Prince|Duke|Shah|Pharaoh|Saint)"
+    rf"\s(?:[A-Z][a-z]+\s){{1,2}}({_ROMAN})(?=\W|$)"
+)
+_CENTURY = re.compile(
+    rf"\b(?!X Games)({_ROMAN})(?:th)?(?=(?:(?:,? (?:and|or|to) |, |[-–]){_ROMAN}(?:th)?){{0,3}}"
+    r"[ -](?:[Cc]entur(?:y|ies)|(?:Winter |Summer )?(?:Olympi|Paralympi|Games)"
+    r"|Congress|[Dd]ynast(?:y|ies)|[Ll]egions?|Corps|Air Force|Army|Brigade|editions?|anniversary))"
+)
+_CENTURIES = re.compile(rf"(?<=[IVX])[-–](?={_ROMAN}[ -](?:[Cc]entur|[Dd]ynast)(?:y|ies)\b)")
+_ROMAN_YEAR = re.compile(rf"\b(?=M[CDXLIVM]{{3}}){_ROMAN}\b")
+# After another name, numerals that are no common initialism.
+_NAMED = re.compile(
+    r"(?<=[a-z]\s)(II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI|XVII|XVIII|XIX|XXI?)(?=\W|$)(?!['’-]\w)"
+    r"|(?<=[A-Z][a-z][a-z]\s)(IV)(?=\W|$)|(?<=[a-z]{4}\s)(IV)(?=\W|$)(?=[.,;:!?)]|\s[a-z]|$)"
+    r"(?<!an\sIV)(?<!the\sIV)"
+)
+
+
+# The number of an item, in parentheses or, where a line begins, with a comma for its point.
+_LISTED = re.compile(
+    r"(?<=\()(?:[ivx]{2,5}|(?<=^\()[iv]|i(?=\)[^\n]{1,400}\(ii\)))(?=\))"
+    r"|^(?:[ivx]{2,5}|[IVX]{2,5})(?=,)"
+    r"|(?:^|(?<=^ )|(?<=[.;:,!?] ))(?:[ivx]{2,5}|i(?=\)[^\n]{1,400}\bii\)))(?=\))"
+)
+
+
+def _roman_value(numeral: str) -> int:
+    values = [_ROMAN_VALUES[letter] for letter in numeral.upper()]
+    following = [*values[1:], 0]
+    return sum(
+        -value if value < after else value for value, after in zip(values, following, strict=True)
+    )
+
+
+def _is_numeral(text: str) -> bool:
+    return bool(re.fullmatch(_ROMAN, text.upper()))
+
+
+def expand_roman_numerals(text: Tracked) -> Tracked:
+    """Expand "Chapter IV" to "Chapter four" and "Henry VIII" to "Henry the eighth"."""
+    text = (
+        text.sub(_COUNTED, _counted).sub(_TITLED, _reign).sub(_REGNAL, _reign).sub(_FIRST, _reign)
+    )
+    text = text.sub(_LISTED, _item_number)
+    text = text.sub(_CENTURIES, " to ")
+    text = text.sub(_CENTURY, lambda m: numbers.ordinal(_roman_value(m[1])))
+    text = text.sub(_ROMAN_YEAR, lambda m: numbers.year(_roman_value(m[0])))
+    return text.sub(_NAMED, _of_name)
+
+
+_OF_NUMERALS = re.compile(r"\b[Nn]umerals?\b[^.!?]{0,60}$")
+
+
+def _of_name(match: re.Match[str]) -> str:
+    """The number of "Rocky III"; "IV" behind a word in small letters is a drip.
+
+    Where the sentence speaks of numerals, it shows their letters.
+    """
+    if _OF_NUMERALS.search(match.string, max(0, match.start() - 70), match.start()):
+        return ".".join(match[0])
+    if match[0] == "IV" and match.string[: match.start()].split()[-1].islower():
+        return match[0]
+    return numbers.cardinal(_roman_value(match[0]))
+
+
+def _item_number(match: re.Match[str]) -> str:
+    numeral = match[0]
+    return numbers.cardinal(_roman_value(numeral)) if _is_numeral(numeral) else numeral
+
+
+def _counted(match: re.Match[str]) -> Replacement:
+    numerals = [numeral for numeral in match.group(2, 4) if numeral]
+    # "Section C" and "Part D" are letters: a hundred parts are too many.
+    letters = {"C", "D", "M", "X"} if match[1].lower() == "generation" else {"C", "D", "M"}
+    if not all(map(_is_numeral, numerals)) or letters.intersection(numerals):
+        return match[0]
+    if match[2] == "I" and not match[4] and match[1].islower() and _has_verb(match):
+        return match[0]
+    pieces = [Piece(numbers.cardinal(_roman_value(match[2])), *match.span(2))]
+    if match[4]:
+        last = numbers.cardinal(_roman_value(match[4]))
+        pieces += [Piece(" to ", *match.span(3)), Piece(last, *match.span(4))]
+    for other in _NUMERAL.finditer(match.string, *match.span(5)):
+        pieces.append(Piece(numbers.cardinal(_roman_value(other[0])), *other.span()))
+    return pieces
+
+
+def _has_verb(match: re.Match[str]) -> bool:
+    """Whether "I" is the pronoun, by the verb behind it: "the book I read", "a type I saw"."""
+    after = _NEXT_WORD.match(match.string, match.end())
+    if after is None:
+        return False
+    if after[1] in ("was", "had"):  # "in phase I was"
+        return bool(_THE_ONE.search(match.string, 0, match.start()))
+    verbs = VERBS | IRREGULAR_PAST | LISTS["pronoun_verbs"]
+    return after[1] in verbs and after[1] not in LISTS["numbered_nouns"]
+
+
+def _reign(match: re.Match[str]) -> list[Piece]:
+    group = next(g for g in range(len(match.groups()), 0, -1) if match[g])
+    return [Piece(f"the {numbers.ordinal(_roman_value(match[group]))}", *match.span(group))]
