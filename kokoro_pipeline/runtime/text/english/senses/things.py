@@ -100,7 +100,11 @@ def _bow(place: Place) -> Sounds | None:
     ribbon = place.distance("ribbon")
     bending = NEAR["bending"].intersection(place.before(3))
     arrow = NEAR["arrow"].intersection(place.words[place.i :])
-    taken = not {"take", "took", "taken"}.isdisjoint(place.words[place.i : place.i + 4])
+    later = place.words[place.i + 1 : place.i + 6]
+    # "the bow that she took", but not "tied a bow and took a bow"
+    taken = (
+        not {"take", "took", "taken"}.isdisjoint(later[:3]) and place.words[place.i] not in later
+    )
     stage = place.distance("stage") < min(ribbon, 8)
     alone = place.at(1) in NEAR["after_bending"] or ribbon > 3
     if bending and (alone or (place.at(-1) in ("a", "his", "her") and not arrow)):
