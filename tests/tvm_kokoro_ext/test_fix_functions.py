@@ -32,6 +32,8 @@ def tenths(n):
 
 REDUCTIONS = [
     Case("no_axes", lambda x: (torch.any(x, dim=[]), torch.all(x > 0, dim=[])), rows),
+    Case("mean_of_no_axes", lambda x: (x.mean([]), x.mean(dim=[], keepdim=True)), rows),
+    Case("norm_of_no_axes", lambda x: torch.linalg.vector_norm(x, 3, dim=[]), rows),
     Case("amax", lambda x: x.amax(1), rows, **EP),
     Case("amin_keep", lambda x: x.amin(-1, keepdim=True), rows, **RAW),
     Case("min_dim", lambda x: x.min(1), rows),
@@ -153,6 +155,7 @@ WHERE = [
     Case("promote", lambda x, y: torch.where(x > 0, x, y / 2), ints),
     Case("scalar", lambda x, y: torch.where(x > 0, x, 0.5), ints, **RAW),
     Case("cat", lambda x: torch.cat([x, x.int()]), rows, **EP),
+    Case("stack", lambda x: torch.stack([x.int(), x, x.half()], -1), rows),
     Case("same", lambda x: torch.where(x > 0, x, -x), rows, wrong=None, **STATIC, **EP),
 ]
 test_where, test_where_stock = fix_tests("where", WHERE)

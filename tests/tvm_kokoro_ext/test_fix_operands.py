@@ -176,6 +176,13 @@ def searched(x):
     return torch.searchsorted(edges, x), torch.searchsorted(edges[0], x, right=True)
 
 
+def searched_beside_nan(x):
+    y = torch.where(x > 0.8, NAN, x)
+    edges = y.sort(1).values
+    found = torch.searchsorted(edges, y), torch.searchsorted(edges[0], y, right=True)
+    return *found, torch.searchsorted(y, x.flip(0), sorter=y.argsort(1), side="right")
+
+
 def spectra(x):
     return torch.fft.fftfreq(6) + x[0, 0], torch.fft.rfftfreq(7, 0.5)
 
@@ -185,7 +192,9 @@ def sums(x):
 
 
 test_sums, test_sums_stock = fix_tests("logaddexp", [Case("raw", sums, rows, **RAW)])
-test_searched, test_searched_stock = fix_tests("missing", [Case("rows", searched, rows, **RAW)])
+test_searched, test_searched_stock = fix_tests(
+    "missing", [Case("rows", searched, rows, **RAW), Case("nan", searched_beside_nan, rows)]
+)
 
 
 def affine(x):

@@ -60,6 +60,20 @@ CASES += [
     ),
     Case("one_factor_each", kept("bilinear", scale_factor=(1.1, 2.3)), volume(2)),
 ]
+CASES += [
+    Case(
+        f"{mode}_one_{size}",
+        kept(mode, size=size, align_corners=True),
+        lambda n: (torch.randn(1, 2, 7, 6),),
+        wrong=wrong,
+    )
+    for mode, size, wrong in (
+        ("bilinear", 1, ""),
+        ("bicubic", (1, 9), ""),
+        ("bicubic", (3, 1), ""),
+        ("bilinear", (1, 4), ""),
+    )
+]
 test_equals_torch, test_stock_is_wrong = fix_tests("upsample", CASES)
 
 DECOMPOSED = [

@@ -86,6 +86,7 @@ def padded(x):
 
 
 PADDED = [Case("amounts", padded, rows, symbolic=(True,))]
+PADDED.append(Case("by_nothing", lambda x: torch.nn.functional.pad(x, ()) + 1, rows))
 test_pad, test_pad_stock = fix_tests("pad", PADDED)
 
 

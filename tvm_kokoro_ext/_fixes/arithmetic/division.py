@@ -197,6 +197,13 @@ def _still_wrong() -> bool:
 
 
 @_probe.wrong
+def _number_in_front_fails() -> bool:
+    x = _probe.Input((4,), "int64")
+    made = _probe.convert("div.Tensor_mode", 7, x, out=((4,), "int64"), rounding_mode="floor")
+    return made.dtype != "int64"
+
+
+@_probe.wrong
 def _quotient_is_rounded() -> bool:
     """Whether the floor is taken of a / b without correcting its rounding."""
     module = _probe.legalized(relax.op.floor_divide, _probe.Input((4,)), _probe.Input((4,)))
@@ -241,6 +248,7 @@ FIX = Fix(
     },
     probe=_probe.any_of(
         _still_wrong,
+        _number_in_front_fails,
         _quotient_is_rounded,
         _exponents_and_shifts_are_cut,
         _probe.lacks("div.Scalar_mode", "floor_divide.Scalar", "remainder.Scalar_Tensor"),

@@ -1,4 +1,4 @@
-"""where and cat promote their operands to a common dtype; stock fails for different dtypes.
+"""where, cat and stack promote their operands to a common dtype; stock fails for different dtypes.
 
 Torch also concatenates tensors of any rank with empty ones of shape [0], which it leaves out.
 """
@@ -39,6 +39,17 @@ def cat(importer: Any, node: Any, previous: Any) -> Any:
     return _emit.emit(importer, relax.op.concat(cast, axis=axis))
 
 
+def stack(importer: Any, node: Any, previous: Any) -> Any:
+    tensors, axis = _emit.arguments(importer, node, "tensors", "dim", dim=0)
+    dtype = _emit.result_dtype(importer, node)
+    if dtype is None or all(_compat.dtype_of(tensor) == dtype for tensor in tensors):
+        return previous(node)
+    axis = _emit.normalize_axis(axis, _compat.rank_of(tensors[0]) + 1)
+    cast = [_emit.astype(importer, tensor, dtype) for tensor in tensors]
+    rows = [_emit.emit(importer, relax.op.expand_dims(tensor, axis)) for tensor in cast]
+    return _emit.emit(importer, relax.op.concat(rows, axis=axis))
+
+
 def _without_empty(tensors: Any) -> list[Any]:
     """The tensors, less those of shape [0] beside others of more dimensions, as torch has it."""
     rank = max(_compat.rank_of(tensor) for tensor in tensors)
@@ -61,10 +72,16 @@ def _cat_fails() -> bool:
     return _probe.convert("cat.default", parts, 0, out=((4,), "float32")).dtype != "float32"
 
 
+@_probe.wrong
+def _stack_fails() -> bool:
+    parts = [_probe.Input((2,), "int64"), _probe.Input((2,))]
+    return _probe.convert("stack.default", parts, out=((2, 2), "float32")).dtype != "float32"
+
+
 FIX = Fix(
     id="where",
-    what="where and cat with operands of different dtypes",
-    op="aten.where, aten.cat",
+    what="where, cat and stack with operands of different dtypes",
+    op="aten.where, aten.cat, aten.stack",
     affected="",
     converters={
         "where.self": where,
@@ -73,10 +90,12 @@ FIX = Fix(
         "where.Scalar": where,
         "cat.default": cat,
         "concat.default": cat,
+        "stack.default": stack,
     },
     probe=_probe.any_of(
         _still_wrong,
         _cat_fails,
+        _stack_fails,
         _probe.lacks("where.ScalarSelf", "where.ScalarOther", "where.Scalar"),
     ),
 )

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
-from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._compat import T, relax, te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
-from tvm_kokoro_ext._fixes._shared import elementwise, extremum, promotion
+from tvm_kokoro_ext._fixes._shared import elementwise, extremum, indexing, loops, promotion
 
 
 def _elementwise_of(function: Callable[..., Any], hint: str) -> Converter:
@@ -117,32 +117,55 @@ def repeat_interleave(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def searchsorted(importer: Any, node: Any, previous: Any) -> Any:
-    """The number of boundaries before each value: bucketize with exchanged arguments."""
+    """The number of boundaries before each value: bucketize with exchanged arguments.
+
+    It is found by bisection as in PyTorch, for which NaN is greater than any number.
+    """
     boundaries, values = importer.retrieve_args(node)[:2]
     side = node.kwargs.get("side")
     right = node.kwargs.get("right", False) or side == "right"
     if node.kwargs.get("sorter") is not None:
-        raise _emit.refuse(node, "a sorter", "Sort the boundaries before the call")
+        order = importer._retrieve_args(node.kwargs["sorter"])
+        ordered = relax.op.gather_elements(boundaries, order, axis=_compat.rank_of(boundaries) - 1)
+        boundaries = _emit.emit(importer, ordered)
     dtype = "int32" if node.kwargs.get("out_int32") else "int64"
     wide = promotion.common_dtype(importer, "add.Tensor", boundaries, values)
     boundaries, values = (
         _emit.tensor_or_scalar(importer, value, wide) for value in (boundaries, values)
     )
-    if _compat.shape_of(boundaries)[-1] == 0:
-        shape = relax.ShapeExpr([_emit.int64(size) for size in _compat.shape_of(values)])
-        return _emit.emit(importer, relax.op.zeros(shape, dtype))
+    sizes, shape = _compat.shape_of(boundaries), _compat.shape_of(values)
+    whole = relax.ShapeExpr([_emit.int64(size) for size in shape])
+    if sizes[-1] == 0:
+        return _emit.emit(importer, relax.op.zeros(whole, dtype))
+    if wide in ("float16", "bfloat16"):
+        boundaries, values = (_emit.astype(importer, v, "float32") for v in (boundaries, values))
+    steps = sizes[-1].bit_length() if isinstance(sizes[-1], int) else 63
+    missing = tirx.isnan if "float" in wide else lambda x: tirx.const(False, "bool")
 
-    def compute(edges: Any, data: Any) -> Any:
-        k = te.reduce_axis((0, edges.shape[-1]), name="k")
+    def body(
+        dims: Any, low: Any, high: Any, middle: Any, edges: Any, data: Any, *ends: Any
+    ) -> None:
+        count, (length, columns) = dims[0][0], ends
+        with T.serial(0, count) as i:
+            low[i] = tirx.const(0, "int64")
+            high[i] = length
+            first = tirx.floordiv(tirx.Cast("int64", i), columns) * length if sizes[1:] else 0
+            with T.serial(0, steps):
+                middle[i] = tirx.shift_right(low[i] + high[i], tirx.const(1, "int64"))
+                # Where nothing is left to search, the middle may be behind the last boundary.
+                edge = edges[first + tirx.min(middle[i], length - 1)]
+                before = edge <= data[i] if right else edge < data[i]
+                before = tirx.any(before, missing(edge), missing(data[i]))
+                open_ = low[i] < high[i]
+                high[i] = tirx.if_then_else(tirx.all(open_, tirx.Not(before)), middle[i], high[i])
+                low[i] = tirx.if_then_else(tirx.all(open_, before), middle[i] + 1, low[i])
 
-        def count(*at: Any) -> Any:
-            edge = edges(*at[: len(edges.shape) - 1], k)
-            before = edge <= data(*at) if right else edge < data(*at)
-            return te.sum(tirx.Cast(dtype, before), axis=k)
-
-        return te.compute(data.shape, count, name="searchsorted")
-
-    return _emit.emit_te(importer, compute, boundaries, values, hint="searchsorted")
+    flat = [indexing.flatten(importer, x) for x in (boundaries, values)]
+    ends = (sizes[-1], shape[-1] if shape else 1)
+    outputs = [([_emit.extent(shape)], "int64")] * 3
+    places = loops.emit(importer, body, outputs, *flat, *ends, hint="searchsorted")[0]
+    found = _emit.emit(importer, relax.op.reshape(places, whole))
+    return _emit.astype(importer, found, dtype)
 
 
 def cdist(importer: Any, node: Any, previous: Any) -> Any:

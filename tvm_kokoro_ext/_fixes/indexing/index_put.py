@@ -174,6 +174,14 @@ def _rows_fail() -> bool:
     return False
 
 
+@_probe.wrong
+def _numbers_fail() -> bool:
+    """Whether an index without dimensions is rejected."""
+    x, place, value = _probe.Input((4,)), _probe.Input((), "int64"), _probe.Input(())
+    _probe.convert("index_put.default", x, [place], value, out=((4,), "float32"))
+    return False
+
+
 def _put_at(x: Any, rows: Any, values: Any) -> Any:
     return relax.op.index_put(x, relax.Tuple([rows, rows]), values)
 
@@ -187,5 +195,11 @@ FIX = Fix(
         "index_put.default": index_put,
         "index_put_.default": index_put,
     },
-    probe=_probe.any_of(_still_wrong, _values_are_read_outside, _symbolic_places_fail, _rows_fail),
+    probe=_probe.any_of(
+        _still_wrong,
+        _values_are_read_outside,
+        _symbolic_places_fail,
+        _rows_fail,
+        _numbers_fail,
+    ),
 )

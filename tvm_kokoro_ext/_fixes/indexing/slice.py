@@ -95,11 +95,18 @@ def _still_wrong() -> bool:
     return not (_compat.is_var(cut.shape[1]) or _compat.as_int(cut.shape[1]) == _probe.EXAMPLE)
 
 
+@_probe.wrong
+def _empty_source_fails() -> bool:
+    x, nothing = _probe.Input((4, 3)), _probe.Input((0, 3))
+    _probe.convert("slice_scatter.default", x, nothing, 0, 3, 1, out=((4, 3), "float32"))
+    return False
+
+
 FIX = Fix(
     id="slice",
     what="x[:, :n] has the extent min(n, 512) where torch proved n",
     op="aten.slice",
     affected="",
     converters={"slice.Tensor": slice_tensor, "slice_scatter.default": slice_scatter},
-    probe=_still_wrong,
+    probe=_probe.any_of(_still_wrong, _empty_source_fails),
 )

@@ -1,5 +1,7 @@
 """Reductions that stock lacks or computes with a wrong dtype: amax, min.dim, any, all, prod.
 
+Over an empty list of axes, any and all reduce nothing, and mean and norms everything.
+
 any and all return bools, extrema keep their dtype, and the indices returned by torch are those of
 the first extremum.
 """
@@ -11,7 +13,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
-from tvm_kokoro_ext._fix import Converter, Fix
+from tvm_kokoro_ext._fix import Converter, Fix, needs_previous
 
 
 def _arguments(importer: Any, node: Any) -> tuple[Any, Any, bool]:
@@ -79,6 +81,35 @@ def any_dim(importer: Any, node: Any, previous: Any) -> Any:
     return _quantifier(relax.op.max)(importer, node, previous)
 
 
+@needs_previous
+def mean(importer: Any, node: Any, previous: Any) -> Any:
+    x, dim, *rest = node.args
+    return previous(_emit.view(node, x, dim or None, *rest, **node.kwargs) if dim == [] else node)
+
+
+@needs_previous
+def vector_norm(importer: Any, node: Any, previous: Any) -> Any:
+    _, order, dim, keep = _emit.arguments(
+        importer, node, "self", "ord", "dim", "keepdim", ord=2, keepdim=False
+    )
+    if dim is None or list(dim):
+        return previous(node)
+    kwargs = {name: value for name, value in node.kwargs.items() if name == "dtype"}
+    return previous(_emit.view(node, node.args[0], order, None, keep, **kwargs))
+
+
+@_probe.wrong
+def _lists_of_no_axes_are_misread() -> bool:
+    x, mask = _probe.Input((3, 4)), _probe.Input((3, 4), "bool")
+    made = [
+        _probe.convert("any.dims", mask, [], out=((3, 4), "bool")).shape != (3, 4),
+        _probe.convert("all.dims", mask, [], out=((3, 4), "bool")).shape != (3, 4),
+        _probe.convert("mean.dim", x, [], out=((), "float32")).shape != (),
+        _probe.convert("linalg_vector_norm.default", x, 2, [], out=((), "float32")).shape != (),
+    ]
+    return any(made)
+
+
 @_probe.wrong
 def _still_wrong() -> bool:
     x = _probe.Input((3, 4), "int64")
@@ -96,7 +127,7 @@ _ANY, _ALL = _quantifier(relax.op.max), _quantifier(relax.op.min)
 FIX = Fix(
     id="reductions",
     what="amax, amin, min.dim, all, prod.dim_int missing; any of integers is not a bool",
-    op="aten.amax, aten.amin, aten.min, aten.any, aten.all, aten.prod",
+    op="aten.amax, aten.amin, aten.min, aten.any, aten.all, aten.prod, aten.mean",
     affected="",
     converters={
         "amax.default": _extremum(relax.op.max),
@@ -109,12 +140,15 @@ FIX = Fix(
         "all.default": _ALL,
         "all.dim": _ALL,
         "all.dims": _ALL,
+        "linalg_vector_norm.default": vector_norm,
+        "mean.dim": mean,
         "prod.default": prod,
         "prod.dim_int": prod,
     },
     probe=_probe.any_of(
         _still_wrong,
         _product_overflows,
+        _lists_of_no_axes_are_misread,
         _probe.lacks("amax.default", "amin.default", "any.default", "all.default", "all.dim"),
         _probe.lacks("all.dims", "min.dim", "prod.dim_int"),
     ),

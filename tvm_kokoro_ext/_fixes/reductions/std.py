@@ -92,6 +92,13 @@ def _correction_is_dropped() -> bool:
     return made[0].ops == made[1].ops
 
 
+@_probe.wrong
+def _no_axes_are_misread() -> bool:
+    """Whether an empty list of axes is not read as all of them."""
+    made = _probe.convert("var.correction", _probe.Input((3, 4)), [], out=((), "float32"))
+    return made.shape != ()
+
+
 _OVERLOADS = ("correction", "dim", "default")
 
 FIX = Fix(
@@ -112,6 +119,7 @@ FIX = Fix(
     probe=_probe.any_of(
         _still_wrong,
         _correction_is_dropped,
+        _no_axes_are_misread,
         _probe.lacks(*(f"{name}.default" for name in ("std", "var", "var_mean", "std_mean"))),
         _probe.lacks(*(f"{name}.dim" for name in ("std", "var", "var_mean", "std_mean"))),
     ),

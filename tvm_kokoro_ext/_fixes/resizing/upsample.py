@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Converter, Fix, needs_previous
 from tvm_kokoro_ext._fixes.resizing import _resize
 
@@ -74,9 +75,10 @@ def _linear(rank: int, *, vector: bool = True) -> Converter:
         dtype = _compat.dtype_of(importer.env[node.args[0]])
         if "float" not in dtype:
             raise _emit.refuse(node, f"{dtype} pixels", "Resize in float32, then round")
-        if previous is not None and _is_by_size(node) and dtype != "float64":
-            return previous(node)  # stock finds positions in float32
         x, sizes, factors, align = _arguments(importer, node, vector, rank, "align_corners")
+        alone = bool(align) and 1 in sizes  # stock divides by the size less 1
+        if previous is not None and _is_by_size(node) and dtype != "float64" and not alone:
+            return previous(node)  # stock finds positions in float32
         x = x if dtype == "float64" else _emit.astype(importer, x, "float32")
         for axis, (out, factor) in enumerate(zip(sizes, factors, strict=True), start=2):
             x = _resize.linear(importer, x, axis, out, factor, bool(align))
@@ -90,7 +92,28 @@ def _cubic(importer: Any, node: Any, previous: Any) -> Any:
     dtype = _compat.dtype_of(importer.env[node.args[0]])
     if "float" not in dtype:
         raise _emit.refuse(node, f"{dtype} pixels", "Resize in float32, then round")
-    return previous(node)
+    names = ("input", "output_size", "align_corners")
+    _, _, align = _emit.arguments(importer, node, *names)
+    sizes = _sizes_of(node)[1]
+    if not align or 1 not in sizes or _is_symbolic(node):
+        return previous(node)
+    # Stock divides by the size less 1. The first of two pixels is where the only one would be.
+    two = [max(size, 2) for size in sizes]
+    wide = previous(_emit.view(node, node.args[0], two, align, None))
+    return _emit.emit(importer, relax.op.strided_slice(wide, [2, 3], [0, 0], list(sizes)))
+
+
+@_probe.wrong
+def _one_pixel_fails() -> bool:
+    """Whether an image of one pixel, whose corners are aligned, is a division by zero."""
+
+    def resize(x: Any) -> Any:
+        mode = "align_corners"
+        sizes = relax.ShapeExpr([1, 1])
+        return relax.op.image.resize2d(x, sizes, coordinate_transformation_mode=mode)
+
+    _probe.legalized(resize, _probe.Input((1, 1, 4, 4)))
+    return False
 
 
 FIX = Fix(
@@ -110,5 +133,7 @@ FIX = Fix(
         "upsample_trilinear3d.vec": _linear(3),
         "upsample_bicubic2d.vec": _cubic,
     },
-    probe=_probe.lacks("upsample_nearest1d.vec", "upsample_trilinear3d.vec"),
+    probe=_probe.any_of(
+        _probe.lacks("upsample_nearest1d.vec", "upsample_trilinear3d.vec"), _one_pixel_fails
+    ),
 )

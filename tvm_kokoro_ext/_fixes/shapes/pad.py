@@ -25,6 +25,8 @@ def pad(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _padded(importer: Any, node: Any, previous: Any, x: Any, amounts: Any, value: Any) -> Any:
+    if not amounts:
+        return x
     if all(_compat.as_int(amount) is not None for amount in amounts):
         return previous(node)
     amounts = [_emit.int64(_compat.prim(amount)) for amount in amounts]
