@@ -122,10 +122,11 @@ def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -
     module = importer.block_builder.get()
     built = module["probe"]
     tensor = _compat.is_tensor(value)
+    known = tensor and _compat.type_of(value).shape is not None
     return Converted(
         ops=operators_of(built),
         dtype=_compat.dtype_of(value) if tensor else None,
-        shape=tuple(_compat.shape_of(value)) if tensor and _compat.type_of(value).shape else None,
+        shape=tuple(_compat.shape_of(value)) if known else None,
         value=value,
         function=built,
         kernels="\n".join(str(f) for f in module.functions.values() if f is not built),
