@@ -36,6 +36,8 @@ SCATTER = [
     Case("smaller_rows", lambda x, i, s: x.scatter(0, i, s), small_index, **EP),
     Case("smaller_value", lambda x, i: x.scatter(0, i, 2.5), deep_index, **EP),
     Case("smaller_add", lambda x, i: x.scatter_add(2, i, x), deep_index, **RAW),
+    Case("larger_source", lambda x, i, s: x.scatter(1, i, s[:, :3]), small_index, **STATIC),
+    Case("larger_source_add", lambda x, i, s: x.scatter_add(0, i, s[:, :3]), small_index),
     Case("duplicates", lambda x, i, s: x.scatter_add(1, i * 0, s), small_index, **STATIC, **EP),
     Case("rows", lambda x, i, s: x.scatter(1, i, 1.0), small_index, wrong=None, **STATIC, **EP),
     Case("add", lambda x, i, s: x.scatter(0, i, s, reduce="add"), small_index, **STATIC),
@@ -106,10 +108,31 @@ def edges(n):
     return torch.randn(3, n), torch.tensor([-1.0, 0.0, 0.5, 2.0])
 
 
+def edges_and_nan(n):
+    x = torch.randn(3, n)
+    x[:, 1], x[:, 3] = float("nan"), -torch.inf
+    return x, torch.tensor([-1.0, 0.0, 0.0, 2.0, torch.inf, float("nan")])
+
+
 BUCKETIZE = [
-    Case("right", lambda x, e: torch.bucketize(x, e, right=True), edges, **EP),
-    Case("left", lambda x, e: torch.bucketize(x, e), edges, **STATIC, **EP),
-    Case("int32", lambda x, e: torch.bucketize(x.int(), e.int()), edges, **STATIC, **RAW),
+    Case("right", lambda x, e: torch.bucketize(x, e, right=True), edges, wrong="<0.26", **EP),
+    Case("left", lambda x, e: torch.bucketize(x, e), edges, wrong="<0.26", **STATIC, **EP),
+    Case(
+        "int32",
+        lambda x, e: torch.bucketize(x.int(), e.int()),
+        edges,
+        wrong="<0.26",
+        **STATIC,
+        **RAW,
+    ),
+    Case("nan", lambda x, e: torch.bucketize(x, e), edges_and_nan, **EP),
+    Case("nan_right", lambda x, e: torch.bucketize(x, e, right=True), edges_and_nan, **RAW),
+    Case(
+        "nan_half",
+        lambda x, e: torch.bucketize(x.half(), e.half(), out_int32=True),
+        edges_and_nan,
+        **STATIC,
+    ),
 ]
 test_bucketize, test_bucketize_stock = fix_tests("bucketize", BUCKETIZE)
 

@@ -1,8 +1,8 @@
 """scatter and scatter_add with an index that is smaller than the tensor or the source.
 
 Torch only reads and writes within the shape of the index. Stock's kernel mixes the extents of the
-tensor and the index for the other axes, and writes to wrong positions. Before 0.27 there is no
-scatter of a tensor at all.
+tensor and the index for the other axes, and writes to wrong positions; a source that is larger than
+the index is rejected. Before 0.27 there is no scatter of a tensor at all.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _scatter(importer: Any, node: Any, previous: Any, operands: Any, reduction: 
     counted = [a for a in range(len(shape)) if a not in (0, axis, axis + 1)]
     covers = all(_same(shape[a], place[a]) for a in counted)
     if tensor:
-        covers &= all(map(_same, _compat.shape_of(source)[1:], place[1:]))
+        covers &= all(map(_same, _compat.shape_of(source), place))
     if covers and previous is not None:
         return previous(node)
     dtype = _compat.dtype_of(x)

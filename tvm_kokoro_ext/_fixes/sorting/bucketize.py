@@ -1,4 +1,7 @@
-"""bucketize, which in 0.25 uses positions of the values' dtype and does not build for floats."""
+"""bucketize, for which NaN is before all boundaries in stock and behind them in PyTorch.
+
+In 0.25 it uses positions of the values' dtype, and does not build for floats.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def bucketize(importer: Any, node: Any, previous: Any) -> Any:
 
 
 @_probe.wrong
-def _still_wrong() -> bool:
+def _dtype_is_of_the_values() -> bool:
     """Whether the resulting positions have the dtype of the values."""
     inputs = _probe.Input((4,), "int32"), _probe.Input((3,), "int32")
     module = _probe.legalized(relax.op.bucketize, *inputs)
@@ -27,11 +30,18 @@ def _still_wrong() -> bool:
     return _compat.dtype_of(called) != "int64"
 
 
+@_probe.wrong
+def _nan_is_in_front() -> bool:
+    """Whether the kernel compares floats without a look at NaN."""
+    module = _probe.legalized(relax.op.bucketize, _probe.Input((4,)), _probe.Input((3,)))
+    return "isnan" not in module.script()
+
+
 FIX = Fix(
     id="bucketize",
-    what="bucketize of floats does not build, of int32 gives int32",
+    what="bucketize puts NaN in front; in 0.25 it does not build, or gives int32",
     op="aten.bucketize",
-    affected="<0.26",
+    affected="",
     converters={"bucketize.Tensor": bucketize},
-    probe=_still_wrong,
+    probe=_probe.any_of(_dtype_is_of_the_values, _nan_is_in_front),
 )
