@@ -149,7 +149,7 @@ AMERICAN: list[tuple[str, str]] = [
     ),
     (
         "J. R. R. Tolkien, i.e. the author, wrote e.g. The Hobbit.",
-        "ʤˈA ˈɑɹ ˈɑɹ tɔlkˈin, ðˈæt ɪz ði ˈɔθəɹ, ɹˈOt fɔɹ ɪɡzˈæmpəl ðə hˈɑbət.",
+        "ʤˈA ˈɑɹ ˈɑɹ tˈOlkin, ðˈæt ɪz ði ˈɔθəɹ, ɹˈOt fɔɹ ɪɡzˈæmpəl ðə hˈɑbət.",
     ),
     ("Henry VIII, Chapter IV, World War II.", "hˈɛnɹi ði ˈAθ, ʧˈæptəɹ fˈɔɹ, wˈɜɹld wˈɔɹ tˈu."),
     (
