@@ -14,8 +14,7 @@ slots further on.
 
 The weights that one register tile after the other multiplies, those of a panel of outputs and a
 chunk of terms, stay in the L1 cache. The next ones come from L3 or memory for every block of tiles;
-they are prefetched into L2 in the meantime, a cache line in every step, since the processor itself
-only fetches ahead what is being read.
+they are prefetched in the meantime (`WeightsAhead`).
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ import numpy as np
 
 from kokoro_pipeline.errors import InputError
 
-from ..common.builder import Buffer, Expr, T, bind, div, i64, registers
-from .sums import Sums
+from ..common.builder import Buffer, Expr, T, bind, div, i64
+from .sums import Sums, WeightsAhead
 from .vector import LINE, Tile, VectorTarget
 
 CHUNK = 128  # terms of a sum in a register, whose weights are a part of the L1 cache
@@ -235,22 +234,19 @@ class BinProducts:
             terms = bind(chunk * part)
             step = width * kind.parts
             matrix = bind(base + (panel * CI + terms) * step)
-            fetched = registers(1, "int64")  # where the weights begin that are to be prefetched
-            T.buffer_store(fetched, matrix + part * step, [i64(0)])
+            weights_ahead = WeightsAhead(target, weights, matrix + part * step)
 
             def multiply_tiles(rows: int, first: Expr) -> None:
                 own = bind(numbers + first * of_tile + terms)
                 to = bind(products + first * of_tile + panel * width)
-                following = bind(fetched[i64(0)])
                 results = multiply(
                     target,
                     Tile(rows, shape.vectors),
                     part,
                     lambda r, k, j: scratch[own + j + (r * of_tile + k * slot)],
                     lambda v, j: target.load(weights, matrix + j * step + v * target.lanes),
-                    lambda j: target.prefetch(weights, following + j * LINE, near=False),
+                    weights_ahead.of_tile(i64(part)),
                 )
-                T.buffer_store(fetched, following + part * LINE, [i64(0)])
 
                 def flush(add: bool) -> None:
                     for r in range(rows):

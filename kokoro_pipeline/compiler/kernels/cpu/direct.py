@@ -26,21 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import tirx
 
-from ..common.builder import (
-    Buffer,
-    Expr,
-    T,
-    bind,
-    ceil_div,
-    div,
-    i64,
-    maximum,
-    minimum,
-    mod,
-    registers,
-)
-from .sums import Sums
-from .vector import LINE, Tile, VectorTarget, copy_range, zero_range
+from ..common.builder import Buffer, Expr, T, bind, ceil_div, div, i64, maximum, minimum, mod
+from .sums import Sums, WeightsAhead
+from .vector import Tile, VectorTarget, copy_range, zero_range
 
 CHUNK = 256
 SCRATCH_BYTES = 256 * 1024
@@ -200,12 +188,11 @@ def emit_panel(
                 i64(part) if window.length % part == 0 else minimum(window.length - offset, part)
             )
 
-            fetched = registers(1, "int64")  # where the weights begin that are to be prefetched
             read = (segment * window.length + offset + 1) + segments * length
-            T.buffer_store(fetched, w_base + read * width, [i64(0)])
+            weights_ahead = WeightsAhead(target, w, w_base + read * width)
 
             def tile(count: int, t: Expr, skip: Expr | None) -> None:
-                following = bind(fetched[i64(0)])
+                ahead = weights_ahead.of_tile(length)
                 sums = Sums(target, Tile(count, vectors), chains)
                 with T.serial(i64(0), segments) as s:
                     run = bind(segment + s)
@@ -215,9 +202,8 @@ def emit_panel(
                         length,
                         lambda r, j: x[xs + j + r * window.row_stride],
                         lambda v, j: target.load(w, ws + j * width + v * lanes),
-                        lambda j: target.prefetch(w, following + j * LINE, near=False),
+                        ahead,
                     )
-                T.buffer_store(fetched, following + length * LINE, [i64(0)])
 
                 for r in range(count):
                     if skip is None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import reduce
 
 from ..common.builder import Buffer, Expr, T, bind, ceil_div, div, i64, minimum, registers
-from .vector import Tile, VectorTarget
+from .vector import LINE, Tile, VectorTarget
 
 CHUNK = 16  # terms that one register adds up where the sum must be exact
 
@@ -82,6 +82,25 @@ class Sums:
             at = index + vector * self.target.lanes
             value = self.target.cast(self.get(row, vector), "float64")
             self.target.store(total, at, self.target.load(total, at) + value)
+
+
+class WeightsAhead:
+    """Prefetches weights into L2, from an index on: a cache line in each step of register tiles.
+
+    The tiles that multiply the same weights, which stay in L1, prefetch what comes after these one
+    after the other. The processor itself only fetches ahead what is being read.
+    """
+
+    def __init__(self, target: VectorTarget, weights: Buffer, first: Expr) -> None:
+        self._target, self._weights = target, weights
+        self._next = registers(1, "int64")
+        T.buffer_store(self._next, first, [i64(0)])
+
+    def of_tile(self, steps: Expr) -> Callable[[Expr], None]:
+        """What the next register tile has to call in each of its `steps`."""
+        first = bind(self._next[i64(0)])
+        T.buffer_store(self._next, first + steps * LINE, [i64(0)])
+        return lambda j: self._target.prefetch(self._weights, first + j * LINE, near=False)
 
 
 def sum_in_chunks(

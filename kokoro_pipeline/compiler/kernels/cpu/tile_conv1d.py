@@ -32,7 +32,7 @@ from .producer import Prepared, check_vectors
 from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
 from .tile_products import PANEL, Task, TileProducts, pack_tiles
 from .tile_unit import TERMS, TileUnit
-from .vector import VectorTarget
+from .vector import LINE, VectorTarget
 
 MOST_PADDING = 1.5
 """Channels are padded with zeros to whole tiles; by more, the float32 kernel is as fast."""
@@ -184,7 +184,7 @@ def _body(
 
             def ahead(panel: Expr, row: Expr) -> None:
                 at = bind(y_base + (own.first + row) * CO + panel * PANEL)
-                for line in range(0, min(PANEL, CO), 16):
+                for line in range(0, min(PANEL, CO), LINE):
                     target.prefetch(y, at + line, write=True)
                     for added in residual:
                         target.prefetch(added, at + line)
