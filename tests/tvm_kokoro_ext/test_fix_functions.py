@@ -103,6 +103,26 @@ def long_shifts(x, y):
     return *by_tensor, x << 300, x >> 300, x << -3, x >> -3
 
 
+def smallest_by_minus_one(divisor, *smallest):
+    """Quotients that overflow, and wrap; stock ends the process here."""
+    results = [torch.div(smallest[0], divisor.to(torch.int8), rounding_mode="trunc")]
+    for a in smallest:
+        b, ones = divisor.to(a.dtype), torch.tensor([-1, 3, -1, 1, 2, -1], dtype=a.dtype)
+        results += [a // b, a % b, torch.fmod(a, b), a // -1, a % -1, torch.fmod(a, -1)]
+        results += [a[:, :1] // ones, a[:, :1] % ones]
+    return results
+
+
+def minus_ones(n):
+    dtypes = torch.int8, torch.int16, torch.int32, torch.int64
+    smallest = [torch.full((2, n), torch.iinfo(dtype).min, dtype=dtype) for dtype in dtypes]
+    return torch.where(torch.arange(n) % 2 > 0, -1, 3), *smallest
+
+
+test_overflow, _ = fix_tests(
+    "integer_overflow", [Case("smallest", smallest_by_minus_one, minus_ones, wrong=None)]
+)
+
 DIVISION = [
     Case("floor", lambda x, y: torch.div(x, 3, rounding_mode="floor"), ints, **EP),
     Case("trunc", lambda x, y: torch.div(x, 3, rounding_mode="trunc"), ints, **EP),

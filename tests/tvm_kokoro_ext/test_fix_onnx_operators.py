@@ -179,3 +179,19 @@ RESIZED = [
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in RESIZED])
 def test_resize_of_a_symbolic_size(case):
     check(case)
+
+
+@pytest.mark.parametrize("attributes", [None, {"fmod": 0}, {"fmod": 1}], ids=str)
+def test_the_smallest_integer_is_divided_by_minus_one(attributes):
+    """Stock ends the process here, on x86."""
+    operator = "Div" if attributes is None else "Mod"
+    case = Case(
+        "smallest",
+        [(operator, "a b", "y", attributes or {})],
+        {"a": ["n"], "b": ["n"]},
+        dtypes={"a": "int32", "b": "int32"},
+    )
+    a, b = np.array([-(2**31), 7, -7], "int32"), np.array([-1, -1, 3], "int32")
+    expected = {"None": [-(2**31), -7, -2], "{'fmod': 0}": [0, 0, 2], "{'fmod': 1}": [0, 0, -1]}
+    (result,) = compiled(model_of(case))(a, b)
+    assert result.tolist() == expected[str(attributes)]

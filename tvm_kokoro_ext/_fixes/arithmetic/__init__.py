@@ -1,4 +1,4 @@
-"""Binary arithmetic: dtypes, scalars, `alpha`, division, and products with zero."""
+"""Binary arithmetic: dtypes, scalars, `alpha`, division, overflow, and products with zero."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tvm_kokoro_ext._fixes.arithmetic import (
     bool_arithmetic,
     division,
     dtype_promotion,
+    integer_overflow,
     symbolic_scalar,
     zero_factor,
 )
@@ -19,4 +20,5 @@ FIXES: tuple[Fix, ...] = (
     symbolic_scalar.FIX,
     alpha.FIX,
     zero_factor.FIX,
+    integer_overflow.FIX,
 )

@@ -28,8 +28,8 @@ def divide(importer: Any, node: Any, previous: Any) -> Any:
         return _emit.emit(importer, relax.op.divide(lhs, rhs))
     if mode == "floor":
         return _floor(importer, lhs, rhs, dtype)
-    if "int" in dtype:
-        return elementwise.emit(importer, tirx.truncdiv, lhs, rhs, hint="trunc_divide")
+    if "int" in dtype:  # Relax divides integers towards 0
+        return _emit.emit(importer, relax.op.divide(lhs, rhs))
     return _emit.emit(importer, relax.op.trunc(_emit.emit(importer, relax.op.divide(lhs, rhs))))
 
 
@@ -44,9 +44,7 @@ def floor_divide(importer: Any, node: Any, previous: Any) -> Any:
 
 def _floor(importer: Any, lhs: Any, rhs: Any, dtype: str) -> Any:
     """Floor division in one dtype; floats are divided by torch's rule (see `_float_floor`)."""
-    if "int" in dtype:
-        return elementwise.emit(importer, tirx.floordiv, lhs, rhs, hint="floor_divide")
-    if _is_power_of_two(rhs):  # the quotient is exact
+    if "int" in dtype or _is_power_of_two(rhs):  # the quotient of floats is exact
         return _emit.emit(importer, relax.op.floor_divide(lhs, rhs))
     return _in_float(importer, _float_floor, lhs, rhs, dtype, "floor_divide")
 
