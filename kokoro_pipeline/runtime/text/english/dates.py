@@ -227,6 +227,10 @@ def _is_ratio(match: re.Match[str]) -> bool:
     return bool(_RATIO_BEFORE.search(before) or _RATIO_AFTER.match(match.string, match.end()))
 
 
+_POINT_IN_TIME = re.compile(
+    r"\b(?:[Aa]t|[Bb]y|until|till|[Ff]rom|[Ss]ince|[Aa]fter|[Bb]efore|[Bb]etween|\d\sto|[Tt]ime:?"
+    r"|clock (?:read|showed)s?)\s$"
+)
 _SCHEDULED = r"(?:train|bus|coach|ferry|tram|flight|sailing|departure|service)"
 _TO_HALF_DAY = re.compile(rf"\sto\s\d{{1,2}}(?::\d\d)?\s?{_HALF_DAY}")
 
@@ -236,6 +240,8 @@ def _clock(match: re.Match[str], british: bool) -> str:
     if _is_ratio(match) and not (match[4] or match[5]):
         return match[0]
     hour, minute = int(match[1]), int(match[2])
+    if _is_duration(match, before):
+        return _hours_minutes_seconds(hour, minute, match[3], british)
     words = cardinal(hour) + _minutes(minute)
     if not (minute or match[4]):
         if not 1 <= hour <= 12:
@@ -247,6 +253,27 @@ def _clock(match: re.Match[str], british: bool) -> str:
     if match[3] and match[3] != "00":
         words += f" and {plain(match[3].removeprefix('0'), british)} seconds"
     return words + _half_day(match[4]) + (f" {'.'.join(match[5])}" if match[5] else "")
+
+
+def _is_duration(match: re.Match[str], before: str) -> bool:
+    """Whether hours, minutes and seconds are how long something took, as in "she won in 2:03:14".
+
+    The hour has one digit, and no half of the day, time zone or preposition of a point in time.
+    """
+    if not match[3] or len(match[1]) > 1 or match[4] or match[5]:
+        return False
+    return bool(match[0].strip("0:.")) and not _POINT_IN_TIME.search(before)
+
+
+def _hours_minutes_seconds(hours: int, minutes: int, seconds: str, british: bool) -> str:
+    """How long something took; `seconds` may have a fraction, and what is 0 is left out."""
+    numbers = ((str(hours), "hour"), (str(minutes), "minute"), (seconds.lstrip("0"), "second"))
+    parts = [
+        f"{plain(number, british)} {unit if number == '1' else unit + 's'}"
+        for number, unit in numbers
+        if number.strip("0.")
+    ]
+    return " and ".join(filter(None, (" ".join(parts[:-1]), *parts[-1:])))
 
 
 def _minutes(minute: int) -> str:

@@ -582,6 +582,14 @@ _COUNTED_IN_THOUSANDS = (
     r"|steps|words|lines|downloads|members|jobs|homes|fans|parameters|params|tokens|rows|records|images"
     r"|devices|transactions|streams|units|shares|barrels|copies|customers|accounts|visitors)\b)"
 )
+MILLIONS: Rule = (
+    re.compile(
+        rf"{START}({NUMBER})(m)\b(?:(?<=\bpopulation of \d\dm)|(?<=\bpopulation of \d\.\dm)"
+        r"|(?=\s(?:followers|subscribers|users|people|views|downloads|members|jobs|homes|fans|copies"
+        r"|customers|accounts|visitors|viewers|listeners|voters|households|tonnes|barrels)\b))"
+    ),
+    _with_magnitude,
+)
 MAGNITUDE: Rule = (
     re.compile(rf"{START}({NUMBER})(k|M|bn|tn|[KBT]{_COUNTED_IN_THOUSANDS})\b"),
     _with_magnitude,

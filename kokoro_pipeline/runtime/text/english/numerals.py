@@ -16,6 +16,7 @@ from .mathematics import EQUATIONS, LETTER_A, POWERS
 from .measures import (
     INCHES,
     MAGNITUDE,
+    MILLIONS,
     MIXED_SIZES,
     MONEY,
     SIZES,
@@ -546,6 +547,7 @@ _RULES: tuple[Rule, ...] = (
         _side_by_side,
     ),
     *MODELS,
+    MILLIONS,
     *UNITS,
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)(s?)\b"), _ordinal),
     (re.compile(r"(?<!\w)#\s?(\d)"), _hash_number),

@@ -116,7 +116,9 @@ def _item_number(match: re.Match[str]) -> str:
 def _counted(match: re.Match[str]) -> Replacement:
     numerals = [numeral for numeral in match.group(2, 4) if numeral]
     # "Section C" and "Part D" are letters: a hundred parts are too many.
-    letters = {"C", "D", "M", "X"} if match[1].lower() == "generation" else {"C", "D", "M"}
+    letters = {"C", "D", "M"}
+    if match[1].lower() in ("generation", "series"):  # "Generation X", "Xbox Series X"
+        letters.add("X")
     if not all(map(_is_numeral, numerals)) or letters.intersection(numerals):
         return match[0]
     if match[2] == "I" and not match[4] and match[1].islower() and _has_verb(match):

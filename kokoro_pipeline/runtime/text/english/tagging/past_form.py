@@ -91,6 +91,9 @@ def _is_accustomed(s: Context, i: int, p: int) -> bool:
     return s.form(i + 2)[0] is not Kind.OPEN or person or contracted
 
 
+_TOLD_IN_FRONT = {"wrote", "said", "noted", "observed", "remarked", "argued"}
+
+
 def _is_past_of_same_form(s: Context, i: int, p: int) -> bool:
     """Whether "read" and similar words are in the past, by the subject and the adverbs."""
     before = s.kind(p)
@@ -118,6 +121,8 @@ def _is_past_of_same_form(s: Context, i: int, p: int) -> bool:
     habit = habit or "these days" in " ".join(clause)
     if habit or s.word(i + 1) in ("too", "more"):
         return False
+    if s.lower[0] == "as" and _TOLD_IN_FRONT.intersection(s.lower[:p]):
+        return False  # what somebody said is true in general: "As he once wrote, we read to learn."
     if LISTS["past_signs"].intersection(s.lower) or Kind.PAST in s.kinds:
         return True
     return before is Kind.SUBJECT and s.next_kind(i) in _TOLD_NEXT
