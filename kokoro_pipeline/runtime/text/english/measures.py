@@ -577,18 +577,30 @@ UNITS: tuple[Rule, ...] = (
     ),
 )
 
-_COUNTED_IN_THOUSANDS = (
-    r"(?=\s(?:(?:a|per)\s(?:year|month|week)|followers|subscribers|users|people|views|likes|miles"
-    r"|steps|words|lines|downloads|members|jobs|homes|fans|parameters|params|tokens|rows|records|images"
-    r"|devices|transactions|streams|units|shares|barrels|copies|customers|accounts|visitors)\b)"
+_COUNTED_IN_MILLIONS = (
+    r"followers|subscribers|users|people|views|viewers|listeners|voters|households|downloads"
+    r"|members|jobs|homes|fans|copies|customers|accounts|visitors|barrels|tonnes"
 )
+_COUNTED_IN_THOUSANDS = (
+    r"(?=\s(?:(?:a|per)\s(?:year|month|week)|likes|miles|steps|words|lines|parameters|params|tokens"
+    rf"|rows|records|images|devices|transactions|streams|units|shares|{_COUNTED_IN_MILLIONS})\b)"
+)
+_POPULATION = re.compile(
+    r"\bpopulation(?:\s(?:of|is|was)|:)(?:\s(?:about|some|nearly|almost|around|roughly|over))?\s$"
+)
+
+
+def _millions(match: re.Match[str], british: bool) -> str:
+    """Millions with a small letter, which meters have elsewhere: "1.5m users", "a 1.5m pool"."""
+    before = match.string[max(0, match.start() - 30) : match.start()]
+    if not (match[3] or _POPULATION.search(before)):
+        return match[0]
+    return _with_magnitude(match, british)
+
+
 MILLIONS: Rule = (
-    re.compile(
-        rf"{START}({NUMBER})(m)\b(?:(?<=\bpopulation of \d\dm)|(?<=\bpopulation of \d\.\dm)"
-        r"|(?=\s(?:followers|subscribers|users|people|views|downloads|members|jobs|homes|fans|copies"
-        r"|customers|accounts|visitors|viewers|listeners|voters|households|tonnes|barrels)\b))"
-    ),
-    _with_magnitude,
+    re.compile(rf"{START}({NUMBER})(m)\b(?=(\s(?:{_COUNTED_IN_MILLIONS})\b)?)"),
+    _millions,
 )
 MAGNITUDE: Rule = (
     re.compile(rf"{START}({NUMBER})(k|M|bn|tn|[KBT]{_COUNTED_IN_THOUSANDS})\b"),

@@ -21,6 +21,7 @@ from .kinds import (
 from .phrases import has_determiner
 
 _TOLD_NEXT = (*DETERMINERS, Kind.SUBJECT_THIRD, Kind.THAT, Kind.PREPOSITION)
+_TOLD_IN_FRONT = {"wrote", "said", "noted", "observed", "remarked", "argued"}
 
 
 def decide_past(s: Context, i: int, p: int) -> Tagged:
@@ -89,9 +90,6 @@ def _is_accustomed(s: Context, i: int, p: int) -> bool:
     person = s.word(p - 1) in ("i", "you", "he", "she", "we", "they", "people")
     contracted = "'" in s.word(p) and not s.word(p).startswith("it")
     return s.form(i + 2)[0] is not Kind.OPEN or person or contracted
-
-
-_TOLD_IN_FRONT = {"wrote", "said", "noted", "observed", "remarked", "argued"}
 
 
 def _is_past_of_same_form(s: Context, i: int, p: int) -> bool:
