@@ -81,6 +81,13 @@ def is_number(size: Any) -> bool:
     return isinstance(size, int) or bool(size.node.expr.is_Integer)
 
 
+def is_read_from_data(number: Any) -> bool:
+    """Whether a number of torch is symbolic, and depends on the elements of a tensor."""
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    return hasattr(number, "node") and bool(free_unbacked_symbols(number))
+
+
 def to_prim(importer: Any, size: Any, known: Mapping[str, Any] | None = None) -> Any:
     """A torch size (int or SymInt) as a TVM expression; None if it cannot be expressed."""
     if isinstance(size, int):

@@ -35,6 +35,10 @@ SYM_FLOAT = [
     Case("ceil", lambda x: x + math.ceil(x.shape[1] / 4), rows, symbolic=(True,)),
     Case("pow_int", lambda x: x + x.shape[1] ** 2, rows, symbolic=(True,)),
     Case("pow_half", lambda x: x / x.shape[1] ** 0.5, rows, symbolic=(True,)),
+    Case("abs", lambda x: x * abs(6 - x.shape[1]) + abs(1.5 - x.shape[1]), rows, symbolic=(True,)),
+    Case("shifts", lambda x: x + (x.shape[1] << 2) - (x.shape[1] >> 1), rows, symbolic=(True,)),
+    Case("mod_float", lambda x: x + (x.shape[1] * 0.5) % 1.25, rows, symbolic=(True,)),
+    Case("mod_negative", lambda x: x + (1 - x.shape[1]) / 2 % 1.5, rows, symbolic=(True,)),
     Case("sym_max", lambda x: x + torch.sym_max(x.shape[1], 7), rows, symbolic=(True,)),
     Case("sym_min", lambda x: x + torch.sym_min(x.shape[1], 7), rows, symbolic=(True,)),
 ]
@@ -46,6 +50,34 @@ def test_rounding_a_symbolic_number_to_digits_is_refused_by_name():
     program = export(case, symbolic=True)
     with pytest.raises(UnsupportedOperatorError, match=r"round.*decimal.*round\(x\)"):
         import_program(program, decomposed=False)
+
+
+def chosen(condition):
+    return lambda x: torch.cond(condition(x.shape[1]), lambda x: x + 1, lambda x: x * 2, (x,))
+
+
+CONDITION = [
+    Case("gt", chosen(lambda n: n > 6), rows, wrong="<0.27", symbolic=(True,)),
+    Case("eq", chosen(lambda n: n == 5), rows, wrong="<0.27", symbolic=(True,)),
+    Case("float", chosen(lambda n: n / 2 <= 3.5), rows, wrong="<0.27", symbolic=(True,)),
+    Case("not", chosen(lambda n: torch.sym_not(n > 6)), rows, symbolic=(True,)),
+    Case("and", chosen(lambda n: (n > 3) & (n < 8)), rows, symbolic=(True,)),
+    Case("or", chosen(lambda n: (n < 3) | (n > 8)), rows, symbolic=(True,)),
+    Case("bits", lambda x: x + ((x.shape[1] & 6) | 8), rows, symbolic=(True,)),
+    Case(
+        "ite",
+        lambda x: x * torch.sym_ite(x.shape[1] > 6, x.shape[1], x.shape[1] + 3),
+        rows,
+        symbolic=(True,),
+    ),
+    Case(
+        "ite_float",
+        lambda x: x * torch.sym_ite(x.shape[1] > 6, x.shape[1] / 4, x.shape[1] * 1.5),
+        rows,
+        symbolic=(True,),
+    ),
+]
+test_condition, test_condition_stock = fix_tests("symbolic_condition", CONDITION)
 
 
 SYMBOLIC_SCALAR = [

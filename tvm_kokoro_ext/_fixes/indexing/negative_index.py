@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe
-from tvm_kokoro_ext._compat import relax, te
+from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
+from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import indexing
 from tvm_kokoro_ext._fixes.indexing import _ranges
@@ -24,6 +24,8 @@ def select(importer: Any, node: Any, previous: Any) -> Any:
         constant = constant if constant >= 0 else constant + shape[axis]
         return _emit.emit(importer, relax.op.take(x, relax.const(constant, "int64"), axis))
     position = shape[axis] + constant if constant is not None else _compat.prim(index)
+    if _symbolic.is_read_from_data(getattr(node.args[2], "meta", {}).get("val")):
+        _emit.check(importer, tirx.all(position >= -shape[axis], position < shape[axis]))
 
     def compute(data: Any, at: Any) -> Any:
         dims = list(data.shape)

@@ -3,6 +3,9 @@
 For `x[:, :n]`, the extent of stock's strided_slice is min(n, 512) even if torch has proved
 n <= 512, and later operators cannot prove that it is n. Here the result has the extent proved by
 torch.
+
+Bounds that are read from tensors may be negative, which stock's strided_slice does not count from
+the end: its extent becomes huge, or it reads outside of the tensor.
 """
 
 from __future__ import annotations
@@ -36,12 +39,21 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
     if from_start and to_end and step == 1:
         return x
     proved = _symbolic.proved_shape(importer, node)
+    first = _from_front(0 if start is None else _compat.prim(start), _emit.int64(shape[axis]))
     if proved is None:
-        return previous(node)
+        if not _symbolic.is_read_from_data(node.meta["val"].shape[axis]):
+            return previous(node)
+        last = shape[axis] if to_end else _from_front(_compat.prim(end), _emit.int64(shape[axis]))
+        shape[axis] = _extent(importer, node, first, _emit.int64(last), step)
+        return _cut(importer, x, axis, first, step, shape)
     if from_start and step == 1 and _compat.prim_equal(proved[axis], shape[axis]):
         return x
-    start = _from_front(0 if start is None else _compat.prim(start), _emit.int64(shape[axis]))
     shape[axis] = proved[axis]
+    return _cut(importer, x, axis, first, step, shape)
+
+
+def _cut(importer: Any, x: Any, axis: int, first: Any, step: int, shape: list[Any]) -> Any:
+    """The elements along an axis from the first on, as many as the shape has."""
 
     def compute(data: Any, first: Any, out: Any) -> Any:
         def read(*at: Any) -> Any:
@@ -49,7 +61,22 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
 
         return te.compute(tuple(out), read, name="slice")
 
-    return _emit.emit_te(importer, compute, x, _emit.int64(start), shape, hint="slice")
+    return _emit.emit_te(importer, compute, x, _emit.int64(first), shape, hint="slice")
+
+
+def _extent(importer: Any, node: Any, first: Any, last: Any, step: int) -> Any:
+    """The number of elements between data-dependent bounds, as a variable.
+
+    A kernel computes it: TVM takes what is read from a tensor for a size, which is not negative,
+    and simplifies an extent accordingly.
+    """
+
+    def compute(start: Any, end: Any) -> Any:
+        rows = tirx.max(end - start, tirx.const(0, "int64"))
+        return te.compute((1,), lambda _: tirx.floordiv(rows + (step - 1), _emit.int64(step)))
+
+    count = _emit.emit_te(importer, compute, first, last, hint="extent")
+    return _emit.dimension(importer, count, f"{node.name}_size")
 
 
 def _counted(bound: Any, size: int) -> int | None:
@@ -104,7 +131,8 @@ def _empty_source_fails() -> bool:
 
 FIX = Fix(
     id="slice",
-    what="x[:, :n] has the extent min(n, 512) where torch proved n",
+    what="x[:, :n] has the extent min(n, 512) where torch proved n; bounds read from tensors are "
+    "not counted from the end",
     op="aten.slice",
     affected="",
     converters={"slice.Tensor": slice_tensor, "slice_scatter.default": slice_scatter},

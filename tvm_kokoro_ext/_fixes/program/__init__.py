@@ -28,6 +28,7 @@ FIXES: tuple[Fix, ...] = (
     inplace.FIX,
     mutation.FIX,
     decompose.FIX,
+    assertion.SCALAR,  # behind what decomposes into such assertions
     kept_whole.FIX,
     number_outputs.FIX,
     cond.FIX,

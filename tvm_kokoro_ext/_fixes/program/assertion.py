@@ -1,21 +1,116 @@
-"""Assertions about values, which torch's decompositions (of one_hot) leave in a program.
+"""Assertions about the elements of tensors, and about numbers that are read from tensors.
 
-TVM supports them from 0.27 on. For earlier versions they are removed, like `_assert_scalar` in
-every version: the compiled program does not check its inputs.
+The former, which torch's decompositions (of one_hot) leave in a program, are supported by TVM from
+0.27 on. For earlier versions they are removed.
+
+The latter, `_assert_scalar`, hold what torch.export took for granted, such as that a slice which
+begins at `x.item()` lies within its tensor. Stock ignores them, and the compiled program reads
+outside of the tensor's memory where PyTorch raises. Here the program checks them when it runs.
+Assertions about sizes of inputs, on which torch's guards hold as well, are ignored as in stock.
+Where a condition needs a function that TVM has no converter of, it is left out with its assertion:
+torch.export asks at which element of its memory a slice begins (`sym_storage_offset`).
 """
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Collection, Iterator
 from typing import Any
 
-from tvm_kokoro_ext import _probe
-from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe, _symbolic
+from tvm_kokoro_ext._fix import Fix, needs_previous
 
 
 def assert_async(importer: Any, node: Any, previous: Any) -> Any:
     """Return the condition, which is not used."""
     return importer.retrieve_args(node)[0]
 
+
+def without_unknown_conditions(program: Any, converters: Collection[str]) -> Any:
+    """The program without assertions whose conditions are computed by unsupported functions."""
+    if not any(_unknown_conditions(program.graph, converters)):
+        return program
+    import torch
+
+    graph = copy.deepcopy(program.graph)
+    for assertion in list(_unknown_conditions(graph, converters)):
+        conditions = assertion.all_input_nodes
+        graph.erase_node(assertion)
+        for node in conditions:
+            _erase_unused(graph, node)
+    changed = copy.copy(program)
+    changed._graph_module = torch.fx.GraphModule(program.graph_module, graph)
+    return changed
+
+
+def _unknown_conditions(graph: Any, converters: Collection[str]) -> Iterator[Any]:
+    """The assertions about scalars that are computed by a function without a converter."""
+    unknown: set[Any] = set()
+    for node in graph.nodes:
+        if node.op != "call_function":
+            continue
+        computed = not unknown.isdisjoint(node.all_input_nodes)
+        if node.target.__name__ == "_assert_scalar.default":
+            if computed:
+                yield node
+        elif _is_scalar(node) and (computed or node.target.__name__ not in converters):
+            unknown.add(node)
+
+
+def _is_scalar(node: Any) -> bool:
+    import torch
+
+    value = node.meta.get("val")
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool | int | float)
+
+
+def _erase_unused(graph: Any, node: Any) -> None:
+    """Erase a scalar that nothing uses, and then those that it was computed from."""
+    if node.users or node.op != "call_function" or not _is_scalar(node):
+        return
+    operands = node.all_input_nodes
+    graph.erase_node(node)
+    for operand in operands:
+        _erase_unused(graph, operand)
+
+
+@_probe.wrong
+def _asserts_the_unknown() -> bool:
+    """Whether a program is refused that asserts where a tensor begins in memory."""
+    import torch
+
+    def write(graph: Any, x: Any) -> list[Any]:
+        offset = graph.call_function(torch.ops.aten.sym_storage_offset.default, (x,))
+        offset.meta["val"] = 0
+        graph.call_function(torch.ops.aten._assert_scalar.default, (offset, "message"))
+        return [graph.call_function(torch.ops.aten.relu.default, (x,))]
+
+    _program_probe.imported(_program_probe.graph_module(write, [_probe.Input((4,))]))
+    return False
+
+
+@needs_previous
+def assert_scalar(importer: Any, node: Any, previous: Any) -> Any:
+    """Check the condition of a number that is read from a tensor; ignore any other."""
+    condition = _compat.prim(importer.retrieve_args(node)[0])
+    recorded = node.args[0].meta.get("val") if hasattr(node.args[0], "meta") else None
+    if _compat.is_prim(condition) and _symbolic.is_read_from_data(recorded):
+        _emit.check(importer, condition)
+        return condition
+    return previous(node)
+
+
+SCALAR = Fix(
+    id="assert_scalar",
+    what="memory outside of a tensor is read where PyTorch raises, because assertions about "
+    "numbers that are read from tensors are ignored; one that needs a function without a "
+    "converter is refused",
+    op="aten._assert_scalar",
+    affected="",
+    converters={"_assert_scalar.default": assert_scalar},
+    probe=_asserts_the_unknown,
+    prepare=without_unknown_conditions,
+)
 
 FIX = Fix(
     id="assert_async",

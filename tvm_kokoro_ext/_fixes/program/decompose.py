@@ -15,6 +15,7 @@ from tvm_kokoro_ext import _probe, _program_probe
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import decomposition
+from tvm_kokoro_ext._fixes.program.assertion import without_unknown_conditions
 from tvm_kokoro_ext._fixes.resizing import upsample
 
 _ROUNDS = 8  # decompositions may be nested, but less deep than this
@@ -40,6 +41,7 @@ def decompose_unsupported(program: Any, converters: Collection[str]) -> Any:
 
 def _refuse_unknown(program: Any, converters: Collection[str]) -> None:
     """Raise one error that lists all operators supported by neither TVM nor decompositions."""
+    program = without_unknown_conditions(program, converters)
     unknown = [
         node
         for node in program.graph.nodes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.symbolic import (
+    conditions,
     derived_dim,
     floordiv,
     repeat_split_arange,
@@ -16,6 +17,7 @@ from tvm_kokoro_ext._fixes.symbolic import (
 FIXES: tuple[Fix, ...] = (
     floordiv.FIX,
     sym_float.FIX,
+    conditions.FIX,
     scalar_tensor.FIX,
     repeat_split_arange.FIX,
     symbolic_output.FIX,

@@ -1,0 +1,57 @@
+"""Numbers that are read from tensors: bounds of slices, factors, and what torch asserts of them."""
+
+import pytest
+import torch
+from frontend_cases import Case, compile_module, export, import_program
+
+#: Inside of the tensor of (3, 11), at its ends, outside of it, and counted from the end.
+NUMBERS = (0, 3, 5, 9, 10, 11, 14, -1, -2, -3, -4, -20)
+
+
+def given(number=3):
+    return torch.randn(3, 11), torch.tensor(number)
+
+
+def checked_stop(x, n):
+    stop = n.item()
+    torch._check(stop >= 0)
+    torch._check(stop < x.shape[1])
+    return x[:, :stop] * 2
+
+
+FUNCTIONS = {
+    "from": lambda x, n: x[:, n.item() :],
+    "until": lambda x, n: x[:, : n.item()],
+    "around": lambda x, n: x[:, 5 - n.item() : 5 + n.item()],
+    "three": lambda x, n: x[:, n.item() : n.item() + 3],
+    "step": lambda x, n: x[:, n.item() :: 2],
+    "sum": lambda x, n: x[:, n.item() :].sum(0),
+    "checked": checked_stop,
+    "narrow": lambda x, n: torch.narrow(x, 1, n.item(), 2),
+    "select": lambda x, n: x[:, n.item()],
+    "factor": lambda x, n: x * abs(n.item()) + n.item() // 3,
+    "branch": lambda x, n: torch.cond(n.item() < 0, lambda x: x + 1, lambda x: x * 2, (x,)),
+}
+
+
+@pytest.mark.parametrize("decomposed", [True, False], ids=["decomposed", "whole"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_equals_torch_or_raises_where_torch_does(name, decomposed):
+    """What torch asserts of a number protects the memory beside the tensor: it must be checked."""
+    program = export(Case(name, FUNCTIONS[name], lambda n: given()), symbolic=False)
+    eager = program.module()
+    run = compile_module(import_program(program, decomposed))
+    raised = 0
+    for number in NUMBERS:
+        inputs = given(number)
+        try:
+            expected = eager(*inputs)
+        except (RuntimeError, IndexError):
+            raised += 1
+            with pytest.raises(Exception, match="match_cast|Assert"):
+                run(*[tensor.numpy() for tensor in inputs])
+        else:
+            (result,) = run(*[tensor.numpy() for tensor in inputs])
+            assert result.shape == tuple(expected.shape), number
+            torch.testing.assert_close(torch.from_numpy(result), expected)
+    assert raised < len(NUMBERS)
