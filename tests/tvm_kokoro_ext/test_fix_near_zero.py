@@ -1,5 +1,7 @@
 """Elementary functions against float64: from 1e-30 to overflow, zeros, infinities and NaN."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -108,3 +110,21 @@ def test_tanh_is_exact_where_the_series_ends_and_one_far_from_zero():
     result = computed(torch.tanh, x, False)
     assert ulps(result, torch.tanh(x.double())) < 2.5
     assert (result[x.abs() > 9.1].abs() == 1).all()
+
+
+@pytest.mark.parametrize("name", ["log1p", "expm1", "elu", "softplus"])
+def test_no_function_of_the_c_library_is_called_for_each_float32(name):
+    function = getattr(functional, name, None) or getattr(torch, name)
+    program = export(Case("program", function, lambda _: (torch.zeros(4096),)), symbolic=False)
+    executable = tvm.compile(import_program(program, False), tvm.target.Target({"kind": "llvm"}))
+    (built,) = [part for part in (executable.mod, *executable.mod.imports) if part.kind == "llvm"]
+    text = built.inspect_source("ll")
+    assert "fmul <4 x float>" in text
+    assert not re.findall(r"@llvm\.(?:exp|log)\S*\(", text)
+
+
+def test_softplus_of_a_large_threshold_does_not_overflow():
+    x = torch.tensor([90.0, 1000.0, 3e38, -90.0, -1000.0, float("nan")])
+    result = computed(lambda value: functional.softplus(value, 1.0, 1e38), x, False)
+    exact = torch.where(x < 3e37, functional.softplus(x.double(), 1.0, 1e38), x.double())
+    assert ulps(result, exact) <= 2
