@@ -22,33 +22,25 @@ def _zero(value: Any) -> float | None:
 
 
 def _times_zero(zero: float) -> Callable[[Any], Any]:
-    return lambda x: _signed_zero(x, zero, tirx.any(tirx.isnan(x), _equals(tirx.abs(x), math.inf)))
+    return lambda x: x * _hidden(zero, x)
 
 
 def _zero_over(zero: float) -> Callable[[Any], Any]:
-    return lambda x: _signed_zero(x, zero, tirx.any(tirx.isnan(x), _equals(x, 0.0)))
+    return lambda x: _hidden(zero, x) / x
 
 
 def _over_zero(zero: float) -> Callable[[Any], Any]:
-    return lambda x: x * _number(math.copysign(math.inf, zero), x)
+    return lambda x: x * tirx.const(math.copysign(math.inf, zero), _compat.prim_dtype(x))
 
 
-def _signed_zero(x: Any, zero: float, undefined: Any) -> Any:
-    """NaN where undefined, and a zero with the sign of x · zero elsewhere."""
-    nothing, one = _number(0.0, x), _number(1.0, x)
-    negative = tirx.any(x < nothing, one / x < nothing)  # the second detects -0.0
-    sign = math.copysign(1.0, zero)
-    # Use a quotient, because the simplifier treats 0.0 and -0.0 as equal.
-    signed = tirx.Select(negative, _number(-sign, x), _number(sign, x)) / _number(math.inf, x)
-    return tirx.Select(undefined, _number(math.nan, x), signed)
+def _hidden(zero: float, like: Any) -> Any:
+    """The zero as a number that LLVM knows, but not TVM's simplifier.
 
-
-def _equals(x: Any, number: float) -> Any:
-    return tirx.EQ(x, _number(number, x))
-
-
-def _number(value: float, like: Any) -> Any:
-    return tirx.const(value, _compat.prim_dtype(like))
+    It is made of the bits of -0, because LLVM's code generator takes those of 0 for a pointer.
+    """
+    dtype = _compat.prim_dtype(like)
+    negative = tirx.reinterpret(dtype, tirx.min_value(dtype.replace("float", "int")))
+    return negative if math.copysign(1.0, zero) < 0 else negative * tirx.const(-1.0, dtype)
 
 
 def _elementwise(element: Any, x: Any, builder: Any, hint: str) -> Any:
