@@ -1,8 +1,10 @@
 """Operators that stock lacks or gives another dtype: reductions, statistics, division, powers."""
 
+import math
+
 import pytest
 import torch
-from frontend_cases import Case, check, fix_tests
+from frontend_cases import Case, check, compile_module, export, fix_tests, import_program
 
 STATIC = {"symbolic": (False,)}
 EP = {"decomposed": (True,)}
@@ -278,3 +280,33 @@ NEVER = [
     Case("cat", lambda x: torch.cat([x, x], 1), rows, wrong=None),
 ]
 test_never_needed, _ = fix_tests("leaky_relu", NEVER)
+
+
+@pytest.mark.parametrize("symbolic", [False, True], ids=["static", "symbolic"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_floors_and_remainders_have_the_bits_of_torch(dtype, symbolic):
+    """Beside whole quotients, with signs, and where a few quotients of a row are long."""
+    torch.manual_seed(0)
+    divisors = torch.randn(4, 999, dtype=dtype) * 10.0 ** torch.randint(-3, 3, (4, 999))
+    wholes = torch.randint(-3000, 3000, (4, 999)).to(dtype) * divisors
+    dividends = wholes * (1 + torch.finfo(dtype).eps * torch.tensor([[0], [1], [-1], [0]]))
+    special = torch.tensor([0.0, -0.0, 1, -1, 0.1, -7, 4096, 5000, 1e9, math.inf, -math.inf])
+    a, b = torch.meshgrid(torch.cat([special, special[:1] * math.inf]), special, indexing="ij")
+    for row in (1, 3):
+        dividends[row, : a.numel()], divisors[row, : b.numel()] = a.flatten(), b.flatten()
+
+    def both(x, y):
+        return torch.remainder(x, y), x // y, torch.remainder(x, 0.3), x // -0.3
+
+    def make(size):
+        return dividends[:, :size].contiguous(), divisors[:, :size].contiguous()
+
+    inputs = (dividends, divisors)
+    program = export(Case("both", both, make if symbolic else lambda _: inputs), symbolic)
+    run = compile_module(import_program(program, False))
+    whole = torch.int32 if dtype == torch.float32 else torch.int64
+    for found, wanted in zip(run(*(t.numpy() for t in inputs)), both(*inputs), strict=True):
+        got = torch.from_numpy(found)
+        numbers = ~torch.isnan(wanted)
+        assert torch.equal(numbers, ~torch.isnan(got))
+        assert torch.equal(got.view(whole)[numbers], wanted.view(whole)[numbers])

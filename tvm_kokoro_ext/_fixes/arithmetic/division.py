@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from tvm_kokoro_ext import _compat, _emit, _probe
-from tvm_kokoro_ext._compat import T, relax, tirx
+from tvm_kokoro_ext._compat import T, relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import elementwise, indexing, loops, promotion
+from tvm_kokoro_ext._fixes._shared import elementwise, indexing, loops, promotion, steps
 
 
 def divide(importer: Any, node: Any, previous: Any) -> Any:
@@ -43,10 +43,10 @@ def floor_divide(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _floor(importer: Any, lhs: Any, rhs: Any, dtype: str) -> Any:
-    """Floor division in one dtype; floats are divided by torch's rule (see `_float_floor`)."""
+    """Floor division in one dtype; floats are divided by torch's rule (see `_Floor`)."""
     if "int" in dtype or _is_power_of_two(rhs):  # the quotient of floats is exact
         return _emit.emit(importer, relax.op.floor_divide(lhs, rhs))
-    return _in_float(importer, _float_floor, lhs, rhs, dtype, "floor_divide")
+    return _in_float(importer, _Floor, lhs, rhs, dtype, "floor_divide")
 
 
 def remainder(importer: Any, node: Any, previous: Any) -> Any:
@@ -58,7 +58,7 @@ def remainder(importer: Any, node: Any, previous: Any) -> Any:
     lhs, rhs = (_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs))
     if "int" in dtype or _is_power_of_two(rhs):
         return _emit.emit(importer, relax.op.floor_mod(lhs, rhs))
-    return _in_float(importer, _float_remainder, lhs, rhs, dtype, "remainder")
+    return _in_float(importer, _Remainder, lhs, rhs, dtype, "remainder")
 
 
 def _is_power_of_two(divisor: Any) -> bool:
@@ -67,34 +67,155 @@ def _is_power_of_two(divisor: Any) -> bool:
     return value is not None and value.size == 1 and abs(math.frexp(float(value))[0]) == 0.5
 
 
-def _in_float(importer: Any, function: Any, lhs: Any, rhs: Any, dtype: str, hint: str) -> Any:
-    """Apply `function` to two floats; 16-bit floats are computed in float32, as in torch."""
+def _in_float(
+    importer: Any, division: type[_Division], lhs: Any, rhs: Any, dtype: str, hint: str
+) -> Any:
+    """Divide two floats; 16-bit floats are computed in float32, as in torch.
+
+    A row is divided without fmod where each of its quotients is short, so that LLVM vectorizes the
+    loop. A condition of each element would not help, as LLVM then computes both for all of them,
+    nor would one of each row of a symbolic tensor, which LLVM reads again for each element.
+    """
     wide = "float32" if dtype in ("float16", "bfloat16") else dtype
-    lhs, rhs = (_emit.astype(importer, value, wide) for value in (lhs, rhs))
-    result = elementwise.emit(importer, function, lhs, rhs, hint=hint)
+    operands = [_emit.astype(importer, value, wide) for value in (lhs, rhs)]
+    shape = elementwise.broadcast(*operands)
+    is_static = all(_compat.as_int(size) is not None for size in shape)
+
+    def compute(out: Any, *data: Any) -> Any:
+        def divided(at: Sequence[Any]) -> _Division:
+            return division(*(indexing.read(operand, list(at)).asobject() for operand in data))
+
+        if not len(out):
+            return te.compute((), lambda: divided(()).long(), name=hint)
+        rows = tuple(out)[:-1] if is_static else ()
+        places = [te.reduce_axis((0, size), name="place") for size in out[len(rows) :]]
+        lengths = te.compute(
+            rows,
+            lambda *row: te.max(divided([*row, *places]).length(), axis=places),
+            name="lengths",
+        )
+
+        def element(*at: Any) -> Any:
+            is_short = lengths(*at[: len(rows)]) <= tirx.const(0, "int32")
+            return tirx.if_then_else(is_short, divided(at).short(), divided(at).long())
+
+        return te.compute(tuple(out), element, name=hint)
+
+    result = _emit.emit_te(importer, compute, shape, *operands, hint=hint)
     return _emit.astype(importer, result, dtype)
 
 
-def _float_remainder(a: Any, b: Any) -> Any:
+class _Division:
+    """One division of two floats, whose result follows from the remainder.
+
+    A quotient is short if it has at most half of the digits of a float. The divisor is taken as
+    the sum of two numbers of half the digits. Their products with the integer part of the quotient
+    are exact, and so are the differences from the dividend. Rounding may make the quotient the
+    next integer: then the rest has the other sign, as it has where the quotient is negative, and
+    the floor is one less.
+    """
+
+    #: The bits that are cut off for the first half of a number, and the limit of short quotients.
+    _HALVES: ClassVar = {"float32": (12, 2.0**12), "float64": (27, 2.0**26)}
+
+    def __init__(self, dividend: Any, divisor: Any) -> None:
+        self._steps = steps.Steps()
+        self._dtype = _compat.prim_dtype(dividend)
+        self._integer = self._dtype.replace("float", "int")
+        self._dividend, self._divisor = map(self._steps.name, (dividend, divisor))
+
+    def length(self) -> Any:
+        """0 if the quotient is short and the divisor finite, and otherwise 1."""
+        return self._steps.within(
+            tirx.Select(self._is_short(), *(tirx.const(number, "int32") for number in (0, 1)))
+        )
+
+    def short(self) -> Any:
+        """The result if the length is 0."""
+        return self._steps.within(self._short())
+
+    def long(self) -> Any:
+        """The result for any quotient."""
+        name, number = self._steps.name, self._number
+        is_short = name(self._is_short())
+        short = name(self._short())
+        # Of 0 and 1, fmod takes no time.
+        dividend = tirx.Select(is_short, number(0.0), self._dividend)
+        divisor = tirx.Select(is_short, number(1.0), self._divisor)
+        rest = name(tirx.truncmod(dividend, divisor))
+        return self._steps.within(tirx.Select(is_short, short, self._of_long(rest)))
+
+    def _is_short(self) -> Any:
+        limit, infinity = self._number(self._HALVES[self._dtype][1]), self._number(math.inf)
+        quotient = tirx.abs(self._dividend / self._divisor)
+        return tirx.all(quotient < limit, tirx.abs(self._divisor) < infinity)
+
+    def _short(self) -> Any:
+        name = self._steps.name
+        quotient = name(self._dividend / self._divisor)
+        # Rounding towards zero by a conversion takes no call of a function, as floor and trunc may.
+        whole = name(tirx.Cast(self._dtype, tirx.Cast("int32", quotient)))
+        mask = tirx.const(-(1 << self._HALVES[self._dtype][0]), self._integer)
+        bits = name(tirx.reinterpret(self._integer, self._divisor))
+        first = name(tirx.reinterpret(self._dtype, tirx.bitwise_and(bits, mask)))
+        rest = name((self._dividend - whole * first) - whole * (self._divisor - first))
+        # All bits where the signs of the rest and the divisor differ, and none elsewhere.
+        differ = tirx.bitwise_xor(tirx.reinterpret(self._integer, rest), bits)
+        last = tirx.const(int(self._integer.removeprefix("int")) - 1, self._integer)
+        differ = name(tirx.shift_right(differ, last))
+        return self._of_short(quotient, whole, rest, bits, differ)
+
+    def _of_short(self, quotient: Any, whole: Any, rest: Any, bits: Any, differ: Any) -> Any:
+        raise NotImplementedError
+
+    def _of_long(self, rest: Any) -> Any:
+        raise NotImplementedError
+
+    def _number(self, value: float) -> Any:
+        return tirx.const(value, self._dtype)
+
+    def _masked(self, bits: Any, mask: Any) -> Any:
+        return tirx.reinterpret(self._dtype, tirx.bitwise_and(bits, mask))
+
+    def _differ_in_sign(self, rest: Any) -> Any:
+        zero, divisor = self._number(0.0), self._divisor
+        return tirx.any(
+            tirx.all(divisor < zero, rest > zero), tirx.all(divisor > zero, rest < zero)
+        )
+
+
+class _Remainder(_Division):
     """The truncated remainder, moved to the sign of b; a - floor(a / b) * b would round twice."""
-    zero = tirx.const(0.0, str(a.dtype))
-    rest = tirx.truncmod(a, b)
-    return tirx.if_then_else(_differ_in_sign(rest, b, zero), rest + b, rest)
+
+    def _of_short(self, quotient: Any, whole: Any, rest: Any, bits: Any, differ: Any) -> Any:
+        dividend = tirx.reinterpret(self._integer, self._dividend)
+        nothing = self._masked(dividend, tirx.min_value(self._integer))  # a zero with its sign
+        moved = rest + self._masked(bits, differ)
+        return tirx.Select(tirx.EQ(rest, self._number(0.0)), nothing, moved)
+
+    def _of_long(self, rest: Any) -> Any:
+        return tirx.Select(self._differ_in_sign(rest), rest + self._divisor, rest)
 
 
-def _float_floor(a: Any, b: Any) -> Any:
+class _Floor(_Division):
     """The floor of the exact quotient, as (a - truncmod(a, b)) / b is exact and a / b is not."""
-    zero, one, half = (tirx.const(v, str(a.dtype)) for v in (0.0, 1.0, 0.5))
-    rest = tirx.truncmod(a, b)
-    quotient = (a - rest) / b
-    quotient = tirx.if_then_else(_differ_in_sign(rest, b, zero), quotient - one, quotient)
-    down = tirx.floor(quotient)
-    whole = tirx.if_then_else(quotient - down > half, down + one, down)
-    return tirx.if_then_else(b == zero, a / b, whole)
 
+    def _of_short(self, quotient: Any, whole: Any, rest: Any, bits: Any, differ: Any) -> Any:
+        zero = self._number(0.0)
+        one = tirx.reinterpret(self._integer, self._number(1.0))
+        less = whole - self._masked(one, differ)
+        floor = tirx.Select(tirx.EQ(rest, zero), whole, less)
+        return tirx.Select(tirx.EQ(self._dividend, zero), quotient, floor)  # a zero with its sign
 
-def _differ_in_sign(rest: Any, b: Any, zero: Any) -> Any:
-    return tirx.any(tirx.all(b < zero, rest > zero), tirx.all(b > zero, rest < zero))
+    def _of_long(self, rest: Any) -> Any:
+        name, number = self._steps.name, self._number
+        quotient = (self._dividend - rest) / self._divisor
+        less = quotient - number(1.0)
+        quotient = name(tirx.Select(self._differ_in_sign(rest), less, quotient))
+        down = name(tirx.floor(quotient))
+        floor = name(tirx.Select(quotient - down > number(0.5), down + number(1.0), down))
+        is_zero = tirx.any(*(tirx.EQ(value, number(0.0)) for value in (self._divisor, floor)))
+        return tirx.Select(is_zero, self._dividend / self._divisor, floor)
 
 
 def power(importer: Any, node: Any, previous: Any) -> Any:
