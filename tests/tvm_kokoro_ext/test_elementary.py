@@ -8,6 +8,7 @@ import pytest
 import torch
 import tvm
 from elementary import DTYPES, FUNCTIONS, accuracy, imported, points
+from frontend_cases import Case, export, import_program
 from tvm import relax
 
 import tvm_kokoro_ext
@@ -73,3 +74,21 @@ def test_every_nan_stays_one_in_bfloat16(dtype, optimize):
     machine = relax.VirtualMachine(executable, tvm.cpu())
     result = torch.from_dlpack(machine["main"](tvm.runtime.from_dlpack(x)))
     torch.testing.assert_close(result, x.to(torch.bfloat16), rtol=0, atol=0, equal_nan=True)
+
+
+def test_every_pair_of_bfloat16_is_compared_like_by_torch_without_conversions():
+    words = [0, -0x8000, 1, -0x7FFF, 0x3F80, -0x4080, 0x7F7F, -0x81, 0x7F80, -0x80]
+    words += [0x7F81, -0x7F, 0x7FC0, -1]  # NaN, of both signs
+    numbers = torch.tensor(words, dtype=torch.int16).view(torch.bfloat16)
+    a, b = (part.flatten() for part in torch.meshgrid(numbers, numbers, indexing="ij"))
+
+    def all_of(x, y):
+        return torch.maximum(x, y), torch.minimum(x, y), torch.relu(x)
+
+    module = import_program(export(Case("all", all_of, lambda _: (a, b)), symbolic=False), True)
+    assert "float32" not in str(module)
+    machine = relax.VirtualMachine(tvm.compile(module, tvm.target.Target("llvm")), tvm.cpu())
+    results = machine["main"](tvm.runtime.from_dlpack(a), tvm.runtime.from_dlpack(b))
+    for result, wanted in zip(results, all_of(a, b), strict=True):
+        found = torch.from_dlpack(result)
+        torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)

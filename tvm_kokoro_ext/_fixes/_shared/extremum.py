@@ -21,18 +21,63 @@ _KEYS = {"float32": "int32", "float64": "int64"}
 
 def is_nan(x: Any) -> Any:
     """Whether a floating point expression is NaN; TVM's own test knows no bfloat16."""
-    x = x.asobject() if hasattr(x, "asobject") else x  # an element of a TE tensor
-    return tirx.isnan(tirx.Cast("float32", x) if _compat.prim_dtype(x) == "bfloat16" else x)
+    x = _expression(x)
+    if _compat.prim_dtype(x) != "bfloat16":
+        return tirx.isnan(x)
+    return tirx.bitwise_and(_word(x), tirx.max_value("int16")) > tirx.const(_INFINITY, "int16")
 
 
 def maximum(a: Any, b: Any) -> Any:
     """The larger of two floating point expressions, or the one that is NaN."""
-    return tirx.Select(tirx.any(is_nan(a), a > b), a, b)
+    return chosen(tirx.any(is_nan(a), less(b, a)), a, b)
 
 
 def minimum(a: Any, b: Any) -> Any:
     """The smaller of two floating point expressions, or the one that is NaN."""
-    return tirx.Select(tirx.any(is_nan(a), a < b), a, b)
+    return chosen(tirx.any(is_nan(a), less(a, b)), a, b)
+
+
+def less(a: Any, b: Any) -> Any:
+    """Whether a floating point expression is less than another, which is false if one is NaN.
+
+    Numbers in bfloat16 are compared as integers, of which twice as many fit into a vector as of
+    float32, which TVM converts them to.
+    """
+    a, b = _expression(a), _expression(b)
+    if _compat.prim_dtype(a) != "bfloat16":
+        return a < b
+    numbers = tirx.Not(tirx.any(is_nan(a), is_nan(b)))
+    return tirx.all(numbers, _signed(_word(a)) < _signed(_word(b)))
+
+
+def chosen(condition: Any, a: Any, b: Any) -> Any:
+    """a or b, floating point expressions of one dtype; bfloat16 is not rounded anew."""
+    a, b = _expression(a), _expression(b)
+    if _compat.prim_dtype(a) != "bfloat16":
+        return tirx.Select(condition, a, b)
+    return tirx.reinterpret("bfloat16", tirx.Select(condition, _word(a), _word(b)))
+
+
+_INFINITY = 0x7F80  # the bits of infinity in bfloat16
+
+
+def _expression(x: Any) -> Any:
+    return x.asobject() if hasattr(x, "asobject") else x  # an element of a TE tensor
+
+
+def _word(x: Any) -> Any:
+    """The bits of a bfloat16."""
+    if isinstance(x, tirx.FloatImm):  # TVM does not take the bits of a constant
+        bits = int(np.float32(x.value).view("uint32")) >> 16
+        return tirx.const(bits - (bits >> 15 << 16), "int16")
+    return tirx.reinterpret("int16", x)
+
+
+def _signed(word: Any) -> Any:
+    """An integer with the order of the number that has these bits; that of both zeros is 0."""
+    sign = tirx.shift_right(word, tirx.const(15, "int16"))
+    size = tirx.bitwise_and(word, tirx.max_value("int16"))
+    return tirx.bitwise_xor(size, sign) - sign
 
 
 def key(x: Any, largest: bool) -> Any:

@@ -44,8 +44,8 @@ def clip(below: Any, builder: Any, call: Any) -> Any:
         lower, upper = (tirx.Cast(x.dtype, bound) for bound in (lower, upper))
 
         def element(*at: Any) -> Any:
-            raised = tirx.Select(x(*at) < lower, lower, x(*at))
-            return tirx.Select(raised > upper, upper, raised)
+            raised = extremum.chosen(extremum.less(x(*at), lower), lower, x(*at))
+            return extremum.chosen(extremum.less(upper, raised), upper, raised)
 
         return te.compute(x.shape, element, name="clip")
 
@@ -59,9 +59,11 @@ def relu(below: Any, builder: Any, call: Any) -> Any:
 
     def compute(x: Any) -> Any:
         zero = tirx.const(0, x.dtype)
-        return te.compute(
-            x.shape, lambda *at: tirx.Select(x(*at) < zero, zero, x(*at)), name="relu"
-        )
+
+        def element(*at: Any) -> Any:
+            return extremum.chosen(extremum.less(x(*at), zero), zero, x(*at))
+
+        return te.compute(x.shape, element, name="relu")
 
     return builder.call_te(compute, *call.args, primfunc_name_hint="relu")
 

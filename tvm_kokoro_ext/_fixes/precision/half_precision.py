@@ -50,6 +50,8 @@ _AS_IT_IS = frozenset((_MOVEMENT + _RANDOM).split())
 #: Operators that round nothing in any dtype. TVM lacks kernels of them for bfloat16 (`isnan`,
 #: infinities), so that dtype is widened here too.
 _EXACT = frozenset(_COMPARISON.split())
+#: Exact operators that have kernels for bfloat16: they choose operands (`nan_elementwise`).
+_CHOOSING = frozenset(["relu", "maximum", "minimum"])
 #: Exact operators whose numbers are operands, which PyTorch rounds to the tensor's dtype.
 _WITH_NUMBERS = frozenset(
     ["eq", "ne", "lt", "le", "gt", "ge", "clamp", "clamp_max", "clamp_min", "clip", "hardtanh"]
@@ -75,6 +77,8 @@ def in_float32(importer: Any, node: Any, previous: Any) -> Any:
         return previous(node)
     narrow = _requested(node)
     found = {_compat.dtype_of(tensor) for _, tensor in detour.tensors(importer, node)}
+    if name in _CHOOSING and len(found) == 1:
+        return previous(node)
     widened = {"bfloat16"} if name in _EXACT else set(HALF)
     if narrow is None and not found & widened:
         return previous(node)
