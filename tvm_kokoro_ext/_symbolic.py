@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext import _compat, _simplified
 from tvm_kokoro_ext._compat import tirx
 
 
@@ -88,11 +88,42 @@ def is_read_from_data(number: Any) -> bool:
     return hasattr(number, "node") and bool(free_unbacked_symbols(number))
 
 
+def known_value(size: Any) -> int | None:
+    """The number that a torch size (int or SymInt) always is; None if it may be several."""
+    if isinstance(size, int):
+        return size
+    expression = simplified(size)
+    if expression.is_Integer:
+        return int(expression)
+    bounds = size.node.shape_env.bound_sympy(expression) if _is_torch(expression) else None
+    return int(bounds.lower) if bounds is not None and bounds.is_singleton() else None
+
+
+def simplified(size: Any) -> Any:
+    """The sympy expression of a SymInt, as simple as its ranges and arithmetic make it."""
+    environment = size.node.shape_env
+    kept = environment.__dict__.setdefault("_tvm_kokoro_ext_simplified", {})
+    expression = size.node.expr
+    if expression not in kept:
+        kept[expression] = _simplified.simplified(expression, environment.bound_sympy)
+    return kept[expression]
+
+
+def _is_torch(expression: Any) -> bool:
+    """Whether torch knows all functions of the expression."""
+    return not expression.has(_simplified.quotient())
+
+
 def to_prim(importer: Any, size: Any, known: Mapping[str, Any] | None = None) -> Any:
     """A torch size (int or SymInt) as a TVM expression; None if it cannot be expressed."""
     if isinstance(size, int):
         return size
-    return _translate(size.node.expr, known_symbols(importer) if known is None else known)
+    known = known_symbols(importer) if known is None else known
+    if str(size.node.expr) in known:
+        return known[str(size.node.expr)]
+    expression = simplified(size)
+    found = _translate(expression, known)
+    return found if found is not None else _translate(size.node.expr, known)
 
 
 def proved_shape(importer: Any, node: Any) -> list[Any] | None:
@@ -125,7 +156,7 @@ def _translate(expression: Any, known: Mapping[str, Any]) -> Any:
         return _fold(parts, lambda a, b: a * b)
     if isinstance(expression, sympy.Pow) and isinstance(parts[1], int) and parts[1] > 0:
         return _fold([parts[0]] * parts[1], lambda a, b: a * b)
-    if kind in ("FloorDiv", "CleanDiv"):
+    if kind in ("FloorDiv", "CleanDiv", "quotient"):
         return _both(parts, lambda a, b: a // b, tirx.floordiv)
     if kind in ("Mod", "PythonMod"):
         return _both(parts, lambda a, b: a % b, tirx.floormod)

@@ -41,7 +41,11 @@ def _simplest(node: Any, sizes: list[Any], proved: list[Any]) -> list[Any]:
     ):
         value: Any = getattr(argument, "meta", {}).get("val")
         plain = hasattr(value, "node") and hasattr(recorded, "node")
-        plain = plain and value.node.expr.count_ops() < recorded.node.expr.count_ops()
+        if plain and not isinstance(known, int):
+            ours, theirs = (_symbolic.simplified(s).count_ops() for s in (value, recorded))
+            plain = ours < theirs
+        else:
+            plain = False
         chosen.append(size if plain else known)
     return chosen
 
