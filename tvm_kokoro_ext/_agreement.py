@@ -11,6 +11,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _symbolic
 from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext._errors import source_line
 
 _KINDS = (
     frozenset({"float16", "bfloat16", "float32", "float64"}),
@@ -61,6 +62,8 @@ def agreeing(importer: Any, node: Any, result: Any) -> Any:
         If dtype or shape differ from those of torch.
     """
     wanted: Any = getattr(node, "meta", {}).get("val")
+    if _compat.is_prim(result):
+        return _simpler(importer, wanted, result)
     if not hasattr(wanted, "dtype") or not hasattr(wanted, "shape"):
         return result
     if not getattr(node, "users", True):
@@ -92,8 +95,9 @@ def _require_shape(importer: Any, node: Any, result: Any, wanted: Any) -> None:
         if name in _NEED_SHAPES:  # LegalizeOps leaves such calls to the VM, which has no kernel
             raise _emit.refuse(
                 node,
-                "it cannot be proved that the symbolic sizes of its operands fit",
-                "Give equal sizes one name with torch.export.Dim, or export constant sizes",
+                "it cannot be proved that the symbolic sizes of its operands fit: "
+                f"{_sizes(importer, node)}{source_line(node)}",
+                "Bring one to the sizes of the other before, y.reshape(x.shape)",
             )
         return
     found = _compat.shape_of(result)
@@ -106,6 +110,20 @@ def _require_shape(importer: Any, node: Any, result: Any, wanted: Any) -> None:
         raise _disagreement(node, f"shape {tuple(found)} where torch has {tuple(wanted.shape)}")
 
 
+def _sizes(importer: Any, node: Any) -> str:
+    """The operands of a node with their sizes, as TVM has them."""
+    operands = [(n, importer.env.get(n)) for n in getattr(node, "all_input_nodes", ())]
+    return ", ".join(
+        f"{name} {_listed(value)}" for name, value in operands if _compat.is_tensor(value)
+    )
+
+
+def _listed(tensor: Any) -> str:
+    if _compat.type_of(tensor).shape is None:
+        return "of unknown sizes"
+    return "[" + ", ".join(map(str, _compat.shape_of(tensor))) + "]"
+
+
 def _with_proved_sizes(importer: Any, result: Any, wanted: Any) -> Any:
     """The result with the constant sizes that torch has proved instead of expressions.
 
@@ -115,13 +133,50 @@ def _with_proved_sizes(importer: Any, result: Any, wanted: Any) -> Any:
         return result
     found = _compat.shape_of(result)
     sizes = [
-        int(theirs) if _symbolic.is_number(theirs) and not isinstance(mine, int) else mine
+        mine if isinstance(mine, int) else _proved(importer, mine, theirs)
         for mine, theirs in zip(found, wanted.shape, strict=True)
     ]
     if all(mine is size for mine, size in zip(found, sizes, strict=True)):
         return result
-    kind = _compat.tensor_type(sizes, _compat.dtype_of(result))
-    return importer.block_builder.match_cast(result, kind)
+    return _emit.with_sizes(importer.block_builder, result, sizes)
+
+
+def _simpler(importer: Any, wanted: Any, result: Any) -> Any:
+    """The integer that a node computes, as simple as torch's record of it can be made.
+
+    Variables of which torch knows more than TVM, such as the number of elements that a mask
+    selects, stay what they are.
+    """
+    import torch
+
+    if not isinstance(wanted, torch.SymInt) or _compat.is_var(_compat.prim(result)):
+        return result
+    if _compat.prim_dtype(result) != "int64":
+        return result
+    proved = _symbolic.to_prim(importer, wanted)
+    if proved is None or isinstance(proved, int) or len(str(proved)) >= len(str(result)):
+        return result
+    given = _compat.variables_of(_compat.prim(result))
+    known = all(any(v.same_as(g) for g in given) for v in _compat.variables_of(proved))
+    return proved if known else result
+
+
+def _proved(importer: Any, mine: Any, theirs: Any) -> Any:
+    """The size of a result: TVM's expression, or what torch has found it to be.
+
+    That is a number, or an expression of other variables: a program that adds as many numbers as a
+    mask selects to n numbers requires that the mask selects n.
+    """
+    number = _symbolic.known_value(theirs)
+    if number is not None:
+        return number
+    proved = _symbolic.to_prim(importer, theirs)
+    if proved is None or isinstance(proved, int):
+        return mine
+    own, other = _compat.variables_of(mine), _compat.variables_of(proved)
+    if all(any(v.same_as(o) for o in other) for v in own):
+        return mine
+    return mine if _compat.prim_equal(mine, proved) else proved
 
 
 def _disagreement(node: Any, what: str) -> Exception:

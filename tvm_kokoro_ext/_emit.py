@@ -131,6 +131,23 @@ def check(importer: Any, condition: Any) -> None:
     importer.block_builder.match_cast(relax.ShapeExpr([size]), _compat.shape_type([matched]))
 
 
+def with_sizes(builder: Any, tensor: Any, sizes: Sequence[Any]) -> Any:
+    """The tensor declared to have these sizes, which is checked when the function runs.
+
+    TVM's pass `CanonicalizeBindings` reads a variable among the sizes as a definition, and puts the
+    tensor's own size in its place everywhere. It does not return if that is an expression of the
+    variable, such as `64 - max(0, 64 - n)`, and fails if the variable is defined twice. A sum with
+    0 is no definition.
+    """
+    declared = [
+        tirx.Add(size, tirx.IntImm("int64", 0))
+        if _compat.is_var(size) and not _compat.same_object(size, own)
+        else size
+        for size, own in zip(sizes, _compat.shape_of(tensor), strict=True)
+    ]
+    return builder.match_cast(tensor, _compat.tensor_type(declared, _compat.dtype_of(tensor)))
+
+
 def tensor_or_scalar(importer: Any, value: Any, dtype: str) -> Any:
     """A tensor cast to `dtype`, or a number or symbolic scalar as a 0-d tensor of that dtype."""
     if _compat.is_tensor(value):

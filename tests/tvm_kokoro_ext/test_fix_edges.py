@@ -201,12 +201,6 @@ def test_a_specialized_dimension_is_a_number():
 REFUSED = [
     Case("a tensor without dimensions", torch.nonzero, lambda n: (torch.tensor(1.0),)),
     Case(
-        "it cannot be proved that the symbolic sizes",
-        lambda x, y: torch.ops.aten._chunk_cat.default([x, y], -1, 5),
-        lambda n: (torch.randn(1, n, n // 3), torch.randn(1, n, n // 2)),
-        symbolic=(True,),
-    ),
-    Case(
         "pixels",
         lambda x: functional.interpolate(x, scale_factor=1.5, mode="bilinear"),
         lambda n: (torch.zeros(1, 1, 4, n).to(torch.uint8),),

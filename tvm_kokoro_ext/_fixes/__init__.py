@@ -55,6 +55,7 @@ RECORDS: tuple[FixRecord, ...] = tuple(
         nan.FIXES,
         complex.FIXES,
         precision.FIXES,
+        symbolic.LAST,
         program.FIXES,
         building.FIXES,
         metal.FIXES,

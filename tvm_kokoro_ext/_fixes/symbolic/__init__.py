@@ -6,12 +6,14 @@ from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.symbolic import (
     conditions,
     derived_dim,
+    equal_sizes,
     floordiv,
     repeat_split_arange,
     scalar_tensor,
     specialized_dim,
     sym_float,
     symbolic_output,
+    upper_bound,
 )
 
 FIXES: tuple[Fix, ...] = (
@@ -23,4 +25,8 @@ FIXES: tuple[Fix, ...] = (
     symbolic_output.FIX,
     derived_dim.FIX,
     specialized_dim.FIX,
+    upper_bound.FIX,
 )
+
+# Outermost: the converters of all subjects see operands that are declared to have equal sizes.
+LAST: tuple[Fix, ...] = (equal_sizes.FIX,)

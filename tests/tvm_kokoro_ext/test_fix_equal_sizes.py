@@ -1,0 +1,182 @@
+"""Sizes that torch takes for equal, and TVM cannot prove equal."""
+
+import pytest
+import torch
+from frontend_cases import Case, compile_module, fix_tests, import_program, module_of
+
+import tvm_kokoro_ext
+from tvm_kokoro_ext import UnsupportedOperatorError, _compat, _emit
+from tvm_kokoro_ext._compat import relax, tirx
+
+SYMBOLIC = {"symbolic": (True,)}
+BIAS = torch.randn(4, 1, 64)
+KERNEL = torch.randn(3, 3, 3)
+
+
+def square(n):
+    return (torch.randn(2, 4, n, n),)
+
+
+def rows(n):
+    return (torch.randn(2, n, 3),)
+
+
+def image(n):
+    return (torch.randn(2, 3, 2 * n, 2 * n + 2),)
+
+
+def last_of_the_bias(x):  # MPT: n beside 64 - max(0, 64 - n)
+    n = x.shape[-1]
+    return x + BIAS[:, max(0, 1 - n) :, max(0, 64 - n) :]
+
+
+def padded(x):
+    return torch.nn.functional.pad(x, (0, 0, 0, (4 - x.shape[1] % 4) % 4))
+
+
+def chunks(x):  # Mamba2: a chunk's length is a quotient of the number of chunks
+    p = padded(x)
+    c = p.reshape(p.shape[0], -1, 4, p.shape[2])
+    q = p.reshape(p.shape[0], c.shape[1], -1, p.shape[2])
+    return (c.cumsum(1) * q)[:, :, 1:], c @ q.transpose(2, 3)
+
+
+def blocks(x):  # PEGASUS-X: pads by a whole block where nothing is missing
+    n = x.shape[1]
+    p = torch.nn.functional.pad(x, (0, 0, 2, 2 + (4 - n % 4)))
+    k = p.shape[1] // 4
+    return p.reshape(2, k, -1, 3) + p[:, : k * 4].reshape(2, k, 4, 3)
+
+
+def skipped(x):  # GLPN: an image made smaller and larger beside itself
+    small = torch.nn.functional.max_pool2d(x, 3, 2, 1)
+    large = torch.nn.functional.interpolate(small, scale_factor=2.0)
+    return torch.cat([large, x], 1), torch.stack([large, x]), torch.where(x > 0, large, x)
+
+
+def chunks_of_two(x, y):  # right up to 5 columns, as torch's own exported program
+    return torch.ops.aten._chunk_cat.default([x, y], -1, 5)
+
+
+def thirds_and_halves(n):
+    return torch.randn(1, n, n // 3), torch.randn(1, n, n // 2)
+
+
+def scores(x):  # SEW-D: a batch of heads, divided by itself
+    y = torch.nn.functional.conv1d(x.transpose(1, 2), KERNEL, stride=2, padding=1)
+    z = torch.nn.functional.conv1d(x.transpose(1, 2), KERNEL, stride=2, padding=1)
+    together = (y.transpose(1, 2) @ z).repeat(4, 1, 1)
+    n = y.shape[2]
+    return together.view(-1, together.shape[0] // x.shape[0], n, n) + y.new_ones(2, 1, n, n)
+
+
+test_equals_torch, test_stock_is_wrong = fix_tests(
+    "equal_sizes",
+    [
+        Case("bias", last_of_the_bias, square, **SYMBOLIC),
+        Case("chunks", chunks, rows, tolerance=1e-4, **SYMBOLIC),
+        Case("blocks", blocks, rows, **SYMBOLIC),
+        Case("skipped", skipped, image, **SYMBOLIC),
+        Case("chunk_cat", chunks_of_two, thirds_and_halves, **SYMBOLIC),
+        Case("scores", scores, rows, tolerance=1e-4, wrong=None, **SYMBOLIC),
+    ],
+)
+
+COUNTED = {
+    "add": lambda x, y: x[x > 0] + y,
+    "hypot": lambda x, y: torch.hypot(x[x > 0], y),
+    "where": lambda x, y: torch.where(x[x > 0] > 2, y, 0.0),
+    "floor_divide": lambda x, y: torch.floor_divide(y, x[x > 0]),
+    "cat": lambda x, y: torch.cat([x[x > 0][:, None], y[:, None]], 1),
+    "matmul": lambda x, y: y @ x[x > 0].reshape(-1, 1),
+    "index": lambda x, y: BIAS[(x > 0).nonzero()[:, 0] % 4, 0, y.long()],
+    "index_put": lambda x, y: torch.zeros(100).index_put((y.long(),), x[x > 0]),
+    "reshape": lambda x, y: x[x > 0].reshape(y.shape),
+}
+
+
+@pytest.mark.parametrize("function", [pytest.param(f, id=name) for name, f in COUNTED.items()])
+def test_as_many_numbers_as_a_mask_selects(function):
+    """Checked at each call: kernels that take the sizes for equal would read outside of a tensor.
+
+    Of fewer numbers than the mask selects, the program without a check makes NaN.
+    """
+
+    def inputs(n):
+        return torch.arange(-3.0, 6.0), torch.rand(n) * 3
+
+    case = Case("counted", function, inputs)
+    marks = (({0: torch.export.Dim.AUTO},) * 2,)
+    program = torch.export.export(module_of(case), inputs(5), dynamic_shapes=marks)
+    run = compile_module(import_program(program, False))
+    x, y = inputs(5)
+    torch.testing.assert_close(torch.from_numpy(run(x.numpy(), y.numpy())[0]), function(x, y))
+    for n in (2, 20):
+        with pytest.raises(Exception, match="mismatch"):
+            run(*[t.numpy() for t in inputs(n)])
+
+
+def test_a_size_that_is_longer_than_the_table_is_refused_at_run_time():
+    case = Case("bias", last_of_the_bias, square)
+    marks = (({2: torch.export.Dim.AUTO, 3: torch.export.Dim.AUTO},),)
+    program = torch.export.export(module_of(case), square(6), dynamic_shapes=marks)
+    run = compile_module(import_program(program, True))
+    run(*[t.numpy() for t in square(64)])
+    with pytest.raises(Exception, match="mismatch"):
+        run(*[t.numpy() for t in square(65)])
+
+
+def test_what_torch_has_found_of_a_range_is_checked_at_run_time():
+    marks = (({1: torch.export.Dim.AUTO, 2: torch.export.Dim.AUTO},) * 2,)
+    case = Case("chunk_cat", chunks_of_two, thirds_and_halves)
+    program = torch.export.export(module_of(case), thirds_and_halves(6), dynamic_shapes=marks)
+    run = compile_module(import_program(program, True))
+    with pytest.raises(AssertionError, match="Guard failed"):
+        program.module()(*thirds_and_halves(12))
+    with pytest.raises(Exception, match="mismatch"):
+        run(*[t.numpy() for t in thirds_and_halves(12)])
+
+
+def added(x):
+    return x + BIAS[:, :, max(0, 64 - x.shape[-1]) :]
+
+
+def added_after_a_reshape(x):
+    bias = BIAS[:, :, max(0, 64 - x.shape[-1]) :]
+    return x + bias.reshape(1, 4, 1, x.shape[-1])
+
+
+def test_without_the_fix_the_sizes_and_a_way_around_are_named():
+    def imported(function):
+        case = Case("bias", function, square)
+        marks = (({3: torch.export.Dim.AUTO},),)
+        program = torch.export.export(module_of(case), square(6), dynamic_shapes=marks)
+        with tvm_kokoro_ext.disabled("equal_sizes"):
+            return compile_module(import_program(program, False))
+
+    with pytest.raises(UnsupportedOperatorError) as raised:
+        imported(added)
+    message = str(raised.value)
+    assert "aten.add.Tensor" in message and "64" in message and "[2, 4, 6, s" in message
+    assert ".py, line" in message and "y.reshape(x.shape)" in message
+    run = imported(added_after_a_reshape)
+    (x,) = square(6)
+    torch.testing.assert_close(torch.from_numpy(run(x.numpy())[0]), added_after_a_reshape(x))
+
+
+def test_declaring_a_size_that_is_an_expression_of_itself_does_not_end_the_process():
+    """`CanonicalizeBindings` would put `64 - max(0, 64 - n)` for n in it, without an end."""
+    n = _compat.tir_var("n")
+    cut = 64 - tirx.max(tirx.IntImm("int64", 0), 64 - n)
+    x = relax.Var("x", _compat.tensor_type([n], "float32"))
+    y = relax.Var("y", _compat.tensor_type([cut], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, y]):
+        with builder.dataflow():
+            declared = _emit.with_sizes(builder, y, [n])
+            output = builder.emit_output(builder.emit(relax.op.add(x, declared)))
+        builder.emit_func_output(output)
+    module = relax.transform.CanonicalizeBindings()(builder.get())
+    run = compile_module(module)
+    ones = torch.ones(5).numpy()
+    assert run(ones, ones)[0].tolist() == [2.0] * 5
