@@ -154,7 +154,9 @@ def _simpler(importer: Any, wanted: Any, result: Any) -> Any:
     if _compat.prim_dtype(result) != "int64":
         return result
     proved = _symbolic.to_prim(importer, wanted)
-    if proved is None or isinstance(proved, int) or len(str(proved)) >= len(str(result)):
+    if isinstance(proved, int):
+        return _emit.int64(proved)
+    if proved is None or len(str(proved)) >= len(str(result)):
         return result
     given = _compat.variables_of(_compat.prim(result))
     known = all(any(v.same_as(g) for g in given) for v in _compat.variables_of(proved))

@@ -119,10 +119,7 @@ def to_prim(importer: Any, size: Any, known: Mapping[str, Any] | None = None) ->
     if isinstance(size, int):
         return size
     known = known_symbols(importer) if known is None else known
-    if str(size.node.expr) in known:
-        return known[str(size.node.expr)]
-    expression = simplified(size)
-    found = _translate(expression, known)
+    found = _translate(simplified(size), known)
     return found if found is not None else _translate(size.node.expr, known)
 
 

@@ -27,6 +27,26 @@ RESHAPE_PATTERN = [
 test_reshape_pattern, test_reshape_pattern_stock = fix_tests("reshape_pattern", RESHAPE_PATTERN)
 
 
+def blocks_of_four(x):
+    n = x.shape[2]
+    y = torch.nn.functional.pad(x, (0, 0, 2, 6 - n % 4)).exp()
+    split = y.view(x.shape[0], 4, n // 4 + 2, 4, 8)
+    return split, split.transpose(3, 4).contiguous().view(x.shape[0], 4, n // 4 + 2, 32)
+
+
+def heads(n):
+    return (torch.randn(n // 3, 4, n, 8),)
+
+
+test_reshape_kernel, test_reshape_kernel_stock = fix_tests(
+    "reshape_kernel",
+    [
+        Case("split_and_joined", blocks_of_four, heads, symbolic=(True,)),
+        Case("joined", lambda x: x[:, :, 2:].reshape(x.shape[0], 4, -1), heads, wrong=None),
+    ],
+)
+
+
 def branches(x, y):
     def add(x, y):
         return x + y

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.building import compile_target, global_symbol, reshape_pattern
+from tvm_kokoro_ext._fixes.building import (
+    compile_target,
+    global_symbol,
+    reshape_kernel,
+    reshape_pattern,
+)
 
 FIXES: tuple[Fix, ...] = (
     compile_target.FIX,
     reshape_pattern.FIX,
+    reshape_kernel.FIX,
     global_symbol.FIX,
 )
