@@ -485,6 +485,25 @@ def test_expand_of_a_size_that_may_be_one():
         np.testing.assert_array_equal(run(x, z)[0], np.broadcast_to(x, (5, 3)))
 
 
+def test_a_size_may_be_equal_to_an_expression_of_itself():
+    """The end of a table as long as x; CanonicalizeBindings would read its size as that of x."""
+    case = Case(
+        "end",
+        [
+            ("Shape", "x", "shape"),
+            ("Sub", "all shape", "missing"),
+            ("Max", "missing zero", "start"),
+            ("Slice", "table start all zero", "cut"),
+            ("Add", "x cut", "y"),
+        ],
+        {"x": ["n"]},
+        {"all": [64], "zero": [0], "table": np.arange(64, dtype="float32")},
+    )
+    check(case)
+    with pytest.raises(Exception, match="mismatch"):
+        compiled(model_of(case))(np.zeros(70, "float32"))
+
+
 def test_pads_below_zero_cut():
     case = Case("cut", [("Pad", "x pads", "y")], {"x": ["n"]}, {"pads": [-1, -2]})
     x = np.arange(7, dtype="float32")

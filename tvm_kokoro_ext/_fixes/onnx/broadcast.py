@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext import _emit
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _converters, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
@@ -86,9 +86,8 @@ def _unified(node: Node, previous: Previous, free: int | None) -> Any:
             a is b for a, b in zip(own, before or (), strict=True)
         ):
             continue
-        dtype = _compat.dtype_of(inputs[at])
-        declared = _compat.tensor_type([int64(size) for size in own], dtype)
-        inputs[at] = node.builder.match_cast(node.emit(inputs[at]), declared)
+        sizes = [int64(size) for size in own]
+        inputs[at] = _emit.with_sizes(node.builder, node.emit(inputs[at]), sizes)
     return previous(replace(node, inputs=inputs))
 
 
