@@ -54,6 +54,23 @@ def skipped(x):  # GLPN: an image made smaller and larger beside itself
     return torch.cat([large, x], 1), torch.stack([large, x]), torch.where(x > 0, large, x)
 
 
+STRIDE4, PLAIN, STRIDE2 = torch.randn(3, 3, 5, 5), torch.randn(3, 3, 1, 1), torch.randn(3, 3, 3, 3)
+
+
+def one_pixel(x):  # Inception: torch knows that only one of the operands has a single pixel
+    y = torch.nn.functional.conv2d(x, STRIDE4, stride=4)
+    narrow = torch.nn.functional.conv2d(y, STRIDE2, stride=2)
+    wide = torch.nn.functional.conv2d(torch.nn.functional.conv2d(y, PLAIN), STRIDE2, stride=2)
+    pooled = torch.nn.functional.max_pool2d(y, 3, 2)
+    zeros = torch.zeros(3)
+    norm = torch.nn.functional.batch_norm(narrow, zeros, torch.ones(3))
+    return torch.cat([norm, wide, pooled], 1).relu()
+
+
+def photo(n):
+    return (torch.randn(2, 3, 16 + n // 3, 16 + n // 3),)
+
+
 def chunks_of_two(x, y):  # right up to 5 columns, as torch's own exported program
     return torch.ops.aten._chunk_cat.default([x, y], -1, 5)
 
@@ -77,6 +94,7 @@ test_equals_torch, test_stock_is_wrong = fix_tests(
         Case("chunks", chunks, rows, tolerance=1e-4, **SYMBOLIC),
         Case("blocks", blocks, rows, **SYMBOLIC),
         Case("skipped", skipped, image, **SYMBOLIC),
+        Case("one_pixel", one_pixel, photo, tolerance=1e-4, wrong=None, **SYMBOLIC),
         Case("chunk_cat", chunks_of_two, thirds_and_halves, **SYMBOLIC),
         Case("scores", scores, rows, tolerance=1e-4, wrong=None, **SYMBOLIC),
     ],

@@ -35,8 +35,10 @@ _INDEXED = frozenset({"index.Tensor", "index_put.default", "index_put_.default"}
 def with_equal_sizes(importer: Any, node: Any, previous: Any) -> Any:
     """Convert the node with operands that are declared to have the sizes that they must have."""
     wanted: dict[Any, list[Any]] = {}
+    name = getattr(node.target, "__name__", "")
+    broadcast = name not in _BESIDE_AN_AXIS | _ALIKE
     for axes in _equal_axes(importer, node):
-        _agree(importer, axes, wanted)
+        _agree(importer, axes, wanted, broadcast)
     with ExitStack() as stack:
         for operand, shape in wanted.items():
             cast = _emit.with_sizes(importer.block_builder, importer.env[operand], shape)
@@ -45,7 +47,7 @@ def with_equal_sizes(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _equal_axes(importer: Any, node: Any) -> Iterator[Sequence[Axis]]:
-    """Groups of axes whose sizes have to be equal, but for those of size 1 where torch has 1."""
+    """Groups of axes whose sizes have to be equal; where they are broadcast, 1 fits any other."""
     name = getattr(node.target, "__name__", "")
     known = {
         argument for argument, value in detour.tensors(importer, node) if _is_known(argument, value)
@@ -128,15 +130,17 @@ def _product(lhs: Any, rhs: Any) -> Iterator[Sequence[Axis]]:
         yield [(o, _rank(o) - position) for o in (lhs, rhs) if _rank(o) >= position]
 
 
-def _agree(importer: Any, axes: Sequence[Axis], wanted: dict[Any, list[Any]]) -> None:
+def _agree(
+    importer: Any, axes: Sequence[Axis], wanted: dict[Any, list[Any]], broadcast: bool
+) -> None:
     """Add to `wanted` the shapes of the operands that need another expression for such an axis."""
     sizes = []
     for operand, axis in axes:
         size = _compat.shape_of(importer.env[operand])[axis]
-        if _symbolic.known_value(operand.meta["val"].shape[axis]) == 1:
+        if broadcast and _symbolic.known_value(operand.meta["val"].shape[axis]) == 1:
             if not isinstance(size, int):
                 _want(importer, operand, axis, 1, wanted)
-        elif size != 1 if isinstance(size, int) else True:
+        elif not (broadcast and isinstance(size, int) and size == 1):
             sizes.append((operand, axis, size))
     fixed = [size for _, _, size in sizes if isinstance(size, int)]
     if len(sizes) < 2 or len(fixed) == len(sizes):
