@@ -319,7 +319,7 @@ def test_convert_map_has_the_converters_without_global_effect():
 def test_convert_map_has_every_converter_that_is_needed_and_none_that_is_off():
     """The names for `custom_convert_map` are those of the fixes that this TVM needs."""
     importer = tvm_kokoro_ext._activation.stock_importer()
-    off = ("lstm", "upsample", "half_precision")
+    off = ("lstm", "upsample", "half_precision", "equal_sizes")
     with tvm_kokoro_ext.disabled(*off):
         names = set(tvm_kokoro_ext.convert_map())
     wanted = {
@@ -334,10 +334,10 @@ def test_convert_map_has_every_converter_that_is_needed_and_none_that_is_off():
 
 
 def test_convert_map_has_stock_converters_too_where_a_fix_surrounds_all():
-    """Half precision is computed in float32 by converters that only TVM itself brings as well."""
+    """Half precision and equal sizes concern operators that only TVM has converters of."""
     stock = set(tvm_kokoro_ext._activation.stock_importer().convert_map)
     assert stock <= set(tvm_kokoro_ext.convert_map())
-    with tvm_kokoro_ext.disabled("half_precision"):
+    with tvm_kokoro_ext.disabled("half_precision", "equal_sizes"):
         assert not stock <= set(tvm_kokoro_ext.convert_map())
 
 

@@ -28,6 +28,7 @@ FUNCTIONS = {
     "sum": lambda x, n: x[:, n.item() :].sum(0),
     "checked": checked_stop,
     "narrow": lambda x, n: torch.narrow(x, 1, n.item(), 2),
+    "split": lambda x, n: torch.tensor_split(x, n.reshape(1), 1)[1],
     "select": lambda x, n: x[:, n.item()],
     "factor": lambda x, n: x * abs(n.item()) + n.item() // 3,
     "branch": lambda x, n: torch.cond(n.item() < 0, lambda x: x + 1, lambda x: x * 2, (x,)),

@@ -269,5 +269,5 @@ def test_statistics_of_native_normalizations_are_refused_where_they_are_read():
 
 
 def test_what_torch_cannot_decompose_is_refused_by_name():
-    error = refusal(lambda x: torch.tensor_split(x, torch.tensor([1, 2])), rows)
-    assert "sym_storage_offset" in error.op or "tensor_split" in error.op
+    error = refusal(lambda x: torch.linalg.eigh(x @ x.mT).eigenvalues, rows)
+    assert "_linalg_eigh" in error.op

@@ -94,10 +94,24 @@ def assert_scalar(importer: Any, node: Any, previous: Any) -> Any:
     """Check the condition of a number that is read from a tensor; ignore any other."""
     condition = _compat.prim(importer.retrieve_args(node)[0])
     recorded = node.args[0].meta.get("val") if hasattr(node.args[0], "meta") else None
-    if _compat.is_prim(condition) and _symbolic.is_read_from_data(recorded):
+    read = _compat.is_prim(condition) and _symbolic.is_read_from_data(recorded)
+    if read and not _bounds_masked_select(node.args[0]):
         _emit.check(importer, condition)
         return condition
     return previous(node)
+
+
+def _bounds_masked_select(condition: Any) -> bool:
+    """Whether a condition is about the size of a masked_select, for which torch's bound is wrong.
+
+    It takes the size of the tensor before it is broadcast with the mask.
+    """
+    return any(
+        size.target.__name__ == "sym_size.int"
+        and getattr(size.args[0].target, "__name__", "") == "masked_select.default"
+        for size in condition.all_input_nodes
+        if size.op == "call_function"
+    )
 
 
 SCALAR = Fix(
