@@ -112,7 +112,20 @@ def test_tanh_is_exact_where_the_series_ends_and_one_far_from_zero():
     assert (result[x.abs() > 9.1].abs() == 1).all()
 
 
-@pytest.mark.parametrize("name", ["log1p", "expm1", "elu", "softplus"])
+def test_atanh_is_exact_up_to_one_and_nan_beyond():
+    x = torch.cat([1 - torch.arange(100000) * 2**-24, torch.linspace(1e-5, 0.9, 100001)])
+    result = computed(torch.atanh, torch.cat([x, -x]), False)
+    exact = torch.atanh(torch.cat([x, -x]).double())
+    assert ulps(result, exact) < 2.5
+    edges = torch.tensor([1.0, -1.0, 0.0, -0.0, 1e-45, -1e-45, 1.0000001, -3.0, 3e38, -3e38])
+    edges = torch.cat([edges, SPECIAL])
+    result, wanted = computed(torch.atanh, edges, False), torch.atanh(edges)
+    torch.testing.assert_close(result, wanted, rtol=0, atol=0, equal_nan=True)
+    numbers = ~torch.isnan(wanted)
+    assert torch.equal(torch.signbit(result[numbers]), torch.signbit(wanted[numbers]))
+
+
+@pytest.mark.parametrize("name", ["log1p", "expm1", "elu", "softplus", "atanh"])
 def test_no_function_of_the_c_library_is_called_for_each_float32(name):
     function = getattr(functional, name, None) or getattr(torch, name)
     program = export(Case("program", function, lambda _: (torch.zeros(4096),)), symbolic=False)
@@ -120,7 +133,7 @@ def test_no_function_of_the_c_library_is_called_for_each_float32(name):
     (built,) = [part for part in (executable.mod, *executable.mod.imports) if part.kind == "llvm"]
     text = built.inspect_source("ll")
     assert "fmul <4 x float>" in text
-    assert not re.findall(r"@llvm\.(?:exp|log)\S*\(", text)
+    assert not re.findall(r"@(?:llvm\.(?:exp|log)|atanh)\S*\(", text)
 
 
 def test_softplus_of_a_large_threshold_does_not_overflow():

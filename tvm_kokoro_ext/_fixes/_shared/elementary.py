@@ -1,4 +1,4 @@
-"""exp(x), exp(x) - 1 and log(1 + x) of expressions, with the digits of small numbers.
+"""exp(x), exp(x) - 1, log(1 + x) and atanh(x) of expressions, with the digits of small numbers.
 
 LLVM computes the elements of a vector one by one where it calls a function of the C library. In
 float32 the formulas consist of sums, products, comparisons and operations on bits instead, which it
@@ -35,6 +35,7 @@ _LOG = (
 )
 _SQRT_HALF = 0x3F3504F3  # the bits of sqrt(1/2)
 _EXPONENT = 23  # the lowest bit of the exponent
+_MAGNITUDE = 0x7FFFFFFF  # all bits but the sign
 _TINY = 1e-20  # of smaller numbers, exp(x) - 1 and log(1 + x) are x
 
 
@@ -142,6 +143,22 @@ def log1p(x: Any) -> Any:
     edge = tirx.Select(x < number(-1.0), number(math.nan), edge)
     inside = tirx.all(tirx.abs(x) > number(_TINY), x > number(-1.0), x < number(math.inf))
     return names.within(tirx.Select(inside, result, edge))
+
+
+def atanh(x: Any) -> Any:
+    """The inverse of tanh of a float32 expression, within two ulps and a half.
+
+    With t = |x| it is log(1 + 2t / (1 - t)) / 2, where only two roundings precede the logarithm,
+    which makes no relative error larger. 1 gives infinity, and the logarithm is NaN beyond.
+    """
+    names = _Steps(x)
+    number = names.number
+    bits = names.name(names.bits("int32", x))
+    size = tirx.bitwise_and(bits, number(_MAGNITUDE, "int32"))
+    size = names.name(names.bits("float32", size))
+    half = log1p((size + size) / (number(1.0) - size)) * number(0.5)
+    sign = tirx.bitwise_and(bits, number(~_MAGNITUDE, "int32"))
+    return names.within(names.bits("float32", tirx.bitwise_or(names.bits("int32", half), sign)))
 
 
 def _is_single(x: Any) -> bool:

@@ -3,8 +3,8 @@
 `log1p(x)` is `log(1 + x)` and `tanh(x)` a quotient of exponentials: near zero both lose the digits
 of x, at 1e-6 already the second one. The C library has each of them to within an ulp or two, and is
 what TVM's LLVM target calls for functions that it has no rule of its own for. The elements of a
-vector are computed one by one. `tanh` in float32, which many models compute a lot of, is written
-out instead, as the C library's takes three times as long as stock's.
+vector are computed one by one. `tanh`, `atanh` and `log1p` in float32 are written out instead, as
+the C library's take three or four times as long as stock's.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import te, tirx, tvm
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import elementary
 
 _ATTRIBUTE = "llvm.FLowerIntrinsic"
 _STOCK_LEVEL = 10
@@ -42,11 +43,13 @@ _TANH = (
 _TANH_NEAR = 0.625
 
 
-def _tanh(x: Any, dtype: str) -> Any:
+def _tanh(x: Any) -> Any:
     """tanh of a float32 expression or vector within two units in the last place.
 
     Far from zero it is 1 - 2 / (exp(2 |x|) + 1), of which nothing cancels, and exactly 1 from 9 on.
     """
+
+    dtype = _compat.prim_dtype(x)
 
     def number(value: float) -> Any:
         _, _, lanes = dtype.partition("x")
@@ -64,6 +67,13 @@ def _tanh(x: Any, dtype: str) -> Any:
     return tirx.Let(variable, x, tirx.Select(size < number(_TANH_NEAR), near, far))
 
 
+_WRITTEN_OUT: dict[str, Callable[[Any], Any]] = {
+    "tanh": _tanh,
+    "atanh": elementary.atanh,
+    "log1p": elementary.log1p,
+}
+
+
 def _rule(name: str, stock: Any) -> Callable[[Any], Any]:
     """The rule of one function; `stock` is the rule before, or None."""
 
@@ -72,9 +82,9 @@ def _rule(name: str, stock: Any) -> Callable[[Any], Any]:
         if "vscale" in dtype:  # a scalable vector has no elements to call a function for
             return call if stock is None else stock(call)
         element, _, lanes = dtype.partition("x")
-        if name == "tanh" and element in ("float32", "float16", "bfloat16"):
+        if name in _WRITTEN_OUT and element in ("float32", "float16", "bfloat16"):
             wide = dtype.replace(element, "float32")
-            return tirx.Cast(dtype, _tanh(tirx.Cast(wide, call.args[0]), wide))
+            return tirx.Cast(dtype, _WRITTEN_OUT[name](tirx.Cast(wide, call.args[0])))
         if not lanes:
             return _scalar(name, call.args[0], dtype)
         # Bound to a variable, as an argument that stood in each element would be computed for each.
