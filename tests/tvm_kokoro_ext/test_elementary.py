@@ -4,6 +4,8 @@ Held: four units in the last place or PyTorch's own error, if that is larger; Na
 where PyTorch has them. Half precision and the optimizing compiler are in the slow tier.
 """
 
+import math
+
 import pytest
 import torch
 import tvm
@@ -92,3 +94,51 @@ def test_every_pair_of_bfloat16_is_compared_like_by_torch_without_conversions():
     for result, wanted in zip(results, all_of(a, b), strict=True):
         found = torch.from_dlpack(result)
         torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)
+
+
+BOUNDS = [
+    (0.0, 6.0),
+    (-1.0, 1.0),
+    (0.3, 0.7),
+    (-0.7, -0.3),
+    (2.0, 1.0),
+    (-0.0, 0.0),
+]
+BOUNDS += [(None, 0.5), (None, -0.5), (None, 0.0), (0.0, None), (0.5, None), (-0.5, None)]
+BOUNDS += [(None, -math.inf), (math.inf, None), (-math.inf, math.inf)]
+
+
+def test_every_bfloat16_is_clamped_compared_and_negated_like_by_torch():
+    x = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).view(torch.bfloat16)
+    numbers = (0.0, -0.0, 0.3, -0.3, math.inf, -math.inf, math.nan)
+    comparisons = (torch.eq, torch.ne, torch.lt, torch.le, torch.gt, torch.ge)
+
+    def program(x):
+        clamped = [x.clamp(lower, upper) for lower, upper in BOUNDS]
+        compared = [compare(x, number) for compare in comparisons for number in numbers]
+        return (*clamped, *compared, x.abs(), -x)
+
+    executable = tvm.compile(
+        import_program(export(Case("program", program, lambda _: (x,)), symbolic=False), False),
+        tvm.target.Target({"kind": "llvm"}),
+    )
+    machine = relax.VirtualMachine(executable, tvm.cpu())
+    results = machine["main"](tvm.runtime.from_dlpack(x))
+    for result, wanted in zip(map(torch.from_dlpack, results), program(x), strict=True):
+        torch.testing.assert_close(result, wanted, rtol=0, atol=0, equal_nan=True)
+        numbers_of = ~torch.isnan(wanted)
+        assert torch.equal(torch.signbit(result[numbers_of]), torch.signbit(wanted[numbers_of]))
+
+
+def test_clamp_and_maximum_are_instructions_of_the_processor():
+    def program(x, y):
+        return x.clamp(-1, 1), torch.maximum(x, y), torch.minimum(x, y)
+
+    tensors = (torch.zeros(4096), torch.zeros(4096))
+    case = Case("program", program, lambda _: tensors)
+    module = import_program(export(case, symbolic=False), False)
+    executable = tvm.compile(module, tvm.target.Target({"kind": "llvm", "mtriple": "x86_64-linux"}))
+    (built,) = [part for part in (executable.mod, *executable.mod.imports) if part.kind == "llvm"]
+    text = built.inspect_source("asm")
+    assert text.count("maxps") >= 2
+    assert text.count("minps") >= 2

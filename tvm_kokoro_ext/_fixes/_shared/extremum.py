@@ -7,6 +7,7 @@ NaN beyond them: TVM's own integer reducer then propagates NaN, and LLVM vectori
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, tirx, tvm
+from tvm_kokoro_ext._fixes._shared import steps
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 _KEYS = {"float32": "int32", "float64": "int64"}
@@ -28,13 +30,27 @@ def is_nan(x: Any) -> Any:
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The larger of two floating point expressions, or the one that is NaN."""
-    return chosen(tirx.any(is_nan(a), less(b, a)), a, b)
+    """The larger of two floating point expressions, or NaN if one is NaN."""
+    return _or_nan(less(b, a), a, b)
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller of two floating point expressions, or the one that is NaN."""
-    return chosen(tirx.any(is_nan(a), less(a, b)), a, b)
+    """The smaller of two floating point expressions, or NaN if one is NaN."""
+    return _or_nan(less(a, b), a, b)
+
+
+def _or_nan(is_first: Any, a: Any, b: Any) -> Any:
+    """a if `is_first`, a comparison that is false for NaN, or else b; NaN if one is NaN.
+
+    LLVM makes a maximum of the processor of a comparison of floats alone. NaN on the left, which
+    it drops, is the number with all of its bits set.
+    """
+    dtype = _KEYS.get(_compat.prim_dtype(_expression(a)))
+    if dtype is None:
+        return chosen(tirx.any(is_nan(a), is_first), a, b)
+    bits = tirx.reinterpret(dtype, chosen(is_first, a, b))
+    all_bits = tirx.Select(is_nan(a), tirx.const(-1, dtype), tirx.const(0, dtype))
+    return tirx.reinterpret(_compat.prim_dtype(_expression(a)), tirx.bitwise_or(bits, all_bits))
 
 
 def less(a: Any, b: Any) -> Any:
@@ -46,6 +62,10 @@ def less(a: Any, b: Any) -> Any:
     a, b = _expression(a), _expression(b)
     if _compat.prim_dtype(a) != "bfloat16":
         return a < b
+    if isinstance(b, tirx.FloatImm):
+        return _among(_word(a), _words_below(b.value))
+    if isinstance(a, tirx.FloatImm):
+        return _among(_word(b), _words_above(a.value))
     numbers = tirx.Not(tirx.any(is_nan(a), is_nan(b)))
     return tirx.all(numbers, _signed(_word(a)) < _signed(_word(b)))
 
@@ -58,6 +78,16 @@ def chosen(condition: Any, a: Any, b: Any) -> Any:
     return tirx.reinterpret("bfloat16", tirx.Select(condition, _word(a), _word(b)))
 
 
+def clipped(x: Any, lower: float, upper: float) -> Any:
+    """A number in bfloat16 between two bounds, which are rounded to it; NaN is NaN."""
+    names = steps.Steps()
+    word = names.name(_word(x))
+    for bound, ranges in ((lower, _words_below(lower)), (upper, _words_above(upper))):
+        chosen_word = tirx.const(_bits(bound), "int16")
+        word = names.name(tirx.Select(_among(word, ranges), chosen_word, word))
+    return names.within(tirx.reinterpret("bfloat16", word))
+
+
 _INFINITY = 0x7F80  # the bits of infinity in bfloat16
 
 
@@ -65,12 +95,56 @@ def _expression(x: Any) -> Any:
     return x.asobject() if hasattr(x, "asobject") else x  # an element of a TE tensor
 
 
+_LEAST = -0x8000  # the bits of -0 as an integer, less than those of all numbers
+_Ranges = list[tuple[int, int]]
+
+
 def _word(x: Any) -> Any:
     """The bits of a bfloat16."""
     if isinstance(x, tirx.FloatImm):  # TVM does not take the bits of a constant
-        bits = int(np.float32(x.value).view("uint32")) >> 16
-        return tirx.const(bits - (bits >> 15 << 16), "int16")
+        return tirx.const(_bits(x.value), "int16")
     return tirx.reinterpret("int16", x)
+
+
+def _bits(value: float) -> int:
+    """Those of the number next to a value that is no NaN; they are negative with the sign."""
+    with np.errstate(over="ignore"):
+        wide = int(np.float32(value).view("uint32"))
+    bits = (wide + 0x7FFF + (wide >> 16 & 1)) >> 16
+    return bits - (bits >> 15 << 16)
+
+
+def _words_below(value: float) -> _Ranges:
+    """Ranges of the bits of all numbers below a value; those of negative ones grow toward -∞."""
+    if math.isnan(value):
+        return []
+    if value > 0:
+        return [(0, _bits(value) - 1), (_LEAST, _LEAST + _INFINITY)]
+    first = _bits(value) if value else _LEAST
+    return [(first + 1, _LEAST + _INFINITY)]
+
+
+def _words_above(value: float) -> _Ranges:
+    if math.isnan(value):
+        return []
+    if value < 0:
+        return [(0, _INFINITY), (_LEAST, _bits(value) - 1)]
+    first = _bits(value) if value else 0
+    return [(first + 1, _INFINITY)]
+
+
+def _among(word: Any, ranges: _Ranges) -> Any:
+    """Whether an integer is in one of the ranges.
+
+    TVM makes a division of c <= x and of x < c with a constant c, and none of c < x and x <= c.
+    """
+
+    def within(first: int, last: int) -> Any:
+        below = word <= tirx.const(last, "int16")
+        return tirx.all(word > tirx.const(first - 1, "int16"), below) if first > _LEAST else below
+
+    found = [within(first, last) for first, last in ranges if first <= last]
+    return tirx.any(*found) if found else tirx.const(False, "bool")
 
 
 def _signed(word: Any) -> Any:

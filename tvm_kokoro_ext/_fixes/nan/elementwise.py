@@ -8,7 +8,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import extremum, indexing
+from tvm_kokoro_ext._fixes._shared import extremum, indexing, steps
 from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
 
 
@@ -41,11 +41,17 @@ def clip(below: Any, builder: Any, call: Any) -> Any:
         return below(builder, call)
 
     def compute(x: Any, lower: Any, upper: Any) -> Any:
+        constant = all(isinstance(bound, tirx.FloatImm | tirx.IntImm) for bound in (lower, upper))
+        if constant and x.dtype == "bfloat16":
+            bounds = float(lower.value), float(upper.value)
+            return te.compute(x.shape, lambda *at: extremum.clipped(x(*at), *bounds), name="clip")
         lower, upper = (tirx.Cast(x.dtype, bound) for bound in (lower, upper))
 
         def element(*at: Any) -> Any:
-            raised = extremum.chosen(extremum.less(x(*at), lower), lower, x(*at))
-            return extremum.chosen(extremum.less(upper, raised), upper, raised)
+            names = steps.Steps()  # LLVM makes no minimum of an expression that stands twice
+            value = names.name(x(*at))
+            raised = names.name(extremum.chosen(extremum.less(value, lower), lower, value))
+            return names.within(extremum.chosen(extremum.less(upper, raised), upper, raised))
 
         return te.compute(x.shape, element, name="clip")
 
