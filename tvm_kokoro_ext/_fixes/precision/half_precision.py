@@ -50,8 +50,14 @@ _AS_IT_IS = frozenset((_MOVEMENT + _RANDOM).split())
 #: Operators that round nothing in any dtype. TVM lacks kernels of them for bfloat16 (`isnan`,
 #: infinities), so that dtype is widened here too.
 _EXACT = frozenset(_COMPARISON.split())
-#: Exact operators that have kernels for bfloat16: they choose operands (`nan_elementwise`).
-_CHOOSING = frozenset(["relu", "maximum", "minimum"])
+#: Exact operators that have kernels for bfloat16: they choose operands or bounds
+#: (`nan_elementwise`), or compare.
+_CHOOSING = frozenset(
+    [
+        *("relu", "relu6", "hardtanh", "clamp", "clamp_max", "clamp_min", "clip"),
+        *("maximum", "minimum", "abs", "neg", "eq", "ne", "lt", "le", "gt", "ge"),
+    ]
+)
 #: Exact operators whose numbers are operands, which PyTorch rounds to the tensor's dtype.
 _WITH_NUMBERS = frozenset(
     ["eq", "ne", "lt", "le", "gt", "ge", "clamp", "clamp_max", "clamp_min", "clip", "hardtanh"]
