@@ -9,11 +9,12 @@ sizes before they are combined, which is checked when the function runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
+from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe, _symbolic
+from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared import detour
 
@@ -158,9 +159,35 @@ def _want(importer: Any, operand: Any, axis: int, size: Any, wanted: dict[Any, l
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    """Whether stock gives a sum of n and of m elements no shape."""
-    x, y = _probe.Input(("n",)), _probe.Input(("m",))
-    return _probe.convert("add.Tensor", x, y, out=(("n",), "float32")).shape is None
+    """Whether stock combines n with m elements as they are, with any of these operators."""
+    import torch
+
+    aten = torch.ops.aten
+    x, y = _probe.Input(("n", 3, 3)), _probe.Input(("m", 3, 3))
+    column, row = _probe.Input((3, "m")), _probe.Input(("n", 3))
+    place, other = _probe.Input(("n",), "int64"), _probe.Input(("m",), "int64")
+    return (
+        _is_unchecked(lambda a, b: (aten.add.Tensor, (a, b)), x, y)
+        or _is_unchecked(lambda a, b: (aten.cat.default, ([a, b], 2)), x, y)
+        or _is_unchecked(lambda a, b: (aten.stack.default, ([a, b],)), x, y)
+        or _is_unchecked(lambda a, b: (aten.bmm.default, (a, b)), x, y)
+        or _is_unchecked(lambda a, b: (aten.mm.default, (a, b)), column, row)
+        or _is_unchecked(lambda a, i, j: (aten.index.Tensor, (a, [None, i, j])), x, place, other)
+    )
+
+
+def _is_unchecked(call: Callable[..., Any], *inputs: _probe.Input) -> bool:
+    """Whether stock declares nothing of the sizes of the operands."""
+
+    def write(graph: Any, *nodes: Any) -> list[Any]:
+        node = graph.call_function(*call(*nodes))
+        operator, recorded = call(*(given.meta["val"] for given in nodes))
+        node.meta["val"] = operator(*recorded)
+        return [node]
+
+    made = _program_probe.branch(_program_probe.graph_module(write, inputs), inputs)
+    bindings = [binding for block in made.body.blocks for binding in block.bindings]
+    return not any(isinstance(binding, relax.MatchCast) for binding in bindings)
 
 
 FIX = Fix(
