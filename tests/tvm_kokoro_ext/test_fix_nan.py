@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 import torch
+import tvm
 from frontend_cases import Case, compile_module, eager, export, fix_tests, import_program
 from torch.nn import functional
+from tvm import relax
 
 import tvm_kokoro_ext
 from tvm_kokoro_ext import _compat
@@ -191,3 +193,28 @@ def test_two_overrides_of_one_operator_come_and_go_alone(off):
         assert not _compat.same_object(stock, before)
     with tvm_kokoro_ext.disabled("bool_arithmetic", "nan_elementwise"):
         assert _compat.same_object(_compat.get_legalization("relax.maximum"), stock)
+
+
+@pytest.mark.parametrize("symbolic", [False, True], ids=["static", "symbolic"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_extrema_in_lanes_are_those_of_torch_at_every_place(dtype, symbolic):
+    def make(size):
+        n = size + 31
+        x = torch.randn(60, 3, n, dtype=dtype).round(decimals=1)
+        for place in range(min(n, 37)):  # before, in and behind the last whole vector
+            x[place, :, place] = torch.tensor([NAN, INF, -INF])
+        x[37], x[38], x[39, 1, n - 1] = -INF, INF, NAN
+        return (x,)
+
+    def program(x):
+        wholes = (x[:37, 1:].max(), x[:37, 1:].min(), x.max(), x[40:].amax((1, 2)), x.amin((1, 2)))
+        return (*torch.max(x, -1), *torch.min(x, 2), x.amax(-1, keepdim=True), *wholes)
+
+    exported = export(Case("program", program, make), symbolic=symbolic)
+    executable = tvm.compile(import_program(exported, False), tvm.target.Target({"kind": "llvm"}))
+    machine = relax.VirtualMachine(executable, tvm.cpu())
+    for size in (6, 9, 17) if symbolic else (6,):
+        (x,) = make(size)
+        results = machine["main"](tvm.runtime.from_dlpack(x))
+        for result, wanted in zip(map(torch.from_dlpack, results), program(x), strict=True):
+            torch.testing.assert_close(result, wanted, rtol=0, atol=0, equal_nan=True)
