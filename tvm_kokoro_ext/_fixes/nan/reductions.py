@@ -110,8 +110,21 @@ def _in_lanes(x: Any, first: int, largest: bool, keep: bool) -> Any:
                     out[tuple(at)] = choose(out[tuple(at)], lanes[lane])
             return ib.get()
 
-    lanes_of = tirx.const(_LANES, "int64")
-    made, _ = te.extern([tuple(outer), (lanes_of,)], [x], build, dtype=[dtype] * 2, name="extrema")
+    # Buffers without an offset, which 0.25 does not bind.
+    read = [tirx.decl_buffer(x.shape, dtype, "data")]
+    written = [
+        tirx.decl_buffer(shape, dtype, name)
+        for shape, name in ((outer, "extrema"), ([tirx.const(_LANES, "int64")], "lanes"))
+    ]
+    made, _ = te.extern(
+        [buffer.shape for buffer in written],
+        [x],
+        build,
+        name="extrema",
+        dtype=[dtype] * 2,
+        in_buffers=read,
+        out_buffers=written,
+    )
     kept = [tirx.const(1, "int64")] * (len(x.shape) - first if keep else 0)
     return te.compute(
         (*x.shape[:first], *kept), lambda *at: made(*(at[:first] or (0,))), name="extremum"
