@@ -397,6 +397,7 @@ def test_guards_on_an_unknown_version(monkeypatch):
     from packaging.version import Version
 
     known = {row.id: row.state for row in tvm_kokoro_ext.status()}
+    installed = _compat.tvm_version()
     tvm_kokoro_ext.deactivate()
     monkeypatch.setattr(_compat, "tvm_version", lambda: Version("9.9"))
     clamp = next(f for f in tvm_kokoro_ext.fixes if f.id == "clamp")
@@ -408,7 +409,9 @@ def test_guards_on_an_unknown_version(monkeypatch):
     assert unsure.why.endswith("has the defect")
     for fix in tvm_kokoro_ext.fixes:
         if fix.fix.probe is not None:
-            assert fix.state is known[fix.id], fix
+            # equal_sizes is off on 0.25 and 0.26, which have the defect, by its guard alone.
+            if SpecifierSet(fix.affected).contains(installed, prereleases=True):
+                assert fix.state is known[fix.id], fix
         else:
             assert fix.state is State.UNKNOWN_VERSION, fix
             assert fix is unsure or fix.why.endswith("is right")
