@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm_kokoro_ext import _activation, _compat
-from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext._compat import relax, tvm
 
 #: The size that the nodes of a probe record of every symbolic dimension.
 EXAMPLE = 7
@@ -161,6 +161,16 @@ def legalized(apply: Callable[..., Any], *inputs: Input) -> Any:
         except Exception as error:  # noqa: BLE001 - whatever TVM raises is the probe's finding
             found = f"{type(error).__name__}: {error}"
     raise ProbeError(found)
+
+
+def fails_to_build(module: Any) -> bool:
+    """Whether stock cannot compile a module for a CPU, whatever it raises."""
+    with native_stderr_dropped():
+        try:
+            tvm.compile(module, tvm.target.Target({"kind": "llvm"}))
+        except Exception:  # noqa: BLE001 - whatever TVM raises is the probe's finding
+            return True
+    return False
 
 
 def wrong(question: Callable[[], bool]) -> Callable[[], bool]:

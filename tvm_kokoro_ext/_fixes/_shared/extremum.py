@@ -7,7 +7,6 @@ NaN beyond them: TVM's own integer reducer then propagates NaN, and LLVM vectori
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, tirx, tvm
-from tvm_kokoro_ext._fixes._shared import steps
+from tvm_kokoro_ext._fixes._shared import bfloat16
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 _KEYS = {"float32": "int32", "float64": "int64"}
@@ -24,9 +23,7 @@ _KEYS = {"float32": "int32", "float64": "int64"}
 def is_nan(x: Any) -> Any:
     """Whether a floating point expression is NaN; TVM's own test knows no bfloat16."""
     x = _expression(x)
-    if _compat.prim_dtype(x) != "bfloat16":
-        return tirx.isnan(x)
-    return tirx.bitwise_and(_word(x), tirx.max_value("int16")) > tirx.const(_INFINITY, "int16")
+    return bfloat16.is_nan(x) if _compat.prim_dtype(x) == "bfloat16" else tirx.isnan(x)
 
 
 def maximum(a: Any, b: Any) -> Any:
@@ -54,104 +51,20 @@ def _or_nan(is_first: Any, a: Any, b: Any) -> Any:
 
 
 def less(a: Any, b: Any) -> Any:
-    """Whether a floating point expression is less than another, which is false if one is NaN.
-
-    Numbers in bfloat16 are compared as integers, of which twice as many fit into a vector as of
-    float32, which TVM converts them to.
-    """
+    """Whether a floating point expression is less than another, which is false if one is NaN."""
     a, b = _expression(a), _expression(b)
-    if _compat.prim_dtype(a) != "bfloat16":
-        return a < b
-    if isinstance(b, tirx.FloatImm):
-        return _among(_word(a), _words_below(b.value))
-    if isinstance(a, tirx.FloatImm):
-        return _among(_word(b), _words_above(a.value))
-    numbers = tirx.Not(tirx.any(is_nan(a), is_nan(b)))
-    return tirx.all(numbers, _signed(_word(a)) < _signed(_word(b)))
+    return bfloat16.less(a, b) if _compat.prim_dtype(a) == "bfloat16" else a < b
 
 
 def chosen(condition: Any, a: Any, b: Any) -> Any:
     """a or b, floating point expressions of one dtype; bfloat16 is not rounded anew."""
     a, b = _expression(a), _expression(b)
-    if _compat.prim_dtype(a) != "bfloat16":
-        return tirx.Select(condition, a, b)
-    return tirx.reinterpret("bfloat16", tirx.Select(condition, _word(a), _word(b)))
-
-
-def clipped(x: Any, lower: float, upper: float) -> Any:
-    """A number in bfloat16 between two bounds, which are rounded to it; NaN is NaN."""
-    names = steps.Steps()
-    word = names.name(_word(x))
-    for bound, ranges in ((lower, _words_below(lower)), (upper, _words_above(upper))):
-        chosen_word = tirx.const(_bits(bound), "int16")
-        word = names.name(tirx.Select(_among(word, ranges), chosen_word, word))
-    return names.within(tirx.reinterpret("bfloat16", word))
-
-
-_INFINITY = 0x7F80  # the bits of infinity in bfloat16
+    choose = bfloat16.chosen if _compat.prim_dtype(a) == "bfloat16" else tirx.Select
+    return choose(condition, a, b)
 
 
 def _expression(x: Any) -> Any:
     return x.asobject() if hasattr(x, "asobject") else x  # an element of a TE tensor
-
-
-_LEAST = -0x8000  # the bits of -0 as an integer, less than those of all numbers
-_Ranges = list[tuple[int, int]]
-
-
-def _word(x: Any) -> Any:
-    """The bits of a bfloat16."""
-    if isinstance(x, tirx.FloatImm):  # TVM does not take the bits of a constant
-        return tirx.const(_bits(x.value), "int16")
-    return tirx.reinterpret("int16", x)
-
-
-def _bits(value: float) -> int:
-    """Those of the number next to a value that is no NaN; they are negative with the sign."""
-    with np.errstate(over="ignore"):
-        wide = int(np.float32(value).view("uint32"))
-    bits = (wide + 0x7FFF + (wide >> 16 & 1)) >> 16
-    return bits - (bits >> 15 << 16)
-
-
-def _words_below(value: float) -> _Ranges:
-    """Ranges of the bits of all numbers below a value; those of negative ones grow toward -∞."""
-    if math.isnan(value):
-        return []
-    if value > 0:
-        return [(0, _bits(value) - 1), (_LEAST, _LEAST + _INFINITY)]
-    first = _bits(value) if value else _LEAST
-    return [(first + 1, _LEAST + _INFINITY)]
-
-
-def _words_above(value: float) -> _Ranges:
-    if math.isnan(value):
-        return []
-    if value < 0:
-        return [(0, _INFINITY), (_LEAST, _bits(value) - 1)]
-    first = _bits(value) if value else 0
-    return [(first + 1, _INFINITY)]
-
-
-def _among(word: Any, ranges: _Ranges) -> Any:
-    """Whether an integer is in one of the ranges.
-
-    TVM makes a division of c <= x and of x < c with a constant c, and none of c < x and x <= c.
-    """
-
-    def within(first: int, last: int) -> Any:
-        below = word <= tirx.const(last, "int16")
-        return tirx.all(word > tirx.const(first - 1, "int16"), below) if first > _LEAST else below
-
-    found = [within(first, last) for first, last in ranges if first <= last]
-    return tirx.any(*found) if found else tirx.const(False, "bool")
-
-
-def _signed(word: Any) -> Any:
-    """An integer with the order of the number that has these bits; that of both zeros is 0."""
-    sign = tirx.shift_right(word, tirx.const(15, "int16"))
-    size = tirx.bitwise_and(word, tirx.max_value("int16"))
-    return tirx.bitwise_xor(size, sign) - sign
 
 
 def key(x: Any, largest: bool) -> Any:

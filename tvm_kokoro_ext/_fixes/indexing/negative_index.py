@@ -24,7 +24,8 @@ def select(importer: Any, node: Any, previous: Any) -> Any:
         constant = constant if constant >= 0 else constant + shape[axis]
         return _emit.emit(importer, relax.op.take(x, relax.const(constant, "int64"), axis))
     position = shape[axis] + constant if constant is not None else _compat.prim(index)
-    if _symbolic.is_read_from_data(getattr(node.args[2], "meta", {}).get("val")):
+    place = node.args[2] if len(node.args) > 2 else node.kwargs["index"]
+    if _symbolic.is_read_from_data(getattr(place, "meta", {}).get("val")):
         _emit.check(importer, tirx.all(position >= -shape[axis], position < shape[axis]))
 
     def compute(data: Any, at: Any) -> Any:

@@ -41,7 +41,8 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
     proved = _symbolic.proved_shape(importer, node)
     first = _from_front(0 if start is None else _compat.prim(start), _emit.int64(shape[axis]))
     if proved is None:
-        if not _symbolic.is_read_from_data(node.meta["val"].shape[axis]):
+        recorded = getattr(node.meta.get("val"), "shape", None)
+        if recorded is None or not _symbolic.is_read_from_data(recorded[axis]):
             return previous(node)
         last = shape[axis] if to_end else _from_front(_compat.prim(end), _emit.int64(shape[axis]))
         shape[axis] = _extent(importer, node, first, _emit.int64(last), step)

@@ -8,7 +8,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import extremum, indexing, steps
+from tvm_kokoro_ext._fixes._shared import bfloat16, extremum, indexing, steps
 from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
 
 
@@ -44,7 +44,7 @@ def clip(below: Any, builder: Any, call: Any) -> Any:
         constant = all(isinstance(bound, tirx.FloatImm | tirx.IntImm) for bound in (lower, upper))
         if constant and x.dtype == "bfloat16":
             bounds = float(lower.value), float(upper.value)
-            return te.compute(x.shape, lambda *at: extremum.clipped(x(*at), *bounds), name="clip")
+            return te.compute(x.shape, lambda *at: bfloat16.clipped(x(*at), *bounds), name="clip")
         lower, upper = (tirx.Cast(x.dtype, bound) for bound in (lower, upper))
 
         def element(*at: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Integer arithmetic on symbolic sizes: `n // 2`, `n - 1`, `n + 1`, `n % 2`, `-n`."""
+"""Integer arithmetic on symbolic sizes: `n // 2`, `n - 1`, `n + 1`, `-n`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from tvm_kokoro_ext._fixes._shared.scalars import converter
 
 FIX = Fix(
     id="floordiv",
-    what="floordiv, sub, add, mod and neg of symbolic sizes",
-    op="operator.floordiv, sub, add, mod, neg",
+    what="floordiv, sub, add and neg of symbolic sizes",
+    op="operator.floordiv, sub, add, neg",
     affected="<0.27",
     upstream="#20138",
     converters={
         "floordiv": converter(operator.floordiv, tirx.floordiv),
-        "mod": converter(operator.mod, tirx.floormod),
         "add": converter(operator.add, operator.add),
         "sub": converter(operator.sub, operator.sub),
         "neg": converter(operator.neg, operator.neg),

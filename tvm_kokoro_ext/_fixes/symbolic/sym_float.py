@@ -97,7 +97,7 @@ _NOT_EXPORTED = ("int_truediv", "sym_sqrt")
 
 FIX = Fix(
     id="sym_float",
-    what="sym_float, truediv, trunc, floor, ceil, pow, abs, shifts, sym_max and sym_min of "
+    what="sym_float, truediv, trunc, floor, ceil, pow, mod, abs, shifts, sym_max and sym_min of "
     "symbolic sizes",
     op="torch.sym_float, operator.truediv, math.trunc, …",
     affected="",
