@@ -18,7 +18,6 @@ from frontend_cases import (
     module_of,
     variants,
 )
-from packaging.specifiers import SpecifierSet
 from torch.nn import functional
 
 from tvm_kokoro_ext import UnsupportedOperatorError, _compat
@@ -225,17 +224,6 @@ REFUSED = [
         symbolic=(True,),
     ),
 ]
-
-
-if _compat.tvm_version() in SpecifierSet("<0.27"):  # later versions have `equal_sizes`
-    REFUSED.append(
-        Case(
-            "it cannot be proved that the symbolic sizes",
-            lambda x, y: torch.ops.aten._chunk_cat.default([x, y], -1, 5),
-            lambda n: (torch.randn(1, n, n // 3), torch.randn(1, n, n // 2)),
-            symbolic=(True,),
-        )
-    )
 
 
 @pytest.mark.parametrize(("case", "symbolic", "decomposed"), variants(REFUSED))

@@ -1,7 +1,11 @@
 """Symbolic extents that failed to compile: n - 2 next to two others, and operands of cond."""
 
+import pytest
 import torch
 from frontend_cases import Case, compile_module, fix_tests, import_program, module_of
+
+from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext._compat import relax, tirx, tvm
 
 RAW = {"symbolic": (True,), "decomposed": (False,)}
 WEIGHT = torch.randn(4, 3, 3, 3)
@@ -45,6 +49,57 @@ test_reshape_kernel, test_reshape_kernel_stock = fix_tests(
         Case("joined", lambda x: x[:, :, 2:].reshape(x.shape[0], 4, -1), heads, wrong=None),
     ],
 )
+
+
+def chunks_of_two(x, y):  # right up to 5 columns, as torch's own exported program
+    return torch.ops.aten._chunk_cat.default([x, y], -1, 5)
+
+
+def thirds_and_halves(n):
+    return torch.randn(1, n, n // 3), torch.randn(1, n, n // 2)
+
+
+test_memory, test_memory_stock = fix_tests(
+    "match_cast_memory", [Case("chunk_cat", chunks_of_two, thirds_and_halves, symbolic=(True,))]
+)
+
+
+def test_what_torch_has_found_of_a_range_is_checked_at_run_time():
+    marks = (({1: torch.export.Dim.AUTO, 2: torch.export.Dim.AUTO},) * 2,)
+    case = Case("chunk_cat", chunks_of_two, thirds_and_halves)
+    program = torch.export.export(module_of(case), thirds_and_halves(6), dynamic_shapes=marks)
+    run = compile_module(import_program(program, True))
+    with pytest.raises(AssertionError, match="Guard failed"):
+        program.module()(*thirds_and_halves(12))
+    with pytest.raises(Exception, match="mismatch"):
+        run(*[t.numpy() for t in thirds_and_halves(12)])
+
+
+@pytest.mark.parametrize("returned", [False, True])
+def test_a_tensor_that_is_declared_anew_keeps_its_memory(returned):
+    """Kernels that run between the declaration and its use write memory of the same size."""
+    rows = _compat.tir_var("rows")
+    x = relax.Var("x", _compat.tensor_type([8, 8], "float32"))
+    y = relax.Var("y", _compat.tensor_type([rows, 8], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, y]):
+        with builder.dataflow():
+            square = builder.emit(relax.op.matmul(x, x))
+            kind = _compat.tensor_type([tirx.Add(rows, tirx.IntImm("int64", 0)), 8], "float32")
+            declared = builder.match_cast(square, kind)
+            other = builder.emit(relax.op.matmul(x, builder.emit(relax.op.permute_dims(x))))
+            other = builder.emit(relax.op.matmul(other, x))
+            used = declared if returned else builder.emit(relax.op.add(declared, y))
+            output = builder.emit_output((used, other))
+        builder.emit_func_output(output)
+    executable = tvm.compile(builder.get(), tvm.target.Target({"kind": "llvm"}))
+    run = relax.VirtualMachine(executable, tvm.cpu())["main"]
+    x, y = torch.rand(8, 8), torch.rand(8, 8)
+    result = run(tvm.runtime.tensor(x.numpy()), tvm.runtime.tensor(y.numpy()))
+    expected = (x @ x if returned else x @ x + y, x @ x.T @ x)
+    torch.testing.assert_close([torch.from_numpy(r.numpy()) for r in result], list(expected))
+    with pytest.raises(Exception, match="mismatch"):
+        run(tvm.runtime.tensor(x.numpy()), tvm.runtime.tensor(y[:5].numpy()))
 
 
 def branches(x, y):

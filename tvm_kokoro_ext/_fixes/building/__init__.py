@@ -6,6 +6,7 @@ from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.building import (
     compile_target,
     global_symbol,
+    match_cast_memory,
     reshape_kernel,
     reshape_pattern,
 )
@@ -14,5 +15,6 @@ FIXES: tuple[Fix, ...] = (
     compile_target.FIX,
     reshape_pattern.FIX,
     reshape_kernel.FIX,
+    match_cast_memory.FIX,
     global_symbol.FIX,
 )

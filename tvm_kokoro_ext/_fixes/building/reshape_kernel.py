@@ -94,7 +94,7 @@ FIX = Fix(
     id="reshape_kernel",
     what="splitting an axis of 4 * (n // 4 + 2) elements stops the compiler",
     op="relax.reshape",
-    affected="",
+    affected=">=0.27",
     install=overriding({"relax.reshape": reshape}),
     probe=_probe.wrong(_still_wrong),
     needs_torch=False,

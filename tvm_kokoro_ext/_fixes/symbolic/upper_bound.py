@@ -74,7 +74,7 @@ FIX = Fix(
     id="upper_bound",
     what="a size without an upper bound, equal to the number that a mask selects, does not build",
     op="from_exported_program, StaticPlanBlockMemory",
-    affected="",
+    affected=">=0.27",
     install=install,
     probe=_probe.wrong(_still_wrong),
 )
