@@ -50,7 +50,7 @@ WHOLE_MODEL = (
     "tests/kokoro_pipeline/validation/test_validation_reference.py",
     "tests/kokoro_pipeline/validation/test_validation_run.py",
 )
-"""Files of the standard tier whose tests make whole models. One worker runs all of them: two at a
+"""Files whose tests make whole models. One worker runs all of them: two at a
 time would take twice the memory, and would write the weights and build the artifact twice."""
 
 WHOLE_MODEL_FIXTURES = {"synthetic_folder", "artifact"}
@@ -81,9 +81,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """For `--dist loadfile` in the standard tier: the files of `WHOLE_MODEL` are one unit of work,
-    which begins first because it is the longest."""
-    if config.option.dist != "loadfile" or not config.option.markexpr.startswith("not slow"):
+    """For `--dist loadfile`: the files of `WHOLE_MODEL` are one unit of work, which begins first
+    because it is the longest."""
+    if config.option.dist != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 

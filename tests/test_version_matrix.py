@@ -44,6 +44,7 @@ def test_every_file_is_dealt_once(tmp_path):
     assert version_matrix.deal(files[:1], 2) == [files[:1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "code", "counts"),
     [

@@ -51,6 +51,8 @@ from kokoro_pipeline.validation import short_cases  # noqa: E402
 from kokoro_pipeline.validation.case_reference import case_inputs, compute_reference  # noqa: E402
 from kokoro_pipeline.validation.reference import ReferenceModel  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SOME = ("text_encoder_forward", "source_forward")
 """Functions that build in seconds: an LSTM, folded norms, a packing, and float64 constants."""
 

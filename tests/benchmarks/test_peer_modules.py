@@ -19,6 +19,8 @@ from kokoro_pipeline.compiler.model.components import SIGNATURES, evaluate_dimen
 from kokoro_pipeline.compiler.weights import load_model, open_folder  # noqa: E402
 from kokoro_pipeline.config import load_config  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("text_encoder_forward", "f0n_forward", "source_forward")
 """The functions whose export takes seconds: an LSTM, convolutions, a spectrum."""
 

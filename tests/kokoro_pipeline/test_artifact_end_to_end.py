@@ -49,6 +49,7 @@ def tts(artifact: Path) -> Iterator[Synthesizer]:
 # Against PyTorch
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("memory_given_back")
 def test_validation_passes_and_names_every_step(artifact, synthetic_folder):
     report = kokoro_pipeline.validate(artifact, weights=str(synthetic_folder), cases="short")
@@ -176,6 +177,7 @@ def test_threads_and_loads_cannot_be_heard(artifact, tts):
     assert (tts.synthesize(PHRASE, seed=6).audio != expected).any()
 
 
+@pytest.mark.slow
 def test_callers_at_the_same_time_get_what_each_gets_alone(tts):
     """A VM is not re-entrant and TVM's pool belongs to a thread: calls take turns."""
     phrases = [PHRASE[: 3 + 2 * i] for i in range(4)]
@@ -330,6 +332,7 @@ def naive(
     yield folder, json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_plain_legalization_computes_the_same(naive, tts):
     """This is the purpose of --opt 0: to distinguish a wrong kernel from a wrong model."""
     folder, _ = naive
@@ -405,6 +408,7 @@ STAGES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("memory_given_back")
 def test_a_build_killed_in_any_stage_leaves_nothing_that_loads(synthetic_folder, tmp_path):
     """SIGKILL: no handler runs, so what is on the disk is all that is left."""

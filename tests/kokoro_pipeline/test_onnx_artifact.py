@@ -118,6 +118,7 @@ def test_what_one_chunk_may_last_is_limited(tts):
         tts.synthesize("a" * 500, speed=0.1)
 
 
+@pytest.mark.slow
 def test_validate_compares_with_the_file_that_it_was_built_from(artifact, file, tmp_path, capsys):
     assert main(["validate", str(artifact)]) == 0
     assert "20 cases" in capsys.readouterr().out

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_the_example_of_the_page(tmp_path):
     page = (ROOT / "docs" / "emulator.md").read_text("utf-8")
     code = re.search(r"```python\n(.*?)```", page, re.DOTALL)

@@ -24,6 +24,7 @@ def address_space_gib() -> float:
     return int(line.split()[1]) / 2**20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", [False, True])
 def test_stacks_and_the_checkers_memory_go_with_the_executable(run, samples, check):
     def use() -> tuple[int, float]:

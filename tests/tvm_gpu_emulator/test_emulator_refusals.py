@@ -113,6 +113,7 @@ def test_wrong_arguments_are_tvms_own_error(run, samples):
     np.testing.assert_array_equal(y, 2)
 
 
+@pytest.mark.slow
 def test_compiled_kernels_come_from_the_cache(samples, target, tmp_path, monkeypatch):
     first = emulate(samples.scale, target, cache=tmp_path)
     objects = sorted(tmp_path.glob("*.o"))

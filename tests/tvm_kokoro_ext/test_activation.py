@@ -108,6 +108,7 @@ def test_reloading_changes_nothing():
     assert same(registered(), active)
 
 
+@pytest.mark.slow
 def test_a_second_copy_of_the_package_replaces_the_first():
     """Modules dropped and imported anew: what the first copy left is undone before."""
     output = python(
@@ -194,6 +195,7 @@ def test_all_disabled_is_stock():
         assert same(registered(), stock)
 
 
+@pytest.mark.slow
 def test_environment_disables():
     program = """
         import json, tvm_kokoro_ext
@@ -240,6 +242,7 @@ def test_the_exit_code_tells_a_failed_fix(capsys, monkeypatch):
     assert "failed" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_converters_wait_where_torch_is_missing():
     """torch blocked: import works, legalizations are in place, the frontend is fixed once torch is
     there."""
@@ -290,11 +293,13 @@ SEE_WARNING = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="CPython 3.10 keeps no trace of use")
 def test_a_late_import_warns():
     assert "LateImportWarning" in python(IMPORT_ONE + "    use()\n" + SEE_WARNING)
 
 
+@pytest.mark.slow
 def test_an_import_in_time_does_not_warn():
     assert python(IMPORT_ONE + SEE_WARNING).strip() == "[]"
 
@@ -450,6 +455,7 @@ def test_importing_says_nothing_even_from_native_code():
     assert python("import os; os.dup2(1, 2); import tvm_kokoro_ext").strip() == ""
 
 
+@pytest.mark.slow
 def test_a_probe_gives_standard_error_back():
     program = """
         import os, sys

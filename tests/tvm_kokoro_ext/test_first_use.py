@@ -31,6 +31,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.slow
 def test_importing_the_extension_runs_no_probe_no_pass_and_makes_no_kernel():
     """The first import of a program runs probes, also by a function bound before."""
     program = """
@@ -63,6 +64,7 @@ def test_importing_the_extension_runs_no_probe_no_pass_and_makes_no_kernel():
     assert found[2:] == ["['__call__', '__init__', 'create_prim_func'] True", "True"]
 
 
+@pytest.mark.slow
 def test_programs_ask_only_about_operators_that_none_before_had():
     program = """
         import tvm_kokoro_ext
@@ -82,6 +84,7 @@ def test_programs_ask_only_about_operators_that_none_before_had():
     assert found == ["True []", "True []"]
 
 
+@pytest.mark.slow
 def test_the_callers_state_does_not_reach_the_probes():
     """A current target, a pass context whose instruments skip passes, modes of torch."""
     states = "    print([(row.id, row.state.value) for row in tvm_kokoro_ext.status()])\n"

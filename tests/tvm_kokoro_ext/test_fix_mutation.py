@@ -80,6 +80,7 @@ class Cache(torch.nn.Module):
         return mixed.transpose(1, 2).reshape(1, 1, 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("write", "decomposed"),
     [("index_copy_", True), ("index_put_", True), ("slice", True), ("index_copy_", False)],

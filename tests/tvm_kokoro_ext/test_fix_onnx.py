@@ -201,6 +201,7 @@ def test_fixes_can_be_turned_off_and_on():
     frontend.from_onnx(model)
 
 
+@pytest.mark.slow
 def test_onnx_is_not_imported_before_it_is_used():
     code = (
         "import sys, tvm_kokoro_ext; assert 'onnx' not in sys.modules; "

@@ -108,6 +108,7 @@ def test_a_refused_operator_may_have_a_converter_of_the_callers_own():
     import_program(program, False, custom_convert_map={"dropout.default": identity})
 
 
+@pytest.mark.slow
 def test_recurrences_without_dropout_stay_right_in_training_mode():
     for module in (nn.GRU(6, 4, 2).train(), nn.GRU(6, 4, 2, dropout=0.5).eval()):
         check(Case("gru", lambda x, m=module: m(x), lambda n: (torch.randn(3, 2, 6),)), False, True)

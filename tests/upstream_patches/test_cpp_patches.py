@@ -213,6 +213,7 @@ TVM_FFI_STATIC_INIT_BLOCK() { std::abort(); }
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(COMPILER is None, reason="no g++")
 def test_library_replaces_what_its_unit_registers(tmp_path: Path) -> None:
     """The unit's function takes the place of the wheel's; the linked one registers nothing."""

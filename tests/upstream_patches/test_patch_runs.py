@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from patch_proof.test_run import TestRunner
 
+pytestmark = pytest.mark.slow
+
 TESTS = """
 import os, sys, time
 import pytest, tvm

@@ -92,6 +92,7 @@ def test_readme_names_fixes_that_exist() -> None:
     assert named and named <= known
 
 
+@pytest.mark.slow
 @EACH
 def test_applies_after_what_it_depends_on(patch: Patch, tree: WheelTree) -> None:
     tree.reset([required.path for required in requirements(patch, SERIES)])

@@ -64,6 +64,7 @@ def test_contradictions(whole: str, part: str, off: str, problem: str | None) ->
         assert len(found) == 1 and problem in found[0]
 
 
+@pytest.mark.slow
 def test_states_are_those_of_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the environment turns off; a tree without TVM is refused with what Python says."""
     monkeypatch.setenv("TVM_KOKORO_EXT_DISABLE", "all")

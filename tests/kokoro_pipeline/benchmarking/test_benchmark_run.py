@@ -31,6 +31,7 @@ def report(toy_artifact):
     return run_benchmark(request, silent)
 
 
+@pytest.mark.slow
 def test_lengths_are_met_and_in_order(report):
     short, long = (result.utterance for result in report.speeds)
     assert short.seconds == pytest.approx(0.5, abs=0.3)
@@ -133,6 +134,7 @@ def compare(toy_artifact, *peers, **options):
     return run_benchmark(request, silent)
 
 
+@pytest.mark.slow
 def test_peers_take_turns_with_us_at_every_number_of_threads(stand_in, toy_artifact):
     report = compare(toy_artifact, "pytorch", "onnxruntime")
     assert [(r.name, r.threads) for r in report.peers] == [
@@ -182,6 +184,7 @@ def test_peers_that_cannot_run_are_refused(toy_artifact, monkeypatch, peers, kin
         run_benchmark(BenchmarkRequest(toy_artifact, against=peers), silent)
 
 
+@pytest.mark.slow
 def test_a_curve_for_each_runtime_and_number_of_threads(report, stand_in, toy_artifact):
     curves = rtf_curves(report)
     assert list(curves) == ["ours, 1 thread"]

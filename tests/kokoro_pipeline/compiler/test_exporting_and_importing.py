@@ -56,6 +56,7 @@ def arrays(signature: Signature, sizes: dict[str, int], seed: int = 1) -> list[t
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPONENT_NAMES)
 def test_an_exported_component_runs_at_every_size(name, components, programs):
     """A guard on a size that tracing saw would fail here, and a baked-in size give another shape.

@@ -116,6 +116,7 @@ def test_candidates_that_are_not_exact_enough_are_none():
         run(bench)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiling", [0.1, 5.0, 25.0])
 def test_the_time_is_kept_and_the_rest_left_to_the_model(compiling):
     found = {replace(LARGE, rows=100 * n): {1: 3} for n in range(1, 30)}
@@ -155,6 +156,7 @@ def test_an_interruption_passes_through():
 # On this machine
 
 
+@pytest.mark.slow
 def test_every_candidate_of_a_shape_runs_and_is_exact():
     target = tvm.target.Target({"kind": "llvm", "mcpu": host_mcpu()})
     backend = CpuBackend.of(target, True, {})

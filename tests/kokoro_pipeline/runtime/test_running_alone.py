@@ -63,6 +63,7 @@ needs_torch = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_torch
 def test_torch_imported_later_works(toy_artifact, run_fresh, digest):
     later = """
@@ -80,6 +81,7 @@ def test_torch_imported_before_works(toy_artifact, run_fresh, digest):
     assert said == [digest, "['torch']"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["import tvm", ""], ids=["tvm-first", "tvm-later"])
 def test_the_tvm_package_may_share_the_process(toy_artifact, run_fresh, digest, order):
     later = "\nimport tvm; assert tvm.runtime.tensor(speech.audio).shape == speech.audio.shape\n"

@@ -20,6 +20,7 @@ def failing(functions: dict[str, Function], tiny: Any) -> set[tuple[str, str]]:
     return {(m.step, m.quantity) for m in comparison.measurements if not m.passed}
 
 
+@pytest.mark.slow
 def test_float32_networks_with_a_float64_source_pass(functions: dict, tiny: Any) -> None:
     comparison = compare_case(functions, tiny)
     assert [m for m in comparison.measurements if not m.passed] == []
@@ -30,6 +31,7 @@ def test_float32_networks_with_a_float64_source_pass(functions: dict, tiny: Any)
     assert comparison.compiled_time > 0
 
 
+@pytest.mark.slow
 def test_a_decoder_of_reduced_precision_is_judged_as_one(functions: dict, tiny: Any) -> None:
     """What float32 may not do, and every other step still keeps float32's tolerances."""
 
@@ -98,6 +100,7 @@ def widened(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "output", "change", "wrong"),
     [

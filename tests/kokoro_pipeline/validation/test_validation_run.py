@@ -86,6 +86,7 @@ def test_references_are_computed_once_and_both_runs_agree(
         assert np.array_equal(saved["ours_audio"].dtype, np.float32)
 
 
+@pytest.mark.slow
 def test_a_damaged_store_is_mended_and_told_of(
     compare: Callable[..., Any], weights: ReferenceWeights, tmp_path: Path
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_damaged_store_is_mended_and_told_of(
     assert compare(store=store, cases=CASES[:1]).cases[0].reference == "cached"
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_be_written_costs_time_only(
     compare: Callable[..., Any], weights: ReferenceWeights, tmp_path: Path
 ) -> None:

@@ -168,8 +168,14 @@ CASES = {
     **{name: Case(function, kernel, False) for name, (kernel, function) in NOT_FUSED.items()},
 }
 
+#: One of each kernel, and one that only looks like the pattern; the others are slow.
+BRIEF = {"snake, 3 taps", "snake, 7 taps, dilated", "leaky relu", "5 taps", "two alphas"}
 
-@pytest.mark.parametrize("name", CASES)
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in BRIEF else pytest.param(name, marks=pytest.mark.slow) for name in CASES],
+)
 def test_equals_float64(name, as_module, compile_program):
     case, rng = CASES[name], np.random.default_rng(4)
     module = as_module(case.function, **PARAMETERS)
@@ -263,6 +269,7 @@ def test_a_polar_spectrum_is_one_kernel(function, found, as_module, compile_prog
         np.testing.assert_allclose(program(x.numpy()), expected, atol=1e-6 * expected.max())
 
 
+@pytest.mark.slow
 def test_a_norm_takes_its_statistics_from_the_convolution_before_it(as_module, compile_program):
     """Of the sum where there is a residual; no pass of their own is left but the first norm's."""
 
@@ -304,6 +311,7 @@ def test_a_residual_of_the_same_shape_said_otherwise_is_taken_along(as_module, c
     np.testing.assert_allclose(program(x.numpy()), module(x).numpy(), atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channels", [22, 1])
 def test_norm_and_snake_over_channels_that_are_no_whole_vectors(
     channels, as_module, compile_program
@@ -325,6 +333,7 @@ def test_norm_and_snake_over_channels_that_are_no_whole_vectors(
     np.testing.assert_allclose(program(x.numpy(), style.numpy()), expected, atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stride", "padding"), [(1, 0), (2, 1), (3, 4)])
 def test_padding_is_zero_behind_the_activation(stride, padding, as_module, compile_program):
     """The padding is zero after the activation, not an activated zero."""

@@ -19,6 +19,8 @@ from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES, P
 from kokoro_pipeline.compiler.passes.pipeline import phases, run_phases
 from tvm_gpu_emulator import emulate
 
+pytestmark = pytest.mark.slow
+
 C = 12
 
 

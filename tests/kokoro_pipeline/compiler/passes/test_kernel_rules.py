@@ -255,7 +255,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+SLOW = {"conv whose product is used twice"}  # two kernels of 16 channels, unrolled
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in CASES]
+)
 def test_equals_torch_through_the_kernel(name, as_module, compile_program):
     case, rng = CASES[name], np.random.default_rng(3)
     module = case.make(as_module)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 import tvm
 from torch.export import Dim
@@ -172,6 +173,7 @@ def test_shape_operators_follow_the_layout(mcpu, as_module, compile_program):
     assert_same(module, program, x)
 
 
+@pytest.mark.slow
 def test_shape_operators_are_right_at_every_length(as_module, compile_program):
     square = 0.3 * seeded(CHANNELS, CHANNELS)
     module = between_convs(as_module, [*FREE.values(), *OTHERS.values()], square=square)

@@ -88,6 +88,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_on_tiles_equals_float64(name, on_tiles, as_module, compile_program):
     function, named = CASES[name]

@@ -20,6 +20,8 @@ from kokoro_pipeline.compiler.weights.synthetic import (  # noqa: E402
 )
 from kokoro_pipeline.config import SAMPLE_RATE, default_config  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 TOKENS = 100
 SENTENCES = range(2)
 CHECKED_VOICES = ("af_heart", "af_bella")

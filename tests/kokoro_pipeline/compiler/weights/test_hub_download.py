@@ -161,6 +161,7 @@ def test_no_network_is_a_quick_error(client: Client) -> None:
     assert str(client.home) in outcome.fault
 
 
+@pytest.mark.slow
 def test_a_silent_hub_is_a_quick_error(client: Client) -> None:
     """A firewall that drops everything does not make the build hang."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -225,6 +226,7 @@ def test_an_interrupted_transfer_resumes(client: Client, hub: Any, hub_server: M
     assert second.startswith("bytes=")
 
 
+@pytest.mark.slow
 def test_a_transfer_that_never_ends_well_is_an_error_and_the_next_run_completes(
     client: Client, hub: Any, hub_server: ModuleType
 ) -> None:

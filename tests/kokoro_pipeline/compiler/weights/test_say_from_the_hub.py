@@ -83,6 +83,7 @@ def test_downloads_builds_and_speaks_and_the_second_time_only_speaks(
     assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "evidence"),
     [({}, "does not answer"), ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE")],

@@ -110,6 +110,7 @@ def test_the_stock_model_loads_it_and_ours_is_equal(
         assert torch.equal(tensor, theirs[name]), name
 
 
+@pytest.mark.slow
 def test_the_real_checkpoints_form_loads_like_the_stock_model(
     folder: WeightsFolder, tmp_path: Path
 ) -> None:

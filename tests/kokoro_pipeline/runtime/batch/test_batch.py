@@ -252,6 +252,7 @@ def test_a_killed_batch_goes_on_where_it_was(batch, toy_artifact, tmp_path, name
     assert content(out) == content(whole)
 
 
+@pytest.mark.slow
 def test_what_has_changed_is_spoken_again(batch, tmp_path):
     out = tmp_path / "out"
     rows = [{"id": "a", "phonemes": PHONEMES}, {"id": "b", "phonemes": PHONEMES}]
@@ -275,6 +276,7 @@ def test_two_batches_on_one_folder(batch, tmp_path):
     assert content(out) == {}
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_batch_and_the_next_run_goes_on(batch, toy_artifact, tmp_path):
     file = write_lines(
         tmp_path / "in.jsonl",

@@ -146,6 +146,7 @@ except kokoro_pipeline.EnvironmentFault as error:
     assert shape == [1, 512, 7]
 
 
+@pytest.mark.slow
 def test_a_full_device_gives_the_graphs_up_first(machine, symbols, tmp_path):  # noqa: F811
     """A length that fits without the memory of graphs must not be rejected."""
     texts = [symbols[:n] for n in (20, 20, 18, 18, 16, 16, 20, 19, 20)]

@@ -77,6 +77,7 @@ def head(path: str = SPEECH, length: int = 100_000) -> bytes:
     ).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("begin", "drip", "status"),
     [
@@ -111,6 +112,7 @@ def active(server: Any) -> float:
     return next(float(row.split()[1]) for row in rows if row.startswith("kokoro_active_requests "))
 
 
+@pytest.mark.slow
 def test_who_does_not_take_its_audio_is_cut(impatient, connect):
     body = json.dumps({"phonemes": "həlˈoʊ wˈɜːld. " * 9000}).encode()
     path = "/dev/generate_from_phonemes"
@@ -239,6 +241,7 @@ def test_the_viewer_of_the_api_needs_nothing_from_elsewhere(start_server, toy_ar
     assert server.post(SPEECH, json={"input": "Hi."}).status_code == 401
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_who_went_away(server, tmp_path: Path):
     """The turns of a hundred clients that go away before their first audio come back."""
     host, port = server.url.removeprefix("http://").split(":")

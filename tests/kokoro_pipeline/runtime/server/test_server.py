@@ -319,6 +319,7 @@ def test_too_many_requests_are_sent_away(start_server, toy_artifact):
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_a_signal_ends_it_after_the_running_requests(start_server, toy_artifact, expected):
     server = start_server(toy_artifact)
     answers: list[bytes] = []

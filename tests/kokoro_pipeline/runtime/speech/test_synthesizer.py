@@ -109,6 +109,7 @@ def long_phonemes(symbols: str) -> str:
     return ". ".join(symbols[i : i + 40] * 3 for i in range(0, 80, 5)) + "."
 
 
+@pytest.mark.slow
 def test_long_input_is_cut_joined_and_accounted_for(tts, toy_reference, toy_artifact, symbols):
     letters = "".join(symbol for symbol in symbols if symbol.isalpha())
     phonemes = long_phonemes(letters)

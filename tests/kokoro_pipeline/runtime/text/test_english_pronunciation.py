@@ -362,6 +362,7 @@ def test_threads_read_the_same() -> None:
         assert list(pool.map(lambda text: read(text).phonemes, texts)) == expected
 
 
+@pytest.mark.slow
 def test_a_book_takes_linear_time() -> None:
     """100 kB and more, sentence by sentence; the bound is loose enough for a busy machine."""
     sentences = " ".join(text for text, _ in AMERICAN)

@@ -86,6 +86,7 @@ def test_torch_is_not_imported_where_it_is_installed() -> None:
     assert out == "False False"
 
 
+@pytest.mark.slow
 def test_torch_can_be_imported_afterwards() -> None:
     pytest.importorskip("torch")
     out = run("""
@@ -169,6 +170,7 @@ def test_espeak_is_needed_for_unknown_words_only(missing: str) -> None:
     assert "pip install 'tvm-kokoro[text]'" in refusal
 
 
+@pytest.mark.slow
 def test_rules_read_without_loading_spacy_and_leave_it_usable():
     program = (
         "import sys\n"

@@ -134,6 +134,7 @@ def test_a_larger_l2_gives_longer_blocks():
     assert tiles[0] < tiles[-1]
 
 
+@pytest.mark.slow
 def test_the_scratch_of_what_is_chosen_is_no_larger_than_l2():
     for mcpu in CORES:
         target = AVX512 if mcpu in (*INTEL, "znver4", "znver5") else AVX2

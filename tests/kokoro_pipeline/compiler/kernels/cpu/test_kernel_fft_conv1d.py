@@ -44,6 +44,7 @@ def compiled(kernel_target):
     return {name: library[str(f.attrs["global_symbol"])] for name, f in functions.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONVS)
 def test_equals_float64_at_every_length_and_dilation(
     name, compiled, kernel_target, check_same_conv1d

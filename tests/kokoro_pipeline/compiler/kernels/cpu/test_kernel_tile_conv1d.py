@@ -85,6 +85,7 @@ def plain(tile_target):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONVS)
 def test_equals_float64_at_every_length_and_batch(name, plain, call_kernel):
     (conv, parts), rng = CONVS[name], np.random.default_rng(7)
@@ -201,6 +202,7 @@ def fused(tile_target):
     return {name: with_dilation(name) for name in FUSED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUSED)
 def test_fused_equals_float64(name, fused, tile_target, make_same_conv_case):
     for length, dilation in ((1, 1), (2, 5), (33, 1), (601, 1), (601, 5)):
@@ -245,6 +247,7 @@ def transposed(tile_target):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSPOSED)
 def test_transposed_equals_float64(name, transposed, call_kernel):
     conv, rng = TRANSPOSED[name], np.random.default_rng(3)

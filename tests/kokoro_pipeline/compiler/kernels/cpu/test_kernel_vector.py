@@ -74,6 +74,7 @@ def test_a_transformed_convolution_fetches_its_scratch_alone():
     assert code.count("load ptr, ptr @__TVMBackendAllocWorkspace") == 3  # numbers, window, gathered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channels", [64, 128, 192, 256])
 @pytest.mark.parametrize("taps", [3, 7])
 def test_the_sums_of_a_product_stay_in_registers(channels, taps):

@@ -99,6 +99,7 @@ def convolution(rng, conv, producer, bias, residual, length):
     return arguments, expected + (other if residual else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_conv1d(kernels, name):
     conv, producer, bias, residual = CONVOLUTIONS[name]
@@ -185,6 +186,7 @@ def without_barrier(number):
     return edit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("conv", "barrier"),
     [

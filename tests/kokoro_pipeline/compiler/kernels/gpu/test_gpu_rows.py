@@ -49,6 +49,7 @@ def normal(rng, *shape):
     return rng.standard_normal(shape).astype(np.float32)
 
 
+@pytest.mark.slow
 def test_statistics_lose_nothing_to_a_large_mean(kernels):
     for length in (1, 3, 255, 257, 1000):
         x = normal(np.random.default_rng(length), 2, 5, length) + np.float32(1000)

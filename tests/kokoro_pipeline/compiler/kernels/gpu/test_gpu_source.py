@@ -84,6 +84,7 @@ def integers(kernels, name, *values):
     return kernels(name, values, values[0].shape, dtype="int64")
 
 
+@pytest.mark.slow
 def test_products(kernels):
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-(1 << 62), 1 << 62, 5000) for _ in range(2))
@@ -153,6 +154,7 @@ def test_the_gates_of_the_validation(kernels, component, blocks):
     assert [verdict for verdict in verdicts if not verdict.passed] == []
 
 
+@pytest.mark.slow
 def test_metal_has_a_source_at_level_0(synthetic_folder, device_target):
     """There float64 programs do not compile; the level is for bisecting all the same."""
     (found,) = make_components(load_model(resolve(str(synthetic_folder))), ("source_forward",))
