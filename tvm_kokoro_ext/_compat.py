@@ -2,7 +2,7 @@
 
 No other module of this package may depend on the installed version of TVM. The functions below hide
 names that have changed (`struct_info` → `ty`, `PrimValue` → `prim_value`, `tvm.arith` → `tvm.sym`,
-…). `tvm`, `relax`, `te`, `tirx` and `topi` are re-exported, so that TVM is imported in exactly one
+…). `tvm`, `relax`, `te`, `tirx`, `s_tir` and `topi` are re-exported, so that TVM is imported in one
 place, after checking the (apache-tvm, apache-tvm-ffi) pair.
 """
 
@@ -114,6 +114,9 @@ tvm: Any = _load_tvm()
 relax: Any = importlib.import_module("tvm.relax")
 te: Any = importlib.import_module("tvm.te")
 tirx: Any = importlib.import_module("tvm.tirx")
+s_tir: Any = importlib.import_module("tvm.s_tir")
+#: The statement that gives the axes of a block their values.
+SBlockRealize: Any = (s_tir if hasattr(s_tir, "SBlockRealize") else tirx).SBlockRealize
 topi: Any = importlib.import_module("tvm.topi")
 
 IRBuilder: Any = importlib.import_module("tvm.script.ir_builder").IRBuilder

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.building import (
     compile_target,
+    empty_reduction,
     global_symbol,
     match_cast_memory,
     reshape_kernel,
@@ -16,5 +17,6 @@ FIXES: tuple[Fix, ...] = (
     reshape_pattern.FIX,
     reshape_kernel.FIX,
     match_cast_memory.FIX,
+    empty_reduction.FIX,
     global_symbol.FIX,
 )

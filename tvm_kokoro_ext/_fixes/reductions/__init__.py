@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.reductions import amax_any_all_prod, counting, cumulative, std
+from tvm_kokoro_ext._fixes.reductions import (
+    amax_any_all_prod,
+    counting,
+    cumulative,
+    of_nothing,
+    std,
+)
 
 FIXES: tuple[Fix, ...] = (
     amax_any_all_prod.FIX,
     std.FIX,
     cumulative.FIX,
     counting.FIX,
+    of_nothing.FIX,
 )

@@ -43,7 +43,9 @@ def _quantifier(reduce: Callable[..., Any]) -> Converter:
         if _without_axes(node):
             return _emit.astype(importer, x, "uint8" if dtype == "uint8" else "bool")
         reduced = _emit.emit(importer, reduce(_emit.astype(importer, x, "int8"), dim, keep))
-        return _emit.astype(importer, reduced, "uint8" if dtype == "uint8" else "bool")
+        # The maximum of no elements is -128, and the minimum 127.
+        found = _emit.emit(importer, relax.op.greater(reduced, relax.const(0, "int8")))
+        return _emit.astype(importer, found, "uint8" if dtype == "uint8" else "bool")
 
     return convert
 
@@ -71,14 +73,6 @@ def prod(importer: Any, node: Any, previous: Any) -> Any:
         dim, keep = None, False
     dtype = _emit.result_dtype(importer, node) or _compat.dtype_of(x)
     return _emit.emit(importer, relax.op.prod(_emit.astype(importer, x, dtype), dim, keep))
-
-
-def any_dim(importer: Any, node: Any, previous: Any) -> Any:
-    """Stock is right for bool tensors."""
-    x = importer.retrieve_args(node)[0]
-    if previous is not None and _compat.dtype_of(x) == "bool" and not _without_axes(node):
-        return previous(node)
-    return _quantifier(relax.op.max)(importer, node, previous)
 
 
 @needs_previous
@@ -135,8 +129,8 @@ FIX = Fix(
         "max.dim": _with_index(relax.op.max, relax.op.argmax),
         "min.dim": _with_index(relax.op.min, relax.op.argmin),
         "any.default": _ANY,
-        "any.dim": any_dim,
-        "any.dims": any_dim,
+        "any.dim": _ANY,
+        "any.dims": _ANY,
         "all.default": _ALL,
         "all.dim": _ALL,
         "all.dims": _ALL,

@@ -1,0 +1,116 @@
+"""Reductions over axes that are empty only when the program runs."""
+
+import numpy as np
+import pytest
+import torch
+from frontend_cases import Case, compile_module, import_program, module_of, state_of
+
+import tvm_kokoro_ext
+from tvm_kokoro_ext import State
+
+
+def selected(x):
+    return x[x[:, 0] > 0]
+
+
+def sums(x):
+    y = selected(x)
+    return y.sum(0), y.mean(0), y.prod(0), y.var(0), y.norm(dim=0), y.sum() + 1
+
+
+def products(x):
+    y, positive = selected(x), x[x > 0]
+    return y.T @ y, torch.einsum("ji,jk->ik", y, y), torch.dot(positive, positive)
+
+
+def of_other_dtypes(x):
+    y = selected(x)
+    halves = y.half().sum(0), y.bfloat16().sum(0).float()
+    return *halves, y.double().sum(0), y.long().sum(0), (y > 0).all(0), (y > 0).any(0)
+
+
+def attended(x):
+    y = selected(x)
+    attention = torch.nn.functional.scaled_dot_product_attention(x[None], y[None], y[None])
+    return torch.count_nonzero(y, dim=0), attention
+
+
+def program_of(function):
+    return torch.export.export(module_of(Case("rows", function, rows)), rows(9))
+
+
+def rows(n):
+    """Four columns, and `n` rows that are selected among nine."""
+    return (torch.randn(9, 4).abs() * torch.where(torch.arange(9) < n, 1.0, -1.0)[:, None] + 0.0,)
+
+
+@pytest.mark.parametrize("function", [sums, products, of_other_dtypes, attended])
+def test_equals_torch(function):
+    run = compile_module(import_program(program_of(function), True))
+    for n in (9, 0, 1, 0):
+        (x,) = rows(n)
+        for mine, theirs in zip(run(x.numpy()), function(x), strict=True):
+            tolerance = {"rtol": 1e-3, "atol": 1e-3, "equal_nan": True}
+            torch.testing.assert_close(
+                torch.from_numpy(mine).reshape(theirs.shape), theirs, **tolerance
+            )
+
+
+def test_a_dimension_that_may_be_0():
+    def totals(x):
+        return x.sum(0), x.sum(1), x.T @ x
+
+    number = torch.export.Dim("number", min=0)
+    module = module_of(Case("totals", totals, rows))
+    program = torch.export.export(module, rows(9), dynamic_shapes=(({0: number},),))
+    run = compile_module(import_program(program, True))
+    for n in (9, 0, 1, 0):
+        x = torch.randn(n, 4)
+        for mine, theirs in zip(run(x.numpy()), totals(x), strict=True):
+            torch.testing.assert_close(torch.from_numpy(mine), theirs)
+
+
+EXTREMA = {
+    "max": lambda x: selected(x).max(),
+    "max_dim": lambda x: selected(x).max(0).values,
+    "min": lambda x: x[x > 0].min(),
+    "argmax": lambda x: selected(x).argmax(),
+    "argmin_dim": lambda x: selected(x).argmin(0),
+    "aminmax": lambda x: torch.aminmax(selected(x)).max,
+    "mode": lambda x: selected(x).mode(0).values,
+    "median": lambda x: selected(x).median(0).values,
+    "kthvalue": lambda x: selected(x).kthvalue(2, 0).values,
+    "topk": lambda x: selected(x).topk(k=2, dim=0).values,
+}
+
+
+@pytest.mark.parametrize("function", [pytest.param(f, id=name) for name, f in EXTREMA.items()])
+def test_raises_where_torch_does(function):
+    run = compile_module(import_program(program_of(function), True))
+    for n in (9, 2):
+        (x,) = rows(n)
+        (mine,) = run(x.numpy())
+        torch.testing.assert_close(torch.from_numpy(mine).reshape(function(x).shape), function(x))
+    with pytest.raises(Exception, match="mismatch"):
+        run(rows(0)[0].numpy())
+
+
+def test_rows_that_cannot_be_empty_are_not_checked():
+    def largest(x):
+        return x.max(), x.max(1).values, x.topk(2).values
+
+    marks = (({0: torch.export.Dim.AUTO},),)
+    module = module_of(Case("largest", largest, rows))
+    program = torch.export.export(module, rows(9), dynamic_shapes=marks)
+    assert "match_cast" not in str(import_program(program, True)["main"])
+
+
+@pytest.mark.variants
+def test_stock_gives_what_was_in_memory():
+    if state_of("empty_reduction") is State.NOT_NEEDED:
+        pytest.skip("this TVM has no such defect")
+    with tvm_kokoro_ext.disabled("empty_reduction"):
+        run = compile_module(import_program(program_of(sums), True))
+        (x,) = rows(0)
+        found = [run(np.full((9, 4), 7, "float32")) and run(x.numpy())[0] for _ in range(3)]
+    assert any(np.any(total != 0) for total in found)

@@ -1,0 +1,76 @@
+"""Extrema of axes that may have no elements when the program runs: x[mask].max().
+
+PyTorch raises, and stock returns what was in memory. So it does for medians, of which PyTorch's is
+NaN where there is no element; these raise as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe
+from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext._fix import Fix, needs_previous
+
+_OF_ALL = ("max.default", "min.default", "aminmax.default", "median.default", "nanmedian.default")
+_ALONG_AN_AXIS = (
+    *("max.dim", "min.dim", "argmax.default", "argmin.default", "mode.default"),
+    *("median.dim", "nanmedian.dim", "kthvalue.default", "topk.default"),
+)
+
+
+@needs_previous
+def convert(importer: Any, node: Any, previous: Any) -> Any:
+    """Convert the node, and let the program raise when it runs if there are too few elements."""
+    operand, x = node.args[0], importer.retrieve_args(node)[0]
+    recorded = operand.meta.get("val")
+    if recorded is not None and recorded.dim() and _compat.type_of(x).shape is not None:
+        axis, least = _argument(node, "dim"), _argument(node, "k") or 1
+        theirs, mine = recorded.shape, _compat.shape_of(x)
+        if axis is not None:
+            theirs, mine = [theirs[axis]], [mine[axis]]
+        if not _is_known(_emit.extent(theirs) >= least):
+            _emit.check(importer, _emit.extent(mine) >= least)
+    return previous(node)
+
+
+def _argument(node: Any, name: str) -> Any:
+    """The argument of a node by its name in the schema; None if there is none of that name."""
+    for position, argument in enumerate(node.target._schema.arguments):
+        if argument.name == name:
+            given = node.args[position:]
+            return given[0] if given else node.kwargs.get(name, argument.default_value)
+    return None
+
+
+def _is_known(condition: Any) -> bool:
+    """Whether torch knows that a condition of sizes holds, without a new assumption."""
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return bool(statically_known_true(condition))
+
+
+def _still_wrong() -> bool:
+    """Whether stock converts the maximum of n elements without a check of n."""
+
+    def write(graph: Any, x: Any) -> list[Any]:
+        import torch
+
+        node = graph.call_function(torch.ops.aten.max.default, (x,))
+        node.meta["val"] = torch.ops.aten.max.default(x.meta["val"])
+        return [node]
+
+    inputs = (_probe.Input(("n",)),)
+    made = _program_probe.branch(_program_probe.graph_module(write, inputs), inputs)
+    bindings = [binding for block in made.body.blocks for binding in block.bindings]
+    return not any(isinstance(binding, relax.MatchCast) for binding in bindings)
+
+
+FIX = Fix(
+    id="extremum_of_nothing",
+    what="max, argmin, median, topk … of too few elements are what was in memory; torch raises",
+    op="aten.max, aten.min, aten.argmax, aten.argmin, aten.median, aten.mode, aten.topk, …",
+    affected="",
+    converters=dict.fromkeys(_OF_ALL + _ALONG_AN_AXIS, convert),
+    probe=_probe.wrong(_still_wrong),
+)
