@@ -158,9 +158,14 @@ def artifact(synthetic_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
     """An artifact of the synthetic weights for this machine at the highest --opt. Read only.
 
     Built once a session, which takes about a minute, by a process whose memory goes when it ends;
-    not validated: that is a test's work.
+    not validated: that is a test's work. $KOKORO_WHOLE_ARTIFACT names a folder where it is kept
+    for the next session: `.ci/run` has several.
     """
-    folder = tmp_path_factory.mktemp("artifact") / "kokoro"
+    given = os.environ.get("KOKORO_WHOLE_ARTIFACT")
+    folder = Path(given) if given else tmp_path_factory.mktemp("artifact") / "kokoro"
+    if folder.exists():
+        yield folder
+        return
     words = ["build", "--weights", synthetic_folder, "-o", folder, "--no-validate"]
     done = subprocess.run(
         [sys.executable, "-m", "kokoro_pipeline", *map(str, words)],
@@ -172,7 +177,8 @@ def artifact(synthetic_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
     )
     assert done.returncode == 0, done.stdout
     yield folder
-    shutil.rmtree(folder)  # some 500 MB
+    if not given:
+        shutil.rmtree(folder)  # some 500 MB
 
 
 @pytest.fixture

@@ -445,6 +445,7 @@ def test_a_build_killed_in_any_stage_leaves_nothing_that_loads(synthetic_folder,
     assert open_artifact(built.path).manifest == built.manifest
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("memory_given_back")
 def test_a_build_that_misses_a_tolerance_leaves_nothing(synthetic_folder, tmp_path, monkeypatch):
     """A merge weight is changed by a thousandth, which is inaudible."""

@@ -14,6 +14,8 @@ from kokoro_pipeline.compiler.model.components import fold_weight_norm
 from kokoro_pipeline.compiler.model.decoder import DecoderForward
 from kokoro_pipeline.compiler.model.stft import InverseSTFT
 
+pytestmark = pytest.mark.slow
+
 CHANNELS = 64  # 32 after the upsampling
 
 
@@ -70,7 +72,6 @@ def programs(generator, compile_program):
     return {opt: compile_program(generator, example, dynamic, opt=opt) for opt in (0, 2)}
 
 
-@pytest.mark.slow
 def test_level_2_has_the_fast_kernels_and_level_0_none(programs):
     fast = " ".join(programs[2].operators("lower_to_kernels"))
     for kernel in ("winograd", "fft", "conv_transpose1d", "_adain", "_residual", "statistics"):

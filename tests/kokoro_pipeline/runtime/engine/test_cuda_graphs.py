@@ -12,7 +12,10 @@ import pytest
 import kokoro_pipeline
 from kokoro_pipeline.errors import InputError
 
-from .test_cuda_device import machine, pytestmark  # noqa: F401 - the fixture
+from .test_cuda_device import machine  # noqa: F401 - the fixture
+from .test_cuda_device import pytestmark as needs_emulator
+
+pytestmark = [*needs_emulator, pytest.mark.slow]
 
 SPEAK = """
 def speak(graphs, texts):
@@ -146,7 +149,6 @@ except kokoro_pipeline.EnvironmentFault as error:
     assert shape == [1, 512, 7]
 
 
-@pytest.mark.slow
 def test_a_full_device_gives_the_graphs_up_first(machine, symbols, tmp_path):  # noqa: F811
     """A length that fits without the memory of graphs must not be rejected."""
     texts = [symbols[:n] for n in (20, 20, 18, 18, 16, 16, 20, 19, 20)]

@@ -28,6 +28,8 @@ from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 from kokoro_pipeline.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 RMS = {Parts.ONE: 2.5e-3, Parts.TWO: 5e-6, Parts.THREE: 5e-7}
 """Error over the deviation of the products, of many; the largest is some eight times as large."""
 
@@ -85,7 +87,6 @@ def plain(tile_target):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CONVS)
 def test_equals_float64_at_every_length_and_batch(name, plain, call_kernel):
     (conv, parts), rng = CONVS[name], np.random.default_rng(7)
@@ -202,7 +203,6 @@ def fused(tile_target):
     return {name: with_dilation(name) for name in FUSED}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FUSED)
 def test_fused_equals_float64(name, fused, tile_target, make_same_conv_case):
     for length, dilation in ((1, 1), (2, 5), (33, 1), (601, 1), (601, 5)):
@@ -247,7 +247,6 @@ def transposed(tile_target):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSPOSED)
 def test_transposed_equals_float64(name, transposed, call_kernel):
     conv, rng = TRANSPOSED[name], np.random.default_rng(3)

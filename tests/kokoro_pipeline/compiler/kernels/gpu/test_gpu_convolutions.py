@@ -20,6 +20,8 @@ from kokoro_pipeline.compiler.kernels.gpu.products import product_tile
 from kokoro_pipeline.errors import InputError
 from tvm_gpu_emulator import EmulationFault
 
+pytestmark = pytest.mark.slow
+
 SNAKE = Producer(adain=True, activation=Activation.SNAKE)
 LEAKY = Producer(activation=Activation.LEAKY_RELU, slope=0.1)
 
@@ -99,7 +101,6 @@ def convolution(rng, conv, producer, bias, residual, length):
     return arguments, expected + (other if residual else 0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_conv1d(kernels, name):
     conv, producer, bias, residual = CONVOLUTIONS[name]
@@ -186,7 +187,6 @@ def without_barrier(number):
     return edit
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("conv", "barrier"),
     [

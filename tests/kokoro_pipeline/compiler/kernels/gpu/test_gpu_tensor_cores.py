@@ -29,6 +29,8 @@ from kokoro_pipeline.compiler.kernels.gpu.tensor_core_tile import SHARED_BYTES, 
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 from tvm_gpu_emulator import EmulationFault
 
+pytestmark = pytest.mark.slow
+
 ROUNDED = (Precision.TF32, Precision.BFLOAT16, Precision.FLOAT16)
 REDUCED = (*ROUNDED, Precision.BFLOAT16X3)
 IN_PARTS = {"precision": Precision.BFLOAT16X3}
@@ -84,7 +86,6 @@ def normal(rng, *shape):
     return rng.standard_normal(shape).astype(np.float32)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 20, 150])
 def test_conv1d(kernels, precision, length):
     rng = np.random.default_rng(length)
@@ -109,7 +110,6 @@ def test_blocks_of_a_wide_layer(kernels, precision):
     assert_close(y, expected.numpy(), precision)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 33])
 def test_slices_of_a_deep_layer(kernels, precision, length):
     rng = np.random.default_rng(length)
@@ -160,7 +160,6 @@ def test_infinity_and_nan_are_those_of_float32(compile_kernels):
     assert (error <= 1e-4 * np.maximum(np.abs(expected[finite]), 20)).all()
 
 
-@pytest.mark.slow
 def test_long_sums_do_not_drift(compile_kernels):
     """Sums that tensor cores cut 1,300 times would lose 3e-5; those of a panel are added apart."""
     conv, precision = Conv1d(256, 64, 11, 1, 1, 5, 5), Precision.BFLOAT16X3
@@ -211,7 +210,6 @@ def test_ties_of_tf32_go_away_from_zero():
     np.testing.assert_array_equal(words.view(np.float32), [1 + step, -1 - step, 1 + 2 * step])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [-1, 1], ids=["all", "the first"])
 @pytest.mark.parametrize(
     ("conv", "reduced"),
