@@ -38,7 +38,7 @@ def _with_reshapes(module: Any) -> Any:
     from tvm.relax.expr_functor import PyExprMutator, mutator
 
     @mutator
-    class Reshaping(PyExprMutator):  # type: ignore[misc]
+    class Reshaping(PyExprMutator):
         def visit_match_cast_(self, binding: Any) -> None:
             value, declared = self.visit_expr(binding.value), _compat.type_of(binding.var)
             checked = self.builder_.match_cast(value, declared)
