@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import tvm
 from frontend_cases import Case, compile_module, import_program, module_of, state_of
 
 import tvm_kokoro_ext
@@ -103,6 +104,35 @@ def test_rows_that_cannot_be_empty_are_not_checked():
     module = module_of(Case("largest", largest, rows))
     program = torch.export.export(module, rows(9), dynamic_shapes=marks)
     assert "match_cast" not in str(import_program(program, True)["main"])
+
+
+TWO_SUMS = """
+@T.prim_func(s_tir=True)
+def sums(a: T.handle, b: T.Buffer((4,), "float32"), c: T.Buffer((4,), "float32")):
+    n = T.int64()
+    x = T.match_buffer(a, (n, 4), "float32")
+    for i, k in T.grid(4, n):
+        with T.sblock("sum"):
+            own, row = T.axis.remap("SR", [i, k])
+            with T.init():
+                b[own] = T.float32(0)
+            b[own] = b[own] + x[row, own]
+    for i, k in T.grid(4, n):
+        with T.sblock("sum"):
+            own, row = T.axis.remap("SR", [i, k])
+            with T.init():
+                c[own] = T.float32(0)
+            c[own] = c[own] + x[row, own] * T.float32(2)
+"""
+
+
+def test_blocks_of_one_name():
+    kernel = tvm.script.from_source(TWO_SUMS)
+    run = tvm.compile(kernel, tvm.target.Target({"kind": "llvm"}))
+    for n in (3, 0):
+        results = [tvm.runtime.tensor(np.full(4, 7, "float32")) for _ in range(2)]
+        run(tvm.runtime.tensor(np.ones((n, 4), "float32")), *results)
+        assert [r.numpy().tolist() for r in results] == [[n] * 4, [2 * n] * 4]
 
 
 @pytest.mark.variants

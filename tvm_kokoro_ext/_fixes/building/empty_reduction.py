@@ -54,17 +54,25 @@ def _initialized(kernel: Any) -> Any:
     if not found:
         return kernel
     schedule = s_tir.Schedule(kernel)
-    for name, position in found:
-        block = schedule.get_sblock(name)
+    blocks = list(_blocks(schedule, schedule.get_sblock(kernel.body.block.name_hint)))
+    for reduction, position in found:
         # A block in a part of a schedule that cannot be taken apart stays as it is.
         with contextlib.suppress(s_tir.ScheduleError):
+            (block,) = (own for own, content in blocks if content.same_as(reduction))
             schedule.decompose_reduction(block, schedule.get_loops(block)[position])
     (made,) = schedule.mod.functions.values()
     return made
 
 
-def _reductions(statement: Any, loops: tuple[Any, ...]) -> Iterator[tuple[str, int]]:
-    """The blocks that reduce over axes that may be empty: name, and position of their first loop.
+def _blocks(schedule: Any, parent: Any) -> Iterator[tuple[Any, Any]]:
+    """The blocks below a block of a schedule, each with what it is in the program."""
+    for block in schedule.get_child_blocks(parent):
+        yield block, schedule.get(block)
+        yield from _blocks(schedule, block)
+
+
+def _reductions(statement: Any, loops: tuple[Any, ...]) -> Iterator[tuple[Any, int]]:
+    """The blocks that reduce over axes that may be empty, and the position of their first loop.
 
     None in kernels for GPUs, whose loops are bound to threads.
     """
@@ -77,7 +85,7 @@ def _reductions(statement: Any, loops: tuple[Any, ...]) -> Iterator[tuple[str, i
     elif isinstance(statement, SBlockRealize):
         block = statement.block
         if block.init is not None and (position := _first(statement, loops)) is not None:
-            yield block.name_hint, position
+            yield block, position
         yield from _reductions(block.body, ())
 
 
