@@ -25,7 +25,8 @@ def convert(importer: Any, node: Any, previous: Any) -> Any:
     operand, x = node.args[0], importer.retrieve_args(node)[0]
     recorded = operand.meta.get("val")
     if recorded is not None and recorded.dim() and _compat.type_of(x).shape is not None:
-        axis, least = _argument(node, "dim"), _argument(node, "k") or 1
+        axis, least = _argument(node, "dim"), _argument(node, "k")
+        least = least if isinstance(least, int) else 1  # a symbolic one is a size of torch's own
         theirs, mine = recorded.shape, _compat.shape_of(x)
         if axis is not None:
             theirs, mine = [theirs[axis]], [mine[axis]]
