@@ -200,6 +200,13 @@ def compare(case: Case, got: list[np.ndarray], want: list[np.ndarray]) -> None:
             np.testing.assert_array_equal(mine, theirs)
 
 
+def _tiers(index: int, number: int, count: int) -> list[pytest.MarkDecorator]:
+    """The mark of one of `count` variants of a case, by the places of both."""
+    if number == index % count:
+        return []
+    return [pytest.mark.sweep if (index // count + number) % 3 else pytest.mark.variants]
+
+
 def state_of(fix_id: str) -> State:
     """Where a fix stands now."""
     return next(record.state for record in tvm_kokoro_ext.fixes if record.id == fix_id)
@@ -208,8 +215,9 @@ def state_of(fix_id: str) -> State:
 def variants(cases: Sequence[Case]) -> list[Any]:
     """Parameters (case, symbolic, decomposed), with ids.
 
-    All but one variant of a case are of the tier `variants`. Which one stays is another from case
-    to case, so that the cases of a fix together have all of them.
+    One variant of a case is of the standard tier, a third of the others of the tier `variants`, and
+    the rest of the tier `sweep`. Which ones is another from case to case, so that the cases of a
+    fix together have all of them.
     """
     return [
         pytest.param(
@@ -217,7 +225,7 @@ def variants(cases: Sequence[Case]) -> list[Any]:
             s,
             d,
             id=f"{case.name}-{'symbolic' if s else 'static'}-{'ep' if d else 'raw'}",
-            marks=[pytest.mark.variants] * (number != index % len(case.variants())),
+            marks=_tiers(index, number, len(case.variants())),
         )
         for index, case in enumerate(cases)
         for number, (s, d) in enumerate(case.variants())
