@@ -200,11 +200,9 @@ def compare(case: Case, got: list[np.ndarray], want: list[np.ndarray]) -> None:
             np.testing.assert_array_equal(mine, theirs)
 
 
-def _tiers(index: int, number: int, count: int) -> list[pytest.MarkDecorator]:
-    """The mark of one of `count` variants of a case, by the places of both."""
-    if number == index % count:
-        return []
-    return [pytest.mark.sweep if (index // count + number) % 3 else pytest.mark.variants]
+def _tier(number: int) -> list[pytest.MarkDecorator]:
+    """The mark of every third test of a kind, and that of the others."""
+    return [pytest.mark.sweep if number % 3 else pytest.mark.variants]
 
 
 def state_of(fix_id: str) -> State:
@@ -225,7 +223,9 @@ def variants(cases: Sequence[Case]) -> list[Any]:
             s,
             d,
             id=f"{case.name}-{'symbolic' if s else 'static'}-{'ep' if d else 'raw'}",
-            marks=_tiers(index, number, len(case.variants())),
+            marks=[]
+            if number == index % len(case.variants())
+            else _tier(index // len(case.variants()) + number),
         )
         for index, case in enumerate(cases)
         for number, (s, d) in enumerate(case.variants())
@@ -240,9 +240,12 @@ def fix_tests(fix_id: str, cases: Sequence[Case]) -> tuple[Callable[..., None], 
         assert state_of(fix_id) in (State.APPLIED, State.NOT_NEEDED)
         check(case, symbolic, decomposed)
 
-    @pytest.mark.variants
     @pytest.mark.parametrize(
-        "case", [pytest.param(case, id=case.name) for case in cases if case.wrong is not None]
+        "case",
+        [
+            pytest.param(case, id=case.name, marks=_tier(index))
+            for index, case in enumerate(case for case in cases if case.wrong is not None)
+        ],
     )
     def test_stock_is_wrong(case: Case) -> None:
         version = _compat.tvm_version()

@@ -86,15 +86,20 @@ def test_order_of_the_patches_is_that_of_the_series(cover: Cover) -> None:
     assert cover.before and any(cover.before[name] != cover.after[name] for name in cover.before)
 
 
-@pytest.mark.slow
-@EACH
-def test_table_is_what_the_program_prints(
-    cover: Cover, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory: pytest.TempPathFactory) -> tuple[WheelTree, WheelTree]:
+    """The tree of the wheel, and that with the whole series."""
     target = SERIES[0].fields["Applies-To"][0]
     if target != f"apache-tvm {installed_version()} wheel tree":
         pytest.skip(f"the tables are those of the {target}")
-    tree = WheelTree(tmp_path_factory.mktemp(cover.name))
-    assert printed(cover.program, tree.python) == cover.before
-    tree.reset([patch.path for patch in SERIES])
-    assert printed(cover.program, tree.python) == cover.after
+    stock, patched = (WheelTree(tmp_path_factory.mktemp(name)) for name in ("stock", "patched"))
+    patched.reset([patch.path for patch in SERIES])
+    return stock, patched
+
+
+@pytest.mark.slow
+@EACH
+def test_table_is_what_the_program_prints(cover: Cover, trees: tuple[WheelTree, WheelTree]) -> None:
+    stock, patched = trees
+    assert printed(cover.program, stock.python) == cover.before
+    assert printed(cover.program, patched.python) == cover.after
