@@ -8,33 +8,19 @@ Here the results of kernels for CPUs are initialized before the reduction.
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from tvm_kokoro_ext import _compat, _probe, _replace
+from tvm_kokoro_ext import _compat, _probe
 from tvm_kokoro_ext._compat import SBlockRealize, s_tir, te, tirx, topi, tvm
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import compiler_pass
 
 
-def install() -> Callable[[], None]:
-    """Replace the constructor of the pass; returns the function that restores it."""
-
-    def guarded(original: Callable[[], Any]) -> Callable[[], Any]:
-        @functools.wraps(original)
-        def lower_init_block() -> Any:
-            stock = original()
-
-            def transform(module: Any, context: Any) -> Any:
-                return stock(_initialized_before(module))
-
-            return tvm.transform.module_pass(transform, opt_level=0, name="LowerInitBlock")
-
-        return lower_init_block
-
-    return _replace.everywhere("tvm", {s_tir.transform.LowerInitBlock: guarded})
+def _lowered(stock: Any, module: Any) -> Any:
+    return stock(_initialized_before(module))
 
 
 def _initialized_before(module: Any) -> Any:
@@ -119,7 +105,7 @@ FIX = Fix(
     what="sums over axes that are empty only when the program runs are what was in memory",
     op="sum, prod, any, all, mean, var, matmul, … of x[mask]; s_tir.transform.LowerInitBlock",
     affected="",
-    install=install,
+    install=compiler_pass.replacing(s_tir.transform, "LowerInitBlock", _lowered),
     probe=_probe.wrong(_still_wrong),
     needs_torch=False,
 )

@@ -7,31 +7,17 @@ tensor is a reshape of the other, beside the `match_cast` that checks it.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _probe, _replace
-from tvm_kokoro_ext._compat import relax, tirx, topi, tvm
+from tvm_kokoro_ext import _compat, _probe
+from tvm_kokoro_ext._compat import relax, tirx, topi
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import compiler_pass
+from tvm_kokoro_ext._fixes._shared.match_casts import match_casts
 
 
-def install() -> Callable[[], None]:
-    """Replace the constructor of the pass; returns the function that restores it."""
-
-    def guarded(original: Callable[[], Any]) -> Callable[[], Any]:
-        @functools.wraps(original)
-        def static_plan_block_memory() -> Any:
-            stock = original()
-
-            def transform(module: Any, context: Any) -> Any:
-                return stock(_with_reshapes(module))
-
-            return tvm.transform.module_pass(transform, opt_level=0, name="StaticPlanBlockMemory")
-
-        return static_plan_block_memory
-
-    return _replace.everywhere("tvm", {relax.transform.StaticPlanBlockMemory: guarded})
+def _planned(stock: Any, module: Any) -> Any:
+    return stock(_with_reshapes(module))
 
 
 def _with_reshapes(module: Any) -> Any:
@@ -59,16 +45,7 @@ def _identity(variable: Any) -> Any:
 
 
 def _declares(function: Any) -> bool:
-    """Whether a function has a `match_cast` of a tensor, in a branch or at its top."""
-    found: list[Any] = []
-
-    def visit(expression: Any) -> None:
-        if isinstance(expression, relax.SeqExpr):
-            bindings = (binding for block in expression.blocks for binding in block.bindings)
-            found.extend(b for b in bindings if isinstance(b, relax.MatchCast))
-
-    relax.analysis.post_order_visit(function, visit)
-    return any(_compat.is_tensor(binding.var) for binding in found)
+    return any(_compat.is_tensor(binding.var) for binding in match_casts(function))
 
 
 def _still_wrong() -> bool:
@@ -93,7 +70,7 @@ FIX = Fix(
     what="a tensor that match_cast gives other sizes is overwritten before it is read",
     op="match_cast, StaticPlanBlockMemory",
     affected="<0.27",
-    install=install,
+    install=compiler_pass.replacing(relax.transform, "StaticPlanBlockMemory", _planned),
     probe=_probe.wrong(_still_wrong),
     needs_torch=False,
 )

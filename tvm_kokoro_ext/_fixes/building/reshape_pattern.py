@@ -6,41 +6,26 @@ extents instead of returning false. In this case the pass runs again without tho
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _probe, _replace
+from tvm_kokoro_ext import _compat, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx, tvm
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import compiler_pass
 
 
-def install() -> Callable[[], None]:
-    """Replace the constructor of the pass; returns the function that restores it."""
-
-    def guarded(original: Callable[[], Any]) -> Callable[[], Any]:
-        @functools.wraps(original)
-        def rewrite_dataflow_reshape() -> Any:
-            stock = original()
-
-            def transform(module: Any, context: Any) -> Any:
-                try:
-                    return stock(module)
-                except Exception:  # the exception of the analysis depends on the version
-                    hidden = {
-                        variable: function
-                        for variable, function in module.functions_items()
-                        if isinstance(function, tirx.PrimFunc) and not _analyzable(function)
-                    }
-                    if not hidden:
-                        raise
-                    return _without_bodies(stock, module, hidden)
-
-            return tvm.transform.module_pass(transform, opt_level=0, name="RewriteDataflowReshape")
-
-        return rewrite_dataflow_reshape
-
-    return _replace.everywhere("tvm", {relax.transform.RewriteDataflowReshape: guarded})
+def _guarded(stock: Any, module: Any) -> Any:
+    try:
+        return stock(module)
+    except Exception:  # the exception of the analysis depends on the version
+        hidden = {
+            variable: function
+            for variable, function in module.functions_items()
+            if isinstance(function, tirx.PrimFunc) and not _analyzable(function)
+        }
+        if not hidden:
+            raise
+        return _without_bodies(stock, module, hidden)
 
 
 def _without_bodies(stock: Any, module: Any, hidden: dict[Any, Any]) -> Any:
@@ -76,7 +61,7 @@ FIX = Fix(
     what="slices, unsqueeze and squeeze to shapes such as [4, 3, n - 2] stop the compiler",
     op="relax.transform.RewriteDataflowReshape",
     affected="",
-    install=install,
+    install=compiler_pass.replacing(relax.transform, "RewriteDataflowReshape", _guarded),
     probe=_still_wrong,
     needs_torch=False,
 )

@@ -7,7 +7,7 @@ from tvm_kokoro_ext._fixes.reductions import (
     amax_any_all_prod,
     counting,
     cumulative,
-    of_nothing,
+    empty_extremum,
     std,
 )
 
@@ -16,5 +16,5 @@ FIXES: tuple[Fix, ...] = (
     std.FIX,
     cumulative.FIX,
     counting.FIX,
-    of_nothing.FIX,
+    empty_extremum.FIX,
 )

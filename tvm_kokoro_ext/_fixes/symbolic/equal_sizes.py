@@ -14,9 +14,9 @@ from contextlib import ExitStack
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe, _symbolic
-from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared import detour
+from tvm_kokoro_ext._fixes._shared.match_casts import match_casts
 
 #: An axis of an operand: the node, and the position of the axis.
 Axis = tuple[Any, int]
@@ -188,8 +188,7 @@ def _is_unchecked(call: Callable[..., Any], *inputs: _probe.Input) -> bool:
         return [node]
 
     made = _program_probe.branch(_program_probe.graph_module(write, inputs), inputs)
-    bindings = [binding for block in made.body.blocks for binding in block.bindings]
-    return not any(isinstance(binding, relax.MatchCast) for binding in bindings)
+    return not match_casts(made)
 
 
 FIX = Fix(

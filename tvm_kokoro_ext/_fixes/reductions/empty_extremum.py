@@ -1,16 +1,17 @@
 """Extrema of axes that may have no elements when the program runs: x[mask].max().
 
-PyTorch raises, and stock returns what was in memory. So it does for medians, of which PyTorch's is
-NaN where there is no element; these raise as well.
+PyTorch raises, and stock returns what was in memory. The median of all elements raises here too,
+which is NaN in PyTorch if there are none.
 """
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe
-from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
+from tvm_kokoro_ext._fixes._shared.match_casts import match_casts
 
 _OF_ALL = ("max.default", "min.default", "aminmax.default", "median.default", "nanmedian.default")
 _ALONG_AN_AXIS = (
@@ -52,15 +53,17 @@ def _is_known(condition: Any) -> bool:
 
 
 def _still_wrong() -> bool:
-    """Whether stock converts the five largest of n elements without a check of n."""
+    """Whether stock converts the largest of n elements without a check of n.
+
+    There are more of them than elements of the example, so that torch cannot know that n is enough.
+    """
+
+    import torch
 
     def write(graph: Any, x: Any) -> list[Any]:
-        import operator
-
-        import torch
-
-        node = graph.call_function(torch.ops.aten.topk.default, (x, 5))
-        recorded = x.meta["val"].new_empty(5)  # of topk itself torch would learn that n is enough
+        number = _probe.EXAMPLE + 1
+        node = graph.call_function(torch.ops.aten.topk.default, (x, number))
+        recorded = x.meta["val"].new_empty(number)
         node.meta["val"] = (recorded, recorded.long())
         values = graph.call_function(operator.getitem, (node, 0))
         values.meta["val"] = recorded
@@ -68,12 +71,11 @@ def _still_wrong() -> bool:
 
     inputs = (_probe.Input(("n",)),)
     made = _program_probe.branch(_program_probe.graph_module(write, inputs), inputs)
-    bindings = [binding for block in made.body.blocks for binding in block.bindings]
-    return not any(isinstance(binding, relax.MatchCast) for binding in bindings)
+    return not match_casts(made)
 
 
 FIX = Fix(
-    id="extremum_of_nothing",
+    id="empty_extremum",
     what="max, argmin, median, topk … of too few elements are what was in memory; torch raises",
     op="aten.max, aten.min, aten.argmax, aten.argmin, aten.median, aten.mode, aten.topk, …",
     affected="",
