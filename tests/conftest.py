@@ -50,8 +50,8 @@ WHOLE_MODEL = (
     "tests/kokoro_pipeline/validation/test_validation_reference.py",
     "tests/kokoro_pipeline/validation/test_validation_run.py",
 )
-"""Files whose tests make whole models. One worker runs all of them: two at a
-time would take twice the memory, and would write the weights and build the artifact twice."""
+"""Files whose tests make whole models. One worker runs all of them: two at a time would take twice
+the memory, and would write the weights and build the artifact twice."""
 
 WHOLE_MODEL_FIXTURES = {"synthetic_folder", "artifact"}
 

@@ -101,18 +101,6 @@ def built(cargo: Callable[..., Any]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def whole_artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole model with synthetic weights; $KOKORO_WHOLE_ARTIFACT names one that is built."""
-    given = os.environ.get("KOKORO_WHOLE_ARTIFACT")
-    if given:
-        return Path(given)
-    output = tmp_path_factory.mktemp("whole") / "kokoro"
-    line = [sys.executable, "-m", "kokoro_pipeline", "build", "--weights", "synthetic"]
-    subprocess.run([*line, "--no-validate", "-o", output], check=True, timeout=900)
-    return output
-
-
-@pytest.fixture(scope="session")
 def tvm_libraries() -> str:
     """What KOKORO_TVM_LIBS has to be for the libraries of this environment."""
     ffi = importlib.util.find_spec("tvm_ffi")

@@ -590,12 +590,12 @@ def test_the_program_ends_with_an_idle_pool(kokoro_say, toy_artifact):
 
 
 @pytest.mark.slow
-def test_the_whole_model_gives_the_bits_of_python(kokoro_say, whole_artifact, tmp_path):
+def test_the_whole_model_gives_the_bits_of_python(kokoro_say, artifact, tmp_path):
     """Every kernel of the real architecture, for one chunk and for several."""
     output = tmp_path / "a.wav"
     for phonemes in (HELLO, LONG):
-        with kokoro_pipeline.load(whole_artifact) as tts:
+        with kokoro_pipeline.load(artifact) as tts:
             audio = tts.synthesize(phonemes, seed=2).audio
-        words = ["--phonemes", phonemes, "--seed", "2", "--artifact", whole_artifact]
+        words = ["--phonemes", phonemes, "--seed", "2", "--artifact", artifact]
         assert kokoro_say(*words, "--float", "-o", output).returncode == 0
         assert np.array_equal(samples(output), audio)

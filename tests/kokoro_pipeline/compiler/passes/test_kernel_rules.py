@@ -255,7 +255,7 @@ CASES = {
 }
 
 
-SLOW = {"conv whose product is used twice"}  # two kernels of 16 channels, unrolled
+SLOW = {"conv whose product is used twice"}  # LLVM takes half a minute
 
 
 @pytest.mark.parametrize(
