@@ -39,13 +39,14 @@ from ..common.builder import (
 from ..common.convolutions import Conv1d
 from .lanes import Lanes, over_channels
 from .producer import Prepared
-from .tile_unit import COLUMNS, FIRST_COLUMNS, FIRST_ROWS, ROWS, TERMS, WORDS, Tiles, TileUnit
+from .tile_unit import COLUMNS, FIRST_COLUMNS, FIRST_ROWS, ROWS, SUMS, TERMS, WORDS, Tiles, TileUnit
 from .vector import VectorTarget
 
 PANEL = 2 * COLUMNS
 HEIGHT = 2 * ROWS
 LINE = 32  # words of a cache line: split rows must not all start in the same cache set
-TASKS = 8  # with fewer blocks of rows, panels are spread over tasks too
+TASKS = 4  # for each of more than two threads; where blocks are fewer, tasks share their panels
+UNBROKEN = 96  # the most products between two stores of a tile: see `multiply`
 CACHED_BYTES = 1 << 20  # weights that stay in the L2 cache: CPUs with AMX have 2 MB a core
 # Rows of a task: its split rows and the weights of a panel share the L2 cache.
 NARROW_WORDS, NARROW_BLOCK, WIDE_BLOCK = 512, 512, 320
@@ -147,12 +148,15 @@ class TileProducts:
 
     def tasks(self, batch: Expr, rows: Expr, body: Callable[[Task], None]) -> Expr:
         """Emit a parallel loop over tasks; returns the number of blocks of a batch row."""
-        least = bind(ceil_div(rows, self.block))
-        even = bind(tirx.Select(least > 1, least + mod(least, 2), least))
+        fewest = bind(ceil_div(rows, self.block))
+        even = bind(tirx.Select(fewest > 1, fewest + mod(fewest, 2), fewest))
         height = bind(ceil_div(div(rows + even - 1, even), HEIGHT) * HEIGHT)
         blocks = bind(div(rows + height - 1, height))
         per_group = bind(batch * blocks)
-        wanted = bind(minimum(div(i64(TASKS - 1), per_group) + 1, self.panels))
+        # A task splits its rows by itself. Two threads share an even number of blocks evenly.
+        threads = bind(tirx.Cast("int64", tirx.call_packed("runtime.NumThreads")))
+        least = bind(tirx.Select(threads > 2, threads * TASKS, threads))
+        wanted = bind(minimum(div(least - 1, per_group) + 1, self.panels))
         each = bind(div(wanted + (self.panels - 1), wanted))
         groups = bind(div(each + (self.panels - 1), each))
         with T.parallel(i64(0), bind(groups * per_group)) as task:
@@ -293,11 +297,17 @@ class TileProducts:
         `put` is called for every row of a panel. `ahead` is called with a panel and a row that will
         be put soon, to fetch what that takes. `after_panel` is called with a panel and its columns
         when all of its rows are put.
+
+        After more than about 140 products, the next store of a tile takes as long as 45 products
+        do, and otherwise as long as one to four: so it was measured, and Intel does not document
+        it. Therefore a tile is stored every `UNBROKEN` products, to a place that nothing reads.
         """
         tiles = self.unit.tiles()
         inner = self.steps * self.conv.taps
         each = -(-HEIGHT // inner)  # rows written in each step of the inner loop
         pairs = len(self.parts.pairs)
+        stretches = -(-inner * pairs * SUMS // UNBROKEN)
+        stretch = -(-inner // stretches)  # steps of the inner loop between two stores
         # What the next rows take is split between the products, a little at a time: the vector
         # units work while the tiles do.
         following = HEIGHT * self.conv.stride * self.steps
@@ -305,7 +315,8 @@ class TileProducts:
         turns = panels * (inner * pairs) if self.by_rows else i64(inner * pairs)
         pace = bind(div(following + turns - 1, turns))
         # Two buffers take turns: one is written to the output while the other is computed.
-        out = T.alloc_buffer((2 * HEIGHT * PANEL,), "float32")
+        unread = 2 * HEIGHT * PANEL  # what is stored between products is not read
+        out = T.alloc_buffer((unread + ROWS * COLUMNS,), "float32")
         waiting = registers(4, "int64")  # first row, panel, rows and place in `out`
 
         def set_waiting(*values: Expr) -> None:
@@ -345,6 +356,10 @@ class TileProducts:
                     rows.split(unsplit + low, unsplit + minimum(low + pace, following))
 
                 self._accumulate(tiles, rows.scratch, w, panel, high, t, s, k, split)
+                if stretches > 1:
+                    between = tirx.And(tirx.EQ(mod(step + 1, stretch), i64(0)), step < inner - 1)
+                    with T.If(between), T.Then():
+                        tiles.store(0, out, i64(unread), i64(COLUMNS))
                 done = bind(step * each)
                 low = bind(minimum(done, last[2]))
                 write(last, low, bind(minimum(low + each, last[2])))
