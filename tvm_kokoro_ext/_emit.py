@@ -134,11 +134,10 @@ def check(importer: Any, condition: Any) -> None:
 def check_axis(importer: Any, node: Any, axis: int, condition: Any) -> None:
     """`check` for a condition on the size of an axis of a node's operand, unless it is known.
 
-    An axis has at least one element, unless the number is read from data: torch.export takes other
-    sizes for at least 2.
+    Sizes are at least 2, as in what torch.export records, unless they are read from data.
     """
     recorded = getattr(node.args[0].meta.get("val"), "shape", None)
-    least = 0 if recorded is None or _symbolic.is_read_from_data(recorded[axis]) else 1
+    least = 0 if recorded is None or _symbolic.is_read_from_data(recorded[axis]) else 2
     analyzer = _compat.analyzer_of_sizes(condition, least=lambda variable: least)
     if not analyzer.can_prove(condition):
         check(importer, condition)
