@@ -131,18 +131,6 @@ def check(importer: Any, condition: Any) -> None:
     importer.block_builder.match_cast(relax.ShapeExpr([size]), _compat.shape_type([matched]))
 
 
-def check_axis(importer: Any, node: Any, axis: int, condition: Any) -> None:
-    """`check` for a condition on the size of an axis of a node's operand, unless it is known.
-
-    Sizes are at least 2, as in what torch.export records, unless they are read from data.
-    """
-    recorded = getattr(node.args[0].meta.get("val"), "shape", None)
-    least = 0 if recorded is None or _symbolic.is_read_from_data(recorded[axis]) else 2
-    analyzer = _compat.analyzer_of_sizes(condition, least=lambda variable: least)
-    if not analyzer.can_prove(condition):
-        check(importer, condition)
-
-
 def with_sizes(builder: Any, tensor: Any, sizes: Sequence[Any]) -> Any:
     """The tensor declared to have these sizes, which is checked when the function runs.
 

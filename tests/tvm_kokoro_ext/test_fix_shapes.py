@@ -1,8 +1,7 @@
 """Slices, selections, indexing and squeeze on constant and symbolic axes."""
 
-import pytest
 import torch
-from frontend_cases import Case, compile_module, fix_tests, import_program, module_of
+from frontend_cases import Case, fix_tests
 
 
 def rows(n):
@@ -118,46 +117,3 @@ SYMBOLIC = [
     Case("arange_floats", by_floats, rows, symbolic=(True,)),
 ]
 test_symbolic, test_symbolic_stock = fix_tests("symbolic_shapes", SYMBOLIC)
-
-
-POSITIONS = torch.randn(4)
-
-#: Programs that torch.export assumes something of the sizes for: that 3 and 5 are not such sizes.
-ASSUMING = {
-    "slice": lambda x, y: x[: y.shape[0]] * y,
-    "slice_of_constant": lambda x, y: x[:4].sum(),
-    "slice_of_table": lambda x, y: y + POSITIONS[: y.shape[0]] + 0 * x[0],
-    "steps": lambda x, y: x[y.shape[0] - 3 :: 2][:2] * 2,
-    "narrow": lambda x, y: x.narrow(0, 1, y.shape[0]) + y,
-    "select": lambda x, y: x[3] + y[0],
-    "select_from_end": lambda x, y: x[-4] + y[-1],
-    "select_symbolic": lambda x, y: x.select(0, y.shape[0] - 1) + y,
-}
-
-
-@pytest.mark.parametrize("function", [pytest.param(f, id=name) for name, f in ASSUMING.items()])
-def test_what_lies_outside_of_a_tensor_is_not_read(function):
-    """Of sizes for which PyTorch's program raises, it was what lies behind the tensor."""
-
-    def inputs(n, m):
-        return torch.randn(n), torch.randn(m)
-
-    case = Case("assuming", function, lambda n: inputs(n, 4))
-    marks = (({0: torch.export.Dim.AUTO},) * 2,)
-    program = torch.export.export(module_of(case), inputs(6, 4), dynamic_shapes=marks)
-    run = compile_module(import_program(program, False))
-    x, y = inputs(6, 4)
-    torch.testing.assert_close(torch.from_numpy(run(x.numpy(), y.numpy())[0]), function(x, y))
-    with pytest.raises(Exception, match="mismatch"):
-        run(*[t.numpy() for t in inputs(3, 5)])
-
-
-def test_places_that_every_size_has_are_not_checked():
-    def ends(x):
-        return x[:, 0] + x[:, 1] + x[:, -2], x[:, 1:-1], x[:, ::2], x[:, -1:], x.chunk(2, 1)[1]
-
-    marks = (({1: torch.export.Dim.AUTO},),)
-    program = torch.export.export(
-        module_of(Case("ends", ends, rows)), rows(6), dynamic_shapes=marks
-    )
-    assert "match_cast" not in str(import_program(program, False)["main"])

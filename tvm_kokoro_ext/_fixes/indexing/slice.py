@@ -2,7 +2,7 @@
 
 For `x[:, :n]`, the extent of stock's strided_slice is min(n, 512) even if torch has proved
 n <= 512, and later operators cannot prove that it is n. Here the result has the extent proved by
-torch, and what torch assumed for that is checked when the program runs.
+torch.
 
 Bounds that are read from tensors may be negative, which stock's strided_slice does not count from
 the end: its extent becomes huge, or it reads outside of the tensor.
@@ -49,8 +49,6 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
         return _cut(importer, x, axis, first, step, shape)
     if from_start and step == 1 and _compat.prim_equal(proved[axis], shape[axis]):
         return x
-    last = _emit.int64(first + (proved[axis] - 1) * step)
-    _emit.check_axis(importer, node, axis, last < _emit.int64(shape[axis]))
     shape[axis] = proved[axis]
     return _cut(importer, x, axis, first, step, shape)
 
