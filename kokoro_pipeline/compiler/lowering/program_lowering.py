@@ -123,7 +123,9 @@ class FunctionLowering:
     def _collect(self, bindings: list[relax.Binding]) -> None:
         for binding in bindings:
             bound = binding.value
-            cast = isinstance(binding, relax.MatchCast) and not isinstance(bound, relax.Var)
+            cast = isinstance(binding, relax.MatchCast) and not isinstance(
+                bound, relax.Var | relax.ShapeExpr
+            )
             if cast or isinstance(bound, relax.If | relax.Function | relax.SeqExpr):
                 raise NotImplementedError(
                     f"{type(binding if cast else bound).__name__} of {binding.var.name}: kernels "
