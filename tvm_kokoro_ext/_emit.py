@@ -117,20 +117,6 @@ def dimension(importer: Any, size: Any, name: str) -> Any:
     return variable
 
 
-def check(importer: Any, condition: Any) -> None:
-    """Let the program raise when it runs if a condition of symbolic numbers does not hold.
-
-    `match_cast` is the check that a dataflow block may contain. It compares a variable of the
-    condition with itself, and where the condition fails with another number.
-    """
-    variables = _compat.variables_of(condition)
-    if not variables:
-        return
-    size = variables[0]
-    matched = tirx.if_then_else(condition, size, size + 1)
-    importer.block_builder.match_cast(relax.ShapeExpr([size]), _compat.shape_type([matched]))
-
-
 def with_sizes(builder: Any, tensor: Any, sizes: Sequence[Any]) -> Any:
     """The tensor declared to have these sizes, which is checked when the function runs.
 

@@ -119,8 +119,8 @@ def to_prim(importer: Any, size: Any, known: Mapping[str, Any] | None = None) ->
     if isinstance(size, int):
         return size
     known = known_symbols(importer) if known is None else known
-    found = _translate(simplified(size), known)
-    return found if found is not None else _translate(size.node.expr, known)
+    found = translated(simplified(size), known)
+    return found if found is not None else translated(size.node.expr, known)
 
 
 def proved_shape(importer: Any, node: Any) -> list[Any] | None:
@@ -133,7 +133,8 @@ def proved_shape(importer: Any, node: Any) -> list[Any] | None:
     return None if any(dim is None for dim in shape) else shape
 
 
-def _translate(expression: Any, known: Mapping[str, Any]) -> Any:
+def translated(expression: Any, known: Mapping[str, Any]) -> Any:
+    """A sympy expression of torch's sizes as one of `known`; None if it cannot be expressed."""
     import sympy
 
     name = str(expression)
@@ -144,7 +145,7 @@ def _translate(expression: Any, known: Mapping[str, Any]) -> Any:
     kind = type(expression).__name__
     if kind in ("CeilToInt", "FloorToInt"):
         return _rounded(expression.args[0], known, up=kind == "CeilToInt")
-    parts = [_translate(argument, known) for argument in expression.args]
+    parts = [translated(argument, known) for argument in expression.args]
     if not parts or any(part is None for part in parts):
         return None
     if isinstance(expression, sympy.Add):
@@ -190,7 +191,7 @@ def _ratio(expression: Any, known: Mapping[str, Any]) -> tuple[Any, int] | None:
         p, q = float(expression).as_integer_ratio()
         return (p, q) if abs(p) < _SMALL and q < _SMALL else None
     if kind == "ToFloat":
-        whole = _translate(expression.args[0], known)
+        whole = translated(expression.args[0], known)
         return None if whole is None else (whole, 1)
     if not (expression.is_Add or expression.is_Mul or kind == "FloatTrueDiv"):
         return None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
-from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext import _checks, _compat, _emit, _probe
+from tvm_kokoro_ext._compat import relax, te
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import indexing
 from tvm_kokoro_ext._fixes.indexing import _ranges
@@ -20,24 +20,24 @@ def select(importer: Any, node: Any, previous: Any) -> Any:
     shape = _compat.shape_of(x)
     axis = _emit.normalize_axis(axis, len(shape))
     constant = _compat.as_int(index)
-    if constant is not None and (constant >= 0 or isinstance(shape[axis], int)):
-        constant = constant if constant >= 0 else constant + shape[axis]
-        return _emit.emit(importer, relax.op.take(x, relax.const(constant, "int64"), axis))
-    position = shape[axis] + constant if constant is not None else _compat.prim(index)
-    place = node.args[2] if len(node.args) > 2 else node.kwargs["index"]
-    if _symbolic.is_read_from_data(getattr(place, "meta", {}).get("val")):
-        _emit.check(importer, tirx.all(position >= -shape[axis], position < shape[axis]))
+    if constant is None:
+        position = indexing.wrapped(_compat.prim(index), shape[axis])
+    else:
+        position = constant + (shape[axis] if constant < 0 else 0)
+    place, size = _emit.int64(position), _emit.int64(shape[axis])
+    _checks.require(importer, place >= 0, place < size)
+    if isinstance(position, int):
+        return _emit.emit(importer, relax.op.take(x, relax.const(position, "int64"), axis))
 
     def compute(data: Any, at: Any) -> Any:
         dims = list(data.shape)
-        wrapped = at if constant is not None else indexing.wrapped(at, dims[axis])
         return te.compute(
             tuple(dims[:axis] + dims[axis + 1 :]),
-            lambda *i: data(*i[:axis], wrapped, *i[axis:]),
+            lambda *i: data(*i[:axis], at, *i[axis:]),
             name="select",
         )
 
-    return _emit.emit_te(importer, compute, x, _emit.int64(position), hint="select")
+    return _emit.emit_te(importer, compute, x, place, hint="select")
 
 
 def index(importer: Any, node: Any, previous: Any) -> Any:

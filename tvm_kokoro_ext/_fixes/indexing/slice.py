@@ -2,7 +2,7 @@
 
 For `x[:, :n]`, the extent of stock's strided_slice is min(n, 512) even if torch has proved
 n <= 512, and later operators cannot prove that it is n. Here the result has the extent proved by
-torch.
+torch, and what torch assumed for that is checked when the program runs.
 
 Bounds that are read from tensors may be negative, which stock's strided_slice does not count from
 the end: its extent becomes huge, or it reads outside of the tensor.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
+from tvm_kokoro_ext import _checks, _compat, _emit, _probe, _symbolic
 from tvm_kokoro_ext._compat import te, tirx
 from tvm_kokoro_ext._fix import Fix
 
@@ -49,6 +49,8 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
         return _cut(importer, x, axis, first, step, shape)
     if from_start and step == 1 and _compat.prim_equal(proved[axis], shape[axis]):
         return x
+    last = _emit.int64(first + (proved[axis] - 1) * step)
+    _checks.require(importer, last < _emit.int64(shape[axis]))
     shape[axis] = proved[axis]
     return _cut(importer, x, axis, first, step, shape)
 

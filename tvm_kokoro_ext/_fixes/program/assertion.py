@@ -17,7 +17,7 @@ import copy
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe, _symbolic
+from tvm_kokoro_ext import _checks, _compat, _probe, _program_probe, _symbolic
 from tvm_kokoro_ext._fix import Fix, needs_previous
 
 
@@ -96,7 +96,7 @@ def assert_scalar(importer: Any, node: Any, previous: Any) -> Any:
     recorded = node.args[0].meta.get("val") if hasattr(node.args[0], "meta") else None
     read = _compat.is_prim(condition) and _symbolic.is_read_from_data(recorded)
     if read and not _bounds_masked_select(node.args[0]):
-        _emit.check(importer, condition)
+        _checks.check(importer, condition)
         return condition
     return previous(node)
 

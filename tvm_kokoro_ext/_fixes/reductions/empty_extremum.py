@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe
+from tvm_kokoro_ext import _checks, _compat, _emit, _probe, _program_probe
 from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared.match_casts import match_casts
 
@@ -28,11 +28,9 @@ def convert(importer: Any, node: Any, previous: Any) -> Any:
     if recorded is not None and recorded.dim() and _compat.type_of(x).shape is not None:
         axis, least = _argument(node, "dim"), _argument(node, "k")
         least = least if isinstance(least, int) else 1  # a symbolic one is a size of torch's own
-        theirs, mine = recorded.shape, _compat.shape_of(x)
-        if axis is not None:
-            theirs, mine = [theirs[axis]], [mine[axis]]
-        if not _is_known(_emit.extent(theirs) >= least):
-            _emit.check(importer, _emit.extent(mine) >= least)
+        shape = _compat.shape_of(x)
+        count = _emit.extent(shape if axis is None else [shape[axis]])
+        _checks.require(importer, _emit.int64(count) >= least)
     return previous(node)
 
 
@@ -43,13 +41,6 @@ def _argument(node: Any, name: str) -> Any:
             given = node.args[position:]
             return given[0] if given else node.kwargs.get(name, argument.default_value)
     return None
-
-
-def _is_known(condition: Any) -> bool:
-    """Whether torch knows that a condition of sizes holds, without a new assumption."""
-    from torch.fx.experimental.symbolic_shapes import statically_known_true
-
-    return bool(statically_known_true(condition))
 
 
 def _still_wrong() -> bool:

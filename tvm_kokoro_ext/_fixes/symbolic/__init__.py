@@ -8,6 +8,7 @@ from tvm_kokoro_ext._fixes.symbolic import (
     derived_dim,
     equal_sizes,
     floordiv,
+    guards,
     repeat_split_arange,
     scalar_tensor,
     specialized_dim,
@@ -26,6 +27,7 @@ FIXES: tuple[Fix, ...] = (
     derived_dim.FIX,
     specialized_dim.FIX,
     upper_bound.FIX,
+    guards.FIX,
 )
 
 # Outermost: the converters of all subjects see operands that are declared to have equal sizes.

@@ -1,0 +1,101 @@
+"""Sizes that a program was not traced for are refused when it runs."""
+
+import numpy as np
+import pytest
+import torch
+from frontend_cases import Case, compile_module, import_program, module_of
+from torch.nn import functional
+
+POSITIONS = torch.randn(4)
+
+
+def sizes(*lengths):
+    return tuple(torch.randn(*n) if isinstance(n, tuple) else torch.randn(n) for n in lengths)
+
+
+def imported(function, inputs, axis=0):
+    marks = (tuple({axis: torch.export.Dim.AUTO} for _ in inputs),)
+    module = module_of(Case("assuming", function, lambda n: inputs))
+    return import_program(torch.export.export(module, inputs, dynamic_shapes=marks), False)
+
+
+#: (function of x and y, sizes for which its trace holds, others that PyTorch's program refuses).
+#: Every program is traced for 12 and 4.
+TRACED = {
+    "slice": (lambda x, y: x[: y.shape[0]] * y, (6, 4), (3, 5)),
+    "slice_to_constant": (lambda x, y: x[:4].sum() + y, (4, 4), (3, 5)),
+    "slice_of_table": (lambda x, y: y + POSITIONS[: y.shape[0]] + 0 * x[0], (6, 3), (6, 5)),
+    "steps": (lambda x, y: x[y.shape[0] - 3 :: 2][:2] * 2, (6, 4), (3, 5)),
+    "narrow": (lambda x, y: x.narrow(0, 1, y.shape[0]) + y, (6, 4), (3, 5)),
+    "select": (lambda x, y: x[3] + y[0], (4, 4), (3, 5)),
+    "select_from_end": (lambda x, y: x[-4] + y[-1], (4, 4), (3, 5)),
+    "select_symbolic": (lambda x, y: x.select(0, y.shape[0] - 1) + y, (6, 4), (3, 5)),
+    "view": (lambda x, y: x.view(-1, 4) + y[0], (16, 3), (14, 3)),
+    "view_of_product": (lambda x, y: torch.outer(x, y).view(-1, 6) * 2, (15, 2), (7, 4)),
+    "split": (lambda x, y: torch.split(x, x.shape[0] // 2)[1] + y[0], (16, 2), (15, 2)),
+    "gather": (
+        lambda x, y: torch.outer(x, x).gather(0, torch.outer(x, y).long() * 0),
+        (6, 4),
+        (3, 5),
+    ),
+    "conv": (lambda x, y: functional.conv1d(x[None, None], y[None, None]), (6, 4), (3, 4)),
+    "branch": (lambda x, y: x * 2 if x.shape[0] > 5 else x + y[0], (6, 4), (5, 4)),
+    "branch_of_both": (
+        lambda x, y: x * 2 if x.shape[0] > 2 * y.shape[0] else x + y[0],
+        (9, 4),
+        (8, 4),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "good", "bad"), [pytest.param(*row, id=name) for name, row in TRACED.items()]
+)
+def test_a_program_refuses_sizes_that_it_was_not_traced_for(function, good, bad):
+    """It returned the results of the branch that was traced, or what lay behind a tensor."""
+    run = compile_module(imported(function, sizes(12, 4)))
+    inputs = sizes(*good)
+    (result,) = run(*[tensor.numpy() for tensor in inputs])
+    torch.testing.assert_close(torch.from_numpy(result), function(*inputs))
+    with pytest.raises(Exception, match="mismatch"):
+        run(*[tensor.numpy() for tensor in sizes(*bad)])
+
+
+#: (function of x, the smallest size that has what the function reads).
+SMALLEST = {
+    "first": (lambda x: x[0] * 2, 1),
+    "second": (lambda x: x[1] * 2, 2),
+    "last": (lambda x: x[-1] * 2, 1),
+    "first_two": (lambda x: x[:2] * 2, 2),
+    "argmax": (lambda x: x.argmax(), 1),
+    "max": (lambda x: x.max(), 1),
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "least"), [pytest.param(*row, id=name) for name, row in SMALLEST.items()]
+)
+def test_small_sizes_that_torch_excludes_are_right_or_refused(function, least):
+    """Torch traces for sizes other than 0 and 1, and records no guard for them."""
+    run = compile_module(imported(function, sizes(7)))
+    (x,) = sizes(least)
+    np.testing.assert_array_equal(run(x.numpy())[0], function(x).numpy())
+    with pytest.raises(Exception, match="mismatch"):
+        run(np.zeros(least - 1, "float32"))
+
+
+#: Functions that are right for an axis of every size but 0, and how often each checks it.
+CHECKS = {
+    "none": (lambda x: x[:, ::2] * 2, 0),
+    "other_axis": (lambda x: x[1] + x[:2].sum(0) + x.view(4, -1)[3], 0),
+    "halves": (lambda x: x.chunk(2, 0)[1].softmax(1), 0),
+    "once": (lambda x: x[:, 0] + x[:, -1] + x[:, 0], 1),
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "count"), [pytest.param(*row, id=name) for name, row in CHECKS.items()]
+)
+def test_what_is_proved_or_checked_is_not_checked_again(function, count):
+    program = imported(function, sizes((4, 6)), axis=1)
+    assert str(program["main"]).count("match_cast(") == count

@@ -1,0 +1,67 @@
+"""Conditions on sizes that a program checks when it runs."""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import ExitStack
+from typing import Any
+
+from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext._compat import relax, tirx
+
+#: The smallest value of a number that is no size, such as one that is read from a tensor.
+_LEAST = -(1 << 31)
+
+
+class _Checked:
+    """What a function checks already, by the importer's table of the function's nodes."""
+
+    def __init__(self, table: dict[Any, Any]) -> None:
+        self.table = table
+        self.conditions: list[Any] = []
+        inputs = [value for node, value in table.items() if node.op == "placeholder"]
+        shapes = [_compat.shape_of(value) for value in inputs if _is_shaped(value)]
+        self.sizes = {size.name for shape in shapes for size in shape if _compat.is_var(size)}
+
+    def proves(self, condition: Any) -> bool:
+        """Whether a condition holds for sizes of 0 and more if the checked conditions hold."""
+        analyzer = _compat.analyzer_of_sizes(condition, least=self._least)
+        with ExitStack() as stack:
+            for known in self.conditions:
+                stack.enter_context(analyzer.constraint_scope(known))
+            return bool(analyzer.can_prove(condition))
+
+    def _least(self, variable: Any) -> int:
+        return 0 if variable.name in self.sizes else _LEAST
+
+
+_checked: weakref.WeakKeyDictionary[Any, _Checked] = weakref.WeakKeyDictionary()
+
+
+def _is_shaped(value: Any) -> bool:
+    return _compat.is_tensor(value) and _compat.type_of(value).shape is not None
+
+
+def require(importer: Any, *conditions: Any) -> None:
+    """Let the program raise when it runs if a condition does not hold, unless that is proved."""
+    checked = _checked.get(importer)
+    if checked is None or checked.table is not importer.env:
+        checked = _checked[importer] = _Checked(importer.env)
+    unproved = [condition for condition in conditions if not checked.proves(condition)]
+    if unproved:
+        check(importer, tirx.all(*unproved))
+        checked.conditions.extend(unproved)
+
+
+def check(importer: Any, condition: Any) -> None:
+    """Let the program raise when it runs if a condition of symbolic numbers does not hold.
+
+    `match_cast` is the check that a dataflow block may contain. It compares a variable of the
+    condition with itself, and where the condition fails with another number.
+    """
+    variables = _compat.variables_of(condition)
+    if not variables:
+        return
+    size = variables[0]
+    matched = tirx.if_then_else(condition, size, size + 1)
+    importer.block_builder.match_cast(relax.ShapeExpr([size]), _compat.shape_type([matched]))

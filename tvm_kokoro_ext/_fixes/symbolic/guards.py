@@ -1,0 +1,127 @@
+"""What torch.export assumed of the sizes of inputs.
+
+A program holds for the sizes that satisfy the guards of its trace: `x[: y.shape[0]]` for an x that
+is not shorter, `x.view(-1, 4)` for a multiple of 4, `if x.shape[0] > 4` for the branch that was
+traced. PyTorch's exported program raises for others. Stock ignores the guards, so that the compiled
+program returns the results of another branch there, or reads behind a tensor. Here they are checked
+when the program begins.
+
+Torch also takes every size for other than 0 and 1, and guards that `e >= 2` and `e != 1` wherever
+the trace asks for them, also where nothing depends on the answer. Results for such sizes are mostly
+right; what an operator needs beyond that, its converter checks.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from tvm_kokoro_ext import _activation, _checks, _emit, _probe, _program_probe, _symbolic
+from tvm_kokoro_ext._compat import tirx
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared.match_casts import match_casts
+
+_METHOD = "_translate_fx_graph"
+
+
+def install() -> Callable[[], None]:
+    cls = _activation.importer_class()
+    original = cls.__dict__[_METHOD]
+
+    @functools.wraps(original)
+    def translate(self: Any, module: Any, nodes: Any, inputs: Any, *rest: Any) -> Any:
+        inputs_of = [node for node in nodes if node.op == "placeholder" and node.name in inputs]
+        if not self.env and inputs_of:
+            self.env.update({node: inputs[node.name] for node in inputs_of})
+            _check(self, inputs_of)
+        return original(self, module, nodes, inputs, *rest)
+
+    setattr(cls, _METHOD, translate)
+
+    def restore() -> None:
+        setattr(cls, _METHOD, original)
+
+    return restore
+
+
+def _check(importer: Any, inputs: Iterable[Any]) -> None:
+    known = _symbolic.known_symbols(importer)
+    conditions = [_condition(guard, known) for guard in _guards(inputs)]
+    _checks.require(importer, *(c for c in conditions if c is not None))
+
+
+def _guards(inputs: Iterable[Any]) -> list[Any]:
+    """The guards of the trace as sympy expressions, each once."""
+    environment = next(map(_environment, filter(_environment, inputs)), None)
+    if environment is None:
+        return []
+    return list(dict.fromkeys(environment.simplify(guard.expr) for guard in environment.guards))
+
+
+def _environment(node: Any) -> Any:
+    """Torch's table of the symbols in the shape of an input, or None for a constant shape."""
+    value = node.meta.get("val")
+    sizes = [value, *getattr(value, "shape", ())]
+    return next((size.node.shape_env for size in sizes if hasattr(size, "node")), None)
+
+
+def _condition(guard: Any, known: Mapping[str, Any]) -> Any:
+    """The guard as a condition of TVM, or None for one that is not checked."""
+    import sympy
+
+    if isinstance(guard, sympy.And | sympy.Or):
+        parts = [_condition(part, known) for part in guard.args]
+        if isinstance(guard, sympy.Or) and None in parts:
+            return None
+        parts = [part for part in parts if part is not None]
+        join = tirx.all if isinstance(guard, sympy.And) else tirx.any
+        return join(*parts) if parts else None
+    compare = {
+        sympy.Equality: tirx.EQ,
+        sympy.GreaterThan: tirx.GE,
+        sympy.StrictGreaterThan: tirx.GT,
+        sympy.LessThan: tirx.LE,
+        sympy.StrictLessThan: tirx.LT,
+    }.get(type(guard))
+    if compare is None or _is_at_least_2(guard):
+        return None
+    sides = [_symbolic.translated(side, known) for side in guard.args]
+    if any(side is None for side in sides) or all(isinstance(side, int) for side in sides):
+        return None
+    return compare(*map(_emit.int64, sides))
+
+
+def _is_at_least_2(guard: Any) -> bool:
+    """Whether a guard is that a size is neither 0 nor 1."""
+    return bool(guard.rel_op != "==" and guard.lts == (2 if guard.rel_op in (">=", "<=") else 1))
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    """Whether stock checks nothing of a program that was traced for even sizes."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    def write(graph: Any, x: Any) -> list[Any]:
+        fake = FakeTensorMode(shape_env=ShapeEnv()).from_tensor(torch.empty(_probe.EXAMPLE))
+        x.meta["val"] = x.meta["tensor_meta"] = fake
+        assert fake.shape[0] % 2 == _probe.EXAMPLE % 2
+        node = graph.call_function(torch.ops.aten.relu.default, (x,))
+        node.meta["val"] = fake
+        return [node]
+
+    module = _program_probe.graph_module(write, [_probe.Input(("n",))])
+    return not match_casts(_program_probe.imported(module)["main"])
+
+
+FIX = Fix(
+    id="guards",
+    what="a program runs with sizes that its trace does not hold for: results of another branch, "
+    "or what lies behind a tensor",
+    op="from_exported_program",
+    affected="",
+    install=install,
+    probe=_still_wrong,
+)
