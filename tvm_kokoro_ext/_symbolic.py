@@ -10,6 +10,9 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _simplified
 from tvm_kokoro_ext._compat import tirx
 
+#: A bound of a size that says nothing: no tensor has so many elements along an axis.
+NO_BOUND = 2**48
+
 
 class _Known:
     """What an importer's table of translated nodes says of torch's sizes, kept while it grows."""
@@ -162,6 +165,42 @@ def translated(expression: Any, known: Mapping[str, Any]) -> Any:
         python, symbolic = (max, tirx.max) if kind == "Max" else (min, tirx.min)
         return _fold(parts, lambda a, b: _both([a, b], python, symbolic))
     return None
+
+
+def condition(relation: Any, known: Mapping[str, Any]) -> Any:
+    """A comparison of torch's sizes in TVM's expressions.
+
+    None for one that cannot be expressed, for an inequality (!=), and for `e >= 2`: torch takes
+    every size for other than 0 and 1, and asks so also where nothing depends on the answer.
+    """
+    import sympy
+
+    if isinstance(relation, sympy.And | sympy.Or):
+        parts = [condition(part, known) for part in relation.args]
+        if isinstance(relation, sympy.Or) and None in parts:
+            return None
+        parts = [part for part in parts if part is not None]
+        join = tirx.all if isinstance(relation, sympy.And) else tirx.any
+        return join(*parts) if parts else None
+    compare = {
+        sympy.Equality: tirx.EQ,
+        sympy.GreaterThan: tirx.GE,
+        sympy.StrictGreaterThan: tirx.GT,
+        sympy.LessThan: tirx.LE,
+        sympy.StrictLessThan: tirx.LT,
+    }.get(type(relation))
+    if compare is None or _is_at_least_2(relation):
+        return None
+    sides = [translated(side, known) for side in relation.args]
+    if any(side is None for side in sides) or all(isinstance(side, int) for side in sides):
+        return None
+    return compare(*(tirx.IntImm("int64", s) if isinstance(s, int) else s for s in sides))
+
+
+def _is_at_least_2(relation: Any) -> bool:
+    """Whether a comparison is that a size is neither 0 nor 1."""
+    least = {">=": 2, "<=": 2, ">": 1, "<": 1}.get(relation.rel_op)
+    return least is not None and bool(relation.lts == least)
 
 
 #: Below it, the products of a rational number with sizes are far from overflow.

@@ -6,7 +6,7 @@ The former, which torch's decompositions (of one_hot) leave in a program, are su
 The latter, `_assert_scalar`, hold what torch.export took for granted, such as that a slice which
 begins at `x.item()` lies within its tensor. Stock ignores them, and the compiled program reads
 outside of the tensor's memory where PyTorch raises. Here the program checks them when it runs.
-Assertions about sizes of inputs, on which torch's guards hold as well, are ignored as in stock.
+Assertions about sizes of inputs are guards that torch was asked to put off, and are checked alike.
 Where a condition needs a function that TVM has no converter of, it is left out with its assertion:
 torch.export asks at which element of its memory a slice begins (`sym_storage_offset`).
 """
@@ -91,13 +91,17 @@ def _asserts_the_unknown() -> bool:
 
 @needs_previous
 def assert_scalar(importer: Any, node: Any, previous: Any) -> Any:
-    """Check the condition of a number that is read from a tensor; ignore any other."""
+    """Check the condition when the program runs, unless it always holds."""
     condition = _compat.prim(importer.retrieve_args(node)[0])
-    recorded = node.args[0].meta.get("val") if hasattr(node.args[0], "meta") else None
+    recorded: Any = getattr(node.args[0], "meta", {}).get("val")
     read = _compat.is_prim(condition) and _symbolic.is_read_from_data(recorded)
     if read and not _bounds_masked_select(node.args[0]):
         _checks.check(importer, condition)
         return condition
+    if hasattr(recorded, "node") and not _symbolic.is_read_from_data(recorded):
+        deferred = _symbolic.condition(recorded.node.expr, _symbolic.known_symbols(importer))
+        if deferred is not None:
+            _checks.require(importer, deferred)
     return previous(node)
 
 

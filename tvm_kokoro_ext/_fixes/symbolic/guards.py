@@ -2,9 +2,9 @@
 
 A program holds for the sizes that satisfy the guards of its trace: `x[: y.shape[0]]` for an x that
 is not shorter, `x.view(-1, 4)` for a multiple of 4, `if x.shape[0] > 4` for the branch that was
-traced. PyTorch's exported program raises for others. Stock ignores the guards, so that the compiled
-program returns the results of another branch there, or reads behind a tensor. Here they are checked
-when the program begins.
+traced. PyTorch's exported program raises for others, and for sizes outside of the bounds of a
+`Dim`. Stock ignores both, so that the compiled program returns the results of another branch there,
+or reads behind a tensor. Here they are checked when the program begins.
 
 Torch also takes every size for other than 0 and 1, and guards that `e >= 2` and `e != 1` wherever
 the trace asks for them, also where nothing depends on the answer. Results for such sizes are mostly
@@ -14,11 +14,10 @@ right; what an operator needs beyond that, its converter checks.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _checks, _emit, _probe, _program_probe, _symbolic
-from tvm_kokoro_ext._compat import tirx
+from tvm_kokoro_ext import _activation, _checks, _probe, _program_probe, _symbolic
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared.match_casts import match_casts
 
@@ -46,55 +45,31 @@ def install() -> Callable[[], None]:
 
 
 def _check(importer: Any, inputs: Iterable[Any]) -> None:
+    """Check at once all guards and bounds that TVM cannot prove."""
     known = _symbolic.known_symbols(importer)
-    conditions = [_condition(guard, known) for guard in _guards(inputs)]
+    conditions = [_symbolic.condition(guard, known) for guard in _guards(inputs)]
     _checks.require(importer, *(c for c in conditions if c is not None))
 
 
 def _guards(inputs: Iterable[Any]) -> list[Any]:
-    """The guards of the trace as sympy expressions, each once."""
-    environment = next(map(_environment, filter(_environment, inputs)), None)
-    if environment is None:
+    """The guards of the trace, and the bounds of sizes, as sympy expressions, each once."""
+    sizes = [size for node in inputs for size in _sizes(node)]
+    if not sizes:
         return []
-    return list(dict.fromkeys(environment.simplify(guard.expr) for guard in environment.guards))
+    environment = sizes[0].node.shape_env
+    guards = [environment.simplify(guard.expr) for guard in environment.guards]
+    symbols = {symbol for size in sizes for symbol in size.node.expr.free_symbols}
+    for symbol in sorted(symbols, key=str):
+        bounds = environment.bound_sympy(symbol)
+        guards += [symbol >= bounds.lower] if bounds.lower > 2 else []
+        guards += [symbol <= bounds.upper] if bounds.upper < _symbolic.NO_BOUND else []
+    return list(dict.fromkeys(guards))
 
 
-def _environment(node: Any) -> Any:
-    """Torch's table of the symbols in the shape of an input, or None for a constant shape."""
-    value = node.meta.get("val")
-    sizes = [value, *getattr(value, "shape", ())]
-    return next((size.node.shape_env for size in sizes if hasattr(size, "node")), None)
-
-
-def _condition(guard: Any, known: Mapping[str, Any]) -> Any:
-    """The guard as a condition of TVM, or None for one that is not checked."""
-    import sympy
-
-    if isinstance(guard, sympy.And | sympy.Or):
-        parts = [_condition(part, known) for part in guard.args]
-        if isinstance(guard, sympy.Or) and None in parts:
-            return None
-        parts = [part for part in parts if part is not None]
-        join = tirx.all if isinstance(guard, sympy.And) else tirx.any
-        return join(*parts) if parts else None
-    compare = {
-        sympy.Equality: tirx.EQ,
-        sympy.GreaterThan: tirx.GE,
-        sympy.StrictGreaterThan: tirx.GT,
-        sympy.LessThan: tirx.LE,
-        sympy.StrictLessThan: tirx.LT,
-    }.get(type(guard))
-    if compare is None or _is_at_least_2(guard):
-        return None
-    sides = [_symbolic.translated(side, known) for side in guard.args]
-    if any(side is None for side in sides) or all(isinstance(side, int) for side in sides):
-        return None
-    return compare(*map(_emit.int64, sides))
-
-
-def _is_at_least_2(guard: Any) -> bool:
-    """Whether a guard is that a size is neither 0 nor 1."""
-    return bool(guard.rel_op != "==" and guard.lts == (2 if guard.rel_op in (">=", "<=") else 1))
+def _sizes(node: Any) -> list[Any]:
+    """The symbolic sizes of an input."""
+    shape = getattr(node.meta.get("val"), "shape", ())
+    return [size for size in shape if not _symbolic.is_number(size)]
 
 
 @_probe.wrong
