@@ -70,6 +70,12 @@ KNOWN: Mapping[str, str] = {
         [f"test_{op}_with_arg{i}_constant_scalar" for op in ("maximum", "minimum") for i in (0, 1)],
         _NAN,
     ),
+    "test_cond_shape_predicate": "a comparison of sizes that is always true",
+    **{
+        f"test_dynamic_shape_with_{kind}_constraints": "an input whose size depends on another's, "
+        "as if it did not"
+        for kind in ("addition", "subtraction", "multiplication")
+    },
     "test_unary_ops": _NAN,  # clip
     "test_max_pool2d": _NAN,
     "test_max_pool2d_NCHW16c": _NAN,

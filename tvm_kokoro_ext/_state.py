@@ -10,7 +10,7 @@ import copy
 import dataclasses
 from typing import Any
 
-from tvm_kokoro_ext._fixes._shared import decomposition
+from tvm_kokoro_ext._fixes._shared import decomposition, graphs
 
 
 def with_explicit_state(program: Any) -> tuple[Any, dict[str, Any]]:
@@ -58,7 +58,7 @@ def with_explicit_state(program: Any) -> tuple[Any, dict[str, Any]]:
         for spec in signature.output_specs
         if spec.kind is OutputKind.BUFFER_MUTATION
     }
-    graph = copy.deepcopy(program.graph)
+    graph = graphs.copied(program.graph)
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     last: Any = placeholders[-1] if placeholders else None
     inputs, added = [], []

@@ -10,9 +10,6 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _simplified
 from tvm_kokoro_ext._compat import tirx
 
-#: A bound of a size that says nothing: no tensor has so many elements along an axis.
-NO_BOUND = 2**48
-
 
 class _Known:
     """What an importer's table of translated nodes says of torch's sizes, kept while it grows."""

@@ -61,36 +61,23 @@ def test_a_program_refuses_sizes_that_it_was_not_traced_for(function, good, bad)
         run(*[tensor.numpy() for tensor in sizes(*bad)])
 
 
-def scaled(x):
-    return x * 2 if x.shape[0] > 4 else x
-
-
 @pytest.mark.parametrize(
-    ("dim", "options", "good", "bad"),
-    [
-        pytest.param(torch.export.Dim("n", min=5, max=8), {}, (5, 8), (4, 9), id="bounds"),
-        pytest.param(torch.export.Dim("n", min=6), {}, (6, 8), (5,), id="at_least"),
-        pytest.param(
-            torch.export.Dim.AUTO,
-            {"prefer_deferred_runtime_asserts_over_guards": True},
-            (5, 9),
-            (4, 1),
-            id="deferred",
-        ),
-    ],
+    ("function", "good", "bad"),
+    [pytest.param(*TRACED[name], id=name) for name in ("slice", "view")],
 )
-def test_sizes_outside_of_their_bounds_are_refused(dim, options, good, bad):
-    """Torch decides a comparison with the bounds of a size without a guard."""
+def test_guards_that_torch_was_asked_to_put_off_are_checked(function, good, bad):
     program = torch.export.export(
-        module_of(Case("scaled", scaled, sizes)), sizes(7), dynamic_shapes=(({0: dim},),), **options
+        module_of(Case("assuming", function, sizes)),
+        sizes(12, 4),
+        dynamic_shapes=(({0: torch.export.Dim.AUTO},) * 2,),
+        prefer_deferred_runtime_asserts_over_guards=True,
     )
     run = compile_module(import_program(program, False))
-    for size in good:
-        (x,) = sizes(size)
-        np.testing.assert_array_equal(run(x.numpy())[0], 2 * x.numpy())
-    for size in bad:
-        with pytest.raises(Exception, match="mismatch"):
-            run(np.zeros(size, "float32"))
+    inputs = sizes(*good)
+    (result,) = run(*[tensor.numpy() for tensor in inputs])
+    torch.testing.assert_close(torch.from_numpy(result), function(*inputs))
+    with pytest.raises(Exception, match="mismatch"):
+        run(*[tensor.numpy() for tensor in sizes(*bad)])
 
 
 #: (function of x, the smallest size that has what the function reads).

@@ -95,13 +95,55 @@ def test_refused_by_name(name, decomposed):
     [
         (X.to(torch.float8_e5m2), "input 'args_0' of torch.float8_e5m2.*float16 or float32"),
         (X.to(torch.complex32), r"complex input.*view_as_real"),
-        (X.to_sparse(), r"input 'args_0' of layout torch.sparse_coo.*to_dense\(\)"),
     ],
 )
 def test_an_input_is_refused_by_name(example, message):
     function = torch.real if example.is_complex() else lambda x: x.to(torch.float32)
     with pytest.raises(UnsupportedOperatorError, match=message):
         import_program(export(function, example), True)
+
+
+def test_a_sparse_input_is_one_of_dense_tensors():
+    """As in stock. What asks for its layout has no converter."""
+    program = export(lambda x, y: torch.sparse.mm(x, y), X.to_sparse(), X.T.contiguous())
+    (got,) = compile_module(import_program(program, True))(X.numpy(), X.T.contiguous().numpy())
+    torch.testing.assert_close(torch.from_numpy(got), X @ X.T)
+    with pytest.raises(UnsupportedOperatorError, match="values"):
+        import_program(export(lambda x: x.coalesce().values() + 1, X.to_sparse()), True)
+
+
+#: Programs of inputs named `input`, `id` and `type`, in which something has to be changed.
+NAMED = {
+    "written": lambda input, id, type: (input + id).mul_(2.0) + input.clone().fill_(3.0),
+    "number": lambda input, id, type: (input + id, 3),
+    "constant": lambda input, id, type: input * 2 if type is None else id,
+    "view_of_attention": lambda input, id, type: (
+        torch.nn.functional.scaled_dot_product_attention(
+            input.view(1, 2, 3, 2), id.view(1, 2, 3, 2), id.view(1, 2, 3, 2), torch.zeros(3, 3)
+        )
+        .transpose(1, 2)
+        .reshape(3, 4)
+        .view(12)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_an_input_may_be_named_like_a_builtin(name):
+    """Copies of a graph gave it another name than the signature."""
+    function = NAMED[name]
+
+    class Named(torch.nn.Module):
+        def forward(self, input, id, type=None):
+            return function(input, id, type)
+
+    x, y = torch.randn(12), torch.randn(12)
+    program = torch.export.export(Named(), (x.clone(), y, None))
+    made = import_program(program, True)
+    assert [str(parameter) for parameter in made["main"].params] == ["input", "id"]
+    if name != "number":
+        (got,) = compile_module(made)(x.numpy(), y.numpy())
+        torch.testing.assert_close(torch.from_numpy(got), function(x.clone(), y, None))
 
 
 def test_a_number_that_may_change_is_refused_by_name():

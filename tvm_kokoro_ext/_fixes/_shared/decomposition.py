@@ -15,6 +15,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _collection
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name, source_line
+from tvm_kokoro_ext._fixes._shared import graphs
 
 
 @_collection.put_off()
@@ -45,7 +46,7 @@ def _without_duplicates(program: Any) -> Any:
     import torch
     from torch.export.graph_signature import ExportGraphSignature
 
-    graph = copy.deepcopy(program.graph)
+    graph = graphs.copied(program.graph)
     placeholders = {node.name: node for node in graph.nodes if node.op == "placeholder"}
     held = program.state_dict | program.constants
     signature = program.graph_signature
@@ -80,8 +81,12 @@ def _with_reshapes(program: Any) -> Any:
 
     changed = copy.copy(program)
     changed._graph_module = copy.deepcopy(program.graph_module)
-    for module in changed._graph_module.modules():
-        for node in getattr(getattr(module, "graph", None), "nodes", ()):
+    modules = zip(program.graph_module.modules(), changed._graph_module.modules(), strict=True)
+    for original, module in modules:
+        if not hasattr(original, "graph"):
+            continue
+        module.graph = graphs.copied(original.graph)
+        for node in module.graph.nodes:
             if node.target is torch.ops.aten.view.default:
                 node.target = torch.ops.aten.reshape.default
         if hasattr(module, "recompile"):

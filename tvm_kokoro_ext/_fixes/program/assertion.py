@@ -19,6 +19,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _checks, _compat, _probe, _program_probe, _symbolic
 from tvm_kokoro_ext._fix import Fix, needs_previous
+from tvm_kokoro_ext._fixes._shared import graphs
 
 
 def assert_async(importer: Any, node: Any, previous: Any) -> Any:
@@ -32,7 +33,7 @@ def without_unknown_conditions(program: Any, converters: Collection[str]) -> Any
         return program
     import torch
 
-    graph = copy.deepcopy(program.graph)
+    graph = graphs.copied(program.graph)
     for assertion in list(_unknown_conditions(graph, converters)):
         conditions = assertion.all_input_nodes
         graph.erase_node(assertion)

@@ -9,12 +9,13 @@ be expressed is refused.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tvm_kokoro_ext import _activation, _probe, _program_probe
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name, source_line
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import graphs
 
 #: Dtypes by the beginning of their name: why they are refused, and what to do.
 _DTYPES = {
@@ -75,16 +76,15 @@ def checked(program: Any, converters: Mapping[str, bool]) -> Any:
             )
         if spec.kind is InputKind.USER_INPUT and isinstance(spec.arg, ConstantArgument):
             constant.append(spec)
-    given = {s.arg.name for s in signature.input_specs if s.kind is InputKind.USER_INPUT}
     for node in program.graph.nodes:
         name = getattr(node.target, "__name__", "")
         if not converters.get(name):  # else the caller's own converter
-            _require_known(node, given, torch)
+            _require_known(node, torch)
     program = _with_dense_tensors(program, torch)
     if not constant:
         return program
     names = {spec.arg.name for spec in constant}
-    graph = copy.deepcopy(program.graph)
+    graph = graphs.copied(program.graph)
     for node in list(graph.nodes):
         if node.op == "placeholder" and node.name in names:
             if node.users:
@@ -133,7 +133,7 @@ def _is_spread(value: Any, torch: Any) -> bool:
     )
 
 
-def _require_known(node: Any, given: Collection[str], torch: Any) -> None:
+def _require_known(node: Any, torch: Any) -> None:
     recorded = node.meta.get("val")
     for value in recorded if isinstance(recorded, list | tuple) else [recorded]:
         if not isinstance(value, torch.Tensor):
@@ -146,12 +146,6 @@ def _require_known(node: Any, given: Collection[str], torch: Any) -> None:
             reason, way_around = found
             raise UnsupportedOperatorError(
                 f"{what} of {value.dtype}", reason + source_line(node), way_around
-            )
-        if node.name in given and value.layout != torch.strided:
-            raise UnsupportedOperatorError(
-                f"{what} of layout {value.layout}",
-                "a compiled function takes dense tensors",
-                "Pass x.to_dense(), or keep it as a constant of the module",
             )
 
 

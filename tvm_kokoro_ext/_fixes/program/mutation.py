@@ -14,6 +14,7 @@ from typing import Any
 from tvm_kokoro_ext import _probe, _program_probe
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import graphs
 
 
 def without_writes(program: Any, converters: Collection[str]) -> Any:
@@ -55,7 +56,7 @@ def without_writes(program: Any, converters: Collection[str]) -> Any:
             "Return the new value, as tvm_kokoro_ext.with_explicit_state(program) does, "
             "or write to a copy of it, x.clone()",
         )
-    graph = copy.deepcopy(program.graph)
+    graph = graphs.copied(program.graph)
     output = next(node for node in graph.nodes if node.op == "output")
     output.args = (
         tuple(

@@ -10,6 +10,7 @@ from tvm_kokoro_ext import _compat, _probe, _program_probe
 from tvm_kokoro_ext._compat import tirx
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import graphs
 
 
 def constant_output(value: Any) -> Any:
@@ -37,7 +38,7 @@ def bind_constants(program: Any, converters: Collection[str]) -> Any:
         )
     if not any(isinstance(leaf, int | float) for leaf in leaves):
         return program
-    graph = copy.deepcopy(program.graph)  # do not change the caller's program
+    graph = graphs.copied(program.graph)  # do not change the caller's program
     output = next(node for node in graph.nodes if node.op == "output")
 
     def bound(leaf: Any) -> Any:

@@ -43,8 +43,10 @@ def _quantifier(reduce: Callable[..., Any]) -> Converter:
         if _without_axes(node):
             return _emit.astype(importer, x, "uint8" if dtype == "uint8" else "bool")
         reduced = _emit.emit(importer, reduce(_emit.astype(importer, x, "int8"), dim, keep))
-        # The maximum of no elements is -128, and the minimum 127.
-        found = _emit.emit(importer, relax.op.greater(reduced, relax.const(0, "int8")))
+        found = reduced
+        if not all(isinstance(size, int) and size for size in _compat.shape_of(x)):
+            # The maximum of no elements is -128, and the minimum 127.
+            found = _emit.emit(importer, relax.op.greater(reduced, relax.const(0, "int8")))
         return _emit.astype(importer, found, "uint8" if dtype == "uint8" else "bool")
 
     return convert

@@ -2,9 +2,10 @@
 
 A program holds for the sizes that satisfy the guards of its trace: `x[: y.shape[0]]` for an x that
 is not shorter, `x.view(-1, 4)` for a multiple of 4, `if x.shape[0] > 4` for the branch that was
-traced. PyTorch's exported program raises for others, and for sizes outside of the bounds of a
-`Dim`. Stock ignores both, so that the compiled program returns the results of another branch there,
-or reads behind a tensor. Here they are checked when the program begins.
+traced. PyTorch's exported program raises for others. Stock ignores the guards, so that the compiled
+program returns the results of another branch there, or reads behind a tensor. Here they are checked
+when the program begins. The bounds of a `Dim`, which the caller states, are attributes of the
+imported function (`tir_var_upper_bound`), and not checked.
 
 Torch also takes every size for other than 0 and 1, and guards that `e >= 2` and `e != 1` wherever
 the trace asks for them, also where nothing depends on the answer. Results for such sizes are mostly
@@ -45,25 +46,19 @@ def install() -> Callable[[], None]:
 
 
 def _check(importer: Any, inputs: Iterable[Any]) -> None:
-    """Check at once all guards and bounds that TVM cannot prove."""
+    """Check at once all guards that TVM cannot prove."""
     known = _symbolic.known_symbols(importer)
     conditions = [_symbolic.condition(guard, known) for guard in _guards(inputs)]
     _checks.require(importer, *(c for c in conditions if c is not None))
 
 
 def _guards(inputs: Iterable[Any]) -> list[Any]:
-    """The guards of the trace, and the bounds of sizes, as sympy expressions, each once."""
+    """The guards of the trace as sympy expressions, each once."""
     sizes = [size for node in inputs for size in _sizes(node)]
     if not sizes:
         return []
     environment = sizes[0].node.shape_env
-    guards = [environment.simplify(guard.expr) for guard in environment.guards]
-    symbols = {symbol for size in sizes for symbol in size.node.expr.free_symbols}
-    for symbol in sorted(symbols, key=str):
-        bounds = environment.bound_sympy(symbol)
-        guards += [symbol >= bounds.lower] if bounds.lower > 2 else []
-        guards += [symbol <= bounds.upper] if bounds.upper < _symbolic.NO_BOUND else []
-    return list(dict.fromkeys(guards))
+    return list(dict.fromkeys(environment.simplify(guard.expr) for guard in environment.guards))
 
 
 def _sizes(node: Any) -> list[Any]:

@@ -12,9 +12,12 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat, _probe, _symbolic
+from tvm_kokoro_ext import _activation, _compat, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
+
+#: No tensor has so many elements along an axis.
+_NO_BOUND = 2**48
 
 
 def install() -> Callable[[], None]:
@@ -37,7 +40,7 @@ def install() -> Callable[[], None]:
 def bounded(ranges: Any) -> Any:
     """The ranges (name → bounds) without upper bounds that say nothing."""
     return {
-        name: (lower, None if upper is not None and upper >= _symbolic.NO_BOUND else upper)
+        name: (lower, None if upper is not None and upper >= _NO_BOUND else upper)
         for name, (lower, upper) in ranges.items()
     }
 
