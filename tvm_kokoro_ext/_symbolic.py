@@ -167,8 +167,9 @@ def translated(expression: Any, known: Mapping[str, Any]) -> Any:
 def condition(relation: Any, known: Mapping[str, Any]) -> Any:
     """A comparison of torch's sizes in TVM's expressions.
 
-    None for one that cannot be expressed, for an inequality (!=), and for `e >= 2`: torch takes
-    every size for other than 0 and 1, and asks so also where nothing depends on the answer.
+    None for one that cannot be expressed, for an inequality (!=), and for `e >= 2`, `e < 2` and
+    `e == 1`: torch takes every size for other than 0 and 1 unless it is 1 in the example, and asks
+    so also where nothing depends on the answer.
     """
     import sympy
 
@@ -186,7 +187,7 @@ def condition(relation: Any, known: Mapping[str, Any]) -> Any:
         sympy.LessThan: tirx.LE,
         sympy.StrictLessThan: tirx.LT,
     }.get(type(relation))
-    if compare is None or _is_at_least_2(relation):
+    if compare is None or _is_about_1(relation):
         return None
     sides = [translated(side, known) for side in relation.args]
     if any(side is None for side in sides) or all(isinstance(side, int) for side in sides):
@@ -194,10 +195,12 @@ def condition(relation: Any, known: Mapping[str, Any]) -> Any:
     return compare(*(tirx.IntImm("int64", s) if isinstance(s, int) else s for s in sides))
 
 
-def _is_at_least_2(relation: Any) -> bool:
-    """Whether a comparison is that a size is neither 0 nor 1."""
-    least = {">=": 2, "<=": 2, ">": 1, "<": 1}.get(relation.rel_op)
-    return least is not None and bool(relation.lts == least)
+def _is_about_1(relation: Any) -> bool:
+    """Whether a comparison is that a size is neither 0 nor 1, or that it is no more than 1."""
+    if relation.rel_op == "==":
+        return 1 in relation.args
+    above, below = (1, 2) if relation.rel_op in ("<", ">") else (2, 1)
+    return bool(relation.lts == above or relation.gts == below)
 
 
 #: Below it, the products of a rational number with sizes are far from overflow.

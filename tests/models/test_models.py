@@ -19,9 +19,10 @@ HERE = Path(__file__).resolve().parent
 
 
 def _catalogue():
-    spec = importlib.util.spec_from_file_location("catalogue", HERE / "catalogue.py")
+    spec = importlib.util.spec_from_file_location("model_catalogue", HERE / "catalogue.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules["catalogue"] = module  # dataclasses look their module up
+    # Dataclasses look their module up. spaCy has a package of the name catalogue.
+    sys.modules["model_catalogue"] = module
     spec.loader.exec_module(module)
     return module
 

@@ -7,9 +7,10 @@ program returns the results of another branch there, or reads behind a tensor. H
 when the program begins. The bounds of a `Dim`, which the caller states, are attributes of the
 imported function (`tir_var_upper_bound`), and not checked.
 
-Torch also takes every size for other than 0 and 1, and guards that `e >= 2` and `e != 1` wherever
-the trace asks for them, also where nothing depends on the answer. Results for such sizes are mostly
-right; what an operator needs beyond that, its converter checks.
+Torch also takes every size for other than 0 and 1, or for 1 if it is 1 in the example, and guards
+that `e >= 2`, `e != 1` or `e < 2` wherever the trace asks for them, also where nothing depends on
+the answer. Results for such sizes are mostly right; what an operator needs beyond that, its
+converter checks.
 """
 
 from __future__ import annotations
