@@ -196,7 +196,12 @@ def condition(relation: Any, known: Mapping[str, Any]) -> Any:
 
 
 def _is_about_1(relation: Any) -> bool:
-    """Whether a comparison is that a size is neither 0 nor 1, or that it is no more than 1."""
+    """Whether a comparison is that a size is neither 0 nor 1, or that it is no more than 1.
+
+    A remainder is no size: that one is 1 is a condition of the program.
+    """
+    if any(type(side).__name__ in ("Mod", "PythonMod") for side in relation.args):
+        return False
     if relation.rel_op == "==":
         return 1 in relation.args
     above, below = (1, 2) if relation.rel_op in ("<", ">") else (2, 1)

@@ -170,7 +170,7 @@ def difference(got: np.ndarray, want: np.ndarray) -> float:
     return float(np.abs(got - want).max(initial=0.0)) / peak
 
 
-def _in(
+def _in_wider(
     wide: torch.dtype,
     module: nn.Module,
     inputs: Sequence[Tensor],
@@ -211,7 +211,7 @@ def checked(
             eager = flat(module(*[t.clone() for t in inputs]))
         reference, allowed = eager, [FLOAT32] * len(eager)
         if dtype is not torch.float32:
-            reference, allowed = _in(torch.float32, module, inputs, eager, HALF)
+            reference, allowed = _in_wider(torch.float32, module, inputs, eager, HALF)
         for _ in range(2):
             started = time.perf_counter()
             result = run(*map(array, inputs))
@@ -222,7 +222,7 @@ def checked(
         differs = _differs(got, reference, allowed)
         if differs and dtype is torch.float32:
             # Eager PyTorch may be as far from float64; not every model is one in that.
-            reference, allowed = _in(torch.float64, module, inputs, eager, FLOAT32)
+            reference, allowed = _in_wider(torch.float64, module, inputs, eager, FLOAT32)
             differs = _differs(got, reference, allowed)
         if differs:
             return f"{differs} at {batch} x {size}", seconds
