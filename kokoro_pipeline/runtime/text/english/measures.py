@@ -162,14 +162,24 @@ def _per_amount(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 _EXTENT = re.compile(r"\s(?:wide|tall|long|thick|high|deep|across|apart|square|in diameter)\b")
-_QUOTE = re.compile(r"(?<!\d)\"")
+#: Another adjective of the same thing: "a 65" 4K TV".
+_FEATURE = re.compile(r"\s\d+[A-Za-z]")
+_STRAIGHT = re.compile(r"(\d?)\"")
+
+
+def _is_quoted(text: str) -> bool:
+    """Whether a quotation is open behind the text; a sign after a number opens none."""
+    open_ = False
+    for sign in _STRAIGHT.finditer(text):
+        open_ = not open_ and not sign[1]
+    return open_ or text.count("“") > text.count("”")
 
 
 def _inches(match: re.Match[str], british: bool) -> Replacement:
-    before = match.string[: match.start()]
-    if len(_QUOTE.findall(before)) % 2 or before.count("“") > before.count("”"):
+    if _is_quoted(match.string[: match.start()]):
         return match[0]  # it closes a quotation
     describes = NOUN_AFTER.match(match.string, match.end())
+    describes = describes or _FEATURE.match(match.string, match.end())
     extent = _EXTENT.match(match.string, match.end())
     many = bool(extent or not describes) and not is_one(match[1])
     return [Piece(" inches" if many and not is_attributive(match) else " inch", *match.span(2))]
@@ -266,11 +276,18 @@ def unit_name(symbol: str, many: bool) -> str:
     return _plural(name) if many else name
 
 
+#: What stands between a number of inches and its equal.
+_EQUAL = re.compile(r"\s?[=≈]\s?\d")
+
+
 def _measure(match: re.Match[str], british: bool) -> Replacement:
     minus, low, high, joint, unit, power, per, per_power, again, point = match.groups()
     of_sides = match.string.endswith((" by ", " x ", " × "), 0, match.start())
     ends = not point or _SENTENCE_FOLLOWS.match(match.string, match.end())
-    if unit == "in" and ends and not (point and (of_sides or "." in low)):
+    equal = _EQUAL.match(match.string, match.end()) or match.string.endswith(
+        ("= ", "≈ ", "=", "≈"), 0, match.start()
+    )
+    if unit == "in" and ends and not equal and not (point and (of_sides or "." in low)):
         return match[0]  # the preposition
     if unit in ("x", "×") and (joint or power):
         return match[0]
@@ -437,7 +454,7 @@ MONEY: tuple[Rule, ...] = (
 
 INCHES: Rule = (
     re.compile(
-        r"(?<![\w.,/'])(?<![x×'′] )(\d+(?:\.\d+)?)([\"”″])(?=\s(?!x\b)(?:[a-z]|[A-Z]{2})|[.,;)])"
+        r"(?<![\w.,/'])(?<![x×'′] )(\d+(?:\.\d+)?)([\"”″])(?=\s(?!x\b)[A-Za-z\d]|[.,;)]|\s*$)"
     ),
     _inches,
 )

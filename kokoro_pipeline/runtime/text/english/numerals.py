@@ -82,13 +82,16 @@ def _after_number(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(f" {LETTER_A} ", *match.span(1))]
 
 
+_CODED = "|".join(sorted(word_sets("coded")["noun"]))
+
+
 def _code(match: re.Match[str], british: bool) -> list[Piece]:
     group = 1 if match[1] else 2
     return [Piece(digits(match[group]), *match.span(group))]
 
 
 def _hash_number(match: re.Match[str], british: bool) -> str:
-    return f"number {match[1]}"
+    return "number " + (digits(match[1]) if len(match[1]) > 4 else match[1])
 
 
 def _phone(match: re.Match[str], british: bool) -> str:
@@ -460,9 +463,11 @@ _RULES: tuple[Rule, ...] = (
     *MONEY,
     (
         re.compile(
-            r"(?:\b(?:[Zz]ip|ZIP)(?: [Cc]ode)?|\b[Cc]ode|\bPIN|\b[Pp]ass(?:code|word)|\bSKU"
-            r"|\b[Tt]ext \w{1,20} to|\b[Ss]erial number|\b[Aa]ccount(?: number)?|\b[Ee]xtension)"
-            r"\s(?:is\s)?(\d{3,30})(?![\w,.-]*\d)"
+            r"(?:\b(?:[Zz]ip|ZIP)(?: [Cc]ode)?|\b[Cc]ode|\bPIN|\bOTP|\b[Pp]ass(?:code|word)|\bSKU"
+            r"|\b[Tt]ext \w{1,20} to|\b[Ss]erial number|\b[Aa]ccount(?: number)?|\b[Ee]xtension"
+            rf"|\b(?i:{_CODED}) (?:number|no\.|ID|reference)"
+            r"(?=\W{1,3}(?:(?:is|was)\s)?#?\d{5}))"
+            r":?\s(?:(?:is|was)(?:\snow)?:?\s)?#?(\d{3,30})(?![\w,.-]*\d)"
             r"|(?<![\w.,$-])(\d{3}|\d{5})(?=\s(?:[Zz]ip|ZIP|area|post|postal|dial+ing) code)"
         ),
         _code,
@@ -550,7 +555,7 @@ _RULES: tuple[Rule, ...] = (
     MILLIONS,
     *UNITS,
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)(s?)\b"), _ordinal),
-    (re.compile(r"(?<!\w)#\s?(\d)"), _hash_number),
+    (re.compile(r"(?<!\w)#\s?(\d{5,}(?![\w,.-]*\d)|\d)"), _hash_number),
     *DESIGNATIONS,
     *FORMULAS,
     (re.compile(r"(?<=\b[A-Z]\d)(-)(?=\d{2,3}\b(?![.,]\d))"), _apart),
