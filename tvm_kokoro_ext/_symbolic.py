@@ -167,9 +167,9 @@ def translated(expression: Any, known: Mapping[str, Any]) -> Any:
 def condition(relation: Any, known: Mapping[str, Any]) -> Any:
     """A comparison of torch's sizes in TVM's expressions.
 
-    None for one that cannot be expressed, for an inequality (!=), and for `e >= 2`, `e < 2` and
-    `e == 1`: torch takes every size for other than 0 and 1 unless it is 1 in the example, and asks
-    so also where nothing depends on the answer.
+    None for one that cannot be expressed, and for `e >= 2`, `e < 2`, `e == 1` and most of `e != f`:
+    torch takes every size for other than 0 and 1 unless it is 1 in the example, and asks so, and
+    whether strides differ, also where nothing depends on the answer.
     """
     import sympy
 
@@ -182,12 +182,13 @@ def condition(relation: Any, known: Mapping[str, Any]) -> Any:
         return join(*parts) if parts else None
     compare = {
         sympy.Equality: tirx.EQ,
+        sympy.Unequality: tirx.NE,
         sympy.GreaterThan: tirx.GE,
         sympy.StrictGreaterThan: tirx.GT,
         sympy.LessThan: tirx.LE,
         sympy.StrictLessThan: tirx.LT,
     }.get(type(relation))
-    if compare is None or _is_about_1(relation):
+    if compare is None or _is_asked_by_torch(relation):
         return None
     sides = [translated(side, known) for side in relation.args]
     if any(side is None for side in sides) or all(isinstance(side, int) for side in sides):
@@ -195,17 +196,22 @@ def condition(relation: Any, known: Mapping[str, Any]) -> Any:
     return compare(*(tirx.IntImm("int64", s) if isinstance(s, int) else s for s in sides))
 
 
-def _is_about_1(relation: Any) -> bool:
-    """Whether a comparison is that a size is neither 0 nor 1, or that it is no more than 1.
+def _is_asked_by_torch(relation: Any) -> bool:
+    """Whether torch asks a comparison by itself: that a size is neither 0 nor 1, or no more than 1.
 
-    A remainder is no size: that one is 1 is a condition of the program.
+    A remainder of a constant is no size: that it is 1, or is not some number, is a condition of the
+    program. All others with != are torch's, also `n != 2`, which it makes of `(n + 1) // 2 != 1`.
     """
-    if any(type(side).__name__ in ("Mod", "PythonMod") for side in relation.args):
-        return False
-    if relation.rel_op == "==":
-        return 1 in relation.args
+    if any(_is_remainder(side) for side in relation.args):
+        return relation.rel_op == "!=" and not any(side.is_Integer for side in relation.args)
+    if relation.rel_op in ("==", "!="):
+        return relation.rel_op == "!=" or 1 in relation.args
     above, below = (1, 2) if relation.rel_op in ("<", ">") else (2, 1)
     return bool(relation.lts == above or relation.gts == below)
+
+
+def _is_remainder(side: Any) -> bool:
+    return type(side).__name__ in ("Mod", "PythonMod") and bool(side.args[1].is_Integer)
 
 
 #: Below it, the products of a rational number with sizes are far from overflow.

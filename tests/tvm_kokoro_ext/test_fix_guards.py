@@ -40,6 +40,12 @@ TRACED = {
     ),
     "conv": (lambda x, y: functional.conv1d(x[None, None], y[None, None]), (6, 4), (3, 4)),
     "remainder": (lambda x, y: x * 2 if y.shape[0] % 3 == 1 else x + y[0], (6, 7), (6, 6)),
+    "no_multiple": (lambda x, y: x * 2 if y.shape[0] % 3 else x + y[0], (6, 5), (6, 6)),
+    "odd_sum": (
+        lambda x, y: x * 2 if (x.shape[0] + y.shape[0]) % 7 != 4 else x + y[0],
+        (6, 4),
+        (6, 5),
+    ),
     "branch": (lambda x, y: x * 2 if x.shape[0] > 5 else x + y[0], (6, 4), (5, 4)),
     "branch_of_both": (
         lambda x, y: x * 2 if x.shape[0] > 2 * y.shape[0] else x + y[0],
