@@ -8,6 +8,10 @@ With x = x0 + x1 (+ x2) and w likewise, each part the rounded rest of those befo
 
 with sums in float32. A part keeps 8 significant bits and is rounded to nearest, ties away from 0.
 
+Each addition to a sum rounds at the size of what is in it. With six products, those of x0 w0, which
+alone have the size of the result, are therefore added after all others, so that the sum is small
+before.
+
 A number that is not finite goes to the last part and its other parts are 0. Otherwise the rest of
 an infinity would be inf - inf, and an infinity would be multiplied by both parts of a weight, which
 may have opposite signs or be 0. The last part is only multiplied by the first part of a weight,
@@ -44,16 +48,21 @@ class Parts(Enum):
     def pairs(self) -> tuple[Pair, ...]:
         """(part of the input, part of the weight) of each product.
 
-        Small terms come first, and neighbours share an operand.
+        Neighbours share an operand.
         """
-        return _PAIRS[self]
+        return tuple(pair for some in self.passes for pair in some)
+
+    @property
+    def passes(self) -> tuple[tuple[Pair, ...], ...]:
+        """The pairs of each pass over all terms of a sum. Small terms come first."""
+        return _PASSES[self]
 
 
 _COUNTS = {Parts.ONE: 1, Parts.TWO: 2, Parts.THREE: 3}
-_PAIRS: dict[Parts, tuple[Pair, ...]] = {
-    Parts.ONE: ((0, 0),),
-    Parts.TWO: ((1, 0), (0, 0), (0, 1)),
-    Parts.THREE: ((2, 0), (1, 0), (1, 1), (0, 1), (0, 0), (0, 2)),
+_PASSES: dict[Parts, tuple[tuple[Pair, ...], ...]] = {
+    Parts.ONE: (((0, 0),),),
+    Parts.TWO: (((1, 0), (0, 0), (0, 1)),),
+    Parts.THREE: (((2, 0), (1, 0), (1, 1), (0, 1), (0, 2)), ((0, 0),)),
 }
 
 

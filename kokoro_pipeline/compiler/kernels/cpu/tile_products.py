@@ -6,7 +6,7 @@ An input row is produced (AdaIN, activation) and split once for a task, and lies
 parts side by side, so that the 16 rows of a tile are one load for each tap. Weights are split and
 packed ahead in panels of 32 columns. A block of 32 rows and 32 columns is summed in four tiles over
 32 channels at a time, the taps innermost: an input's rows are read for all taps while they lie in
-the L1 cache.
+the L1 cache. With three parts, the small products of all channels come before the others.
 
 The vector units work while the tiles do. Between the products of a block, the block before it gets
 its bias and residual and is written, and the input rows of the next block are produced and split.
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import tirx
 
-from ..common.bfloat16_parts import LARGEST, NAN, Parts, split_words
+from ..common.bfloat16_parts import LARGEST, NAN, Pair, Parts, split_words
 from ..common.builder import (
     Buffer,
     Expr,
@@ -306,8 +306,6 @@ class TileProducts:
         inner = self.steps * self.conv.taps
         each = -(-HEIGHT // inner)  # rows written in each step of the inner loop
         pairs = len(self.parts.pairs)
-        stretches = -(-inner * pairs * SUMS // UNBROKEN)
-        stretch = -(-inner // stretches)  # steps of the inner loop between two stores
         # What the next rows take is split between the products, a little at a time: the vector
         # units work while the tiles do.
         following = HEIGHT * self.conv.stride * self.steps
@@ -343,23 +341,8 @@ class TileProducts:
             unsplit = bind(self._needed(t + HEIGHT) * self.steps)
             earlier = bind((panel - task.panel_from) * (inner * pairs))
 
-            for tile in range(2 * high):
-                tiles.zero(tile)
-            with (
-                T.serial(i64(0), i64(self.steps)) as s,
-                T.serial(i64(0), i64(self.conv.taps)) as k,
-            ):
-                step = bind(s * self.conv.taps + k)
-
-                def split(turn: int, step: Expr = step) -> None:
-                    low = bind((earlier + step * pairs + turn) * pace)
-                    rows.split(unsplit + low, unsplit + minimum(low + pace, following))
-
-                self._accumulate(tiles, rows.scratch, w, panel, high, t, s, k, split)
-                if stretches > 1:
-                    between = tirx.And(tirx.EQ(mod(step + 1, stretch), i64(0)), step < inner - 1)
-                    with T.If(between), T.Then():
-                        tiles.store(0, out, i64(unread), i64(COLUMNS))
+            def write_some(step: Expr) -> None:
+                """Write some rows of the block before, and fetch what this one's will take."""
                 done = bind(step * each)
                 low = bind(minimum(done, last[2]))
                 write(last, low, bind(minimum(low + each, last[2])))
@@ -367,6 +350,39 @@ class TileProducts:
                     below = bind(minimum(task.rows - t, ROWS * high))
                     with T.serial(done, minimum(done + each, below)) as r:
                         ahead(panel, bind(t + r))
+
+            def add(some: tuple[Pair, ...], before: int) -> None:
+                """Add the products of some pairs of parts, before which are `before` others."""
+                ends = before + len(some) == pairs
+                stretches = -(-inner * len(some) * SUMS // UNBROKEN)
+                stretch = -(-inner // stretches)  # steps between two stores
+                with (
+                    T.serial(i64(0), i64(self.steps)) as s,
+                    T.serial(i64(0), i64(self.conv.taps)) as k,
+                ):
+                    step = bind(s * self.conv.taps + k)
+
+                    def split(turn: int) -> None:
+                        done = inner * before + step * len(some) + turn
+                        low = bind((earlier + done) * pace)
+                        rows.split(unsplit + low, unsplit + minimum(low + pace, following))
+
+                    self._accumulate(tiles, rows.scratch, w, some, panel, high, t, s, k, split)
+                    if stretches > 1:
+                        due = tirx.EQ(mod(step + 1, stretch), i64(0))
+                        with T.If(tirx.And(due, step < inner - 1)), T.Then():
+                            tiles.store(0, out, i64(unread), i64(COLUMNS))
+                    if before == 0:
+                        write_some(step)
+                if not ends:
+                    tiles.store(0, out, i64(unread), i64(COLUMNS))
+
+            for tile in range(2 * high):
+                tiles.zero(tile)
+            before = 0
+            for some in self.parts.passes:
+                add(some, before)
+                before += len(some)
             place = bind(i64(HEIGHT * PANEL) - last[3])
             for i in range(high):
                 for j in range(2):
@@ -427,6 +443,7 @@ class TileProducts:
         tiles: Tiles,
         scratch: Buffer,
         w: Buffer,
+        pairs: tuple[Pair, ...],
         panel: Expr,
         high: int,
         t: Expr,
@@ -434,16 +451,16 @@ class TileProducts:
         k: Expr,
         between: Callable[[int], None],
     ) -> None:
-        """Add the products of 32 channels and one tap to the tiles.
+        """Add the products of 32 channels and one tap, of some pairs of parts, to the tiles.
 
-        `between` is called with the number of a pair of parts after its products.
+        `between` is called with the number of a pair after its products.
         """
         conv, parts = self.conv, self.parts.count
         a_at = bind((t * conv.stride + k * conv.dilation) * self.row + s * TERMS)
         block = bind((s * conv.taps + k) * (parts * 2 * WORDS))
         b_at = bind(panel * self.panel_words + block + self.bias_words)
         loaded: tuple[int, int] = (-1, -1)
-        for turn, pair in enumerate(self.parts.pairs):
+        for turn, pair in enumerate(pairs):
             if loaded[1] != pair[1]:
                 for j in range(2):
                     at = b_at + (pair[1] * 2 + j) * WORDS
