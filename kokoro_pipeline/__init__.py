@@ -20,7 +20,7 @@ from .errors import ArtifactError, CheckFailed, EnvironmentFault, InputError, Ko
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .builder import build
+    from .building.builder import build
     from .runtime import Speech, Synthesizer, load
     from .validation import validate
 
@@ -43,7 +43,7 @@ _LAZY = {
     "Speech": ".runtime",
     "Synthesizer": ".runtime",
     "load": ".runtime",
-    "build": ".builder",
+    "build": ".building.builder",
     "validate": ".validation",
 }
 

@@ -16,7 +16,7 @@ import torch
 import kokoro_pipeline
 from kokoro_pipeline.artifact.cache import cache_root
 from kokoro_pipeline.artifact.manifest import PARAMETERS_NAME
-from kokoro_pipeline.builder import build
+from kokoro_pipeline.building.builder import build
 from kokoro_pipeline.compiler.weights import load_model, load_voices, resolve
 from kokoro_pipeline.errors import CheckFailed, EnvironmentFault, InputError
 from kokoro_pipeline.runtime.engine.cuda_driver import (

@@ -12,7 +12,7 @@ from .command import Command, UsageError
 from .console import Console, seconds, table
 
 if TYPE_CHECKING:
-    from ..builder import BuildReport
+    from ..building.builder import BuildReport
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -138,7 +138,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 def build_artifact(args: argparse.Namespace, console: Console) -> BuildReport:
     """Call the builder with the options of the command line, and warn about synthetic weights."""
-    from ..builder import build
+    from ..building.builder import build
 
     report = build(
         weights=args.weights,
@@ -254,7 +254,7 @@ def _check_tuning(args: argparse.Namespace, from_graph: bool) -> str:
     """How algorithms would be chosen, after the checks that a build makes of these options."""
     if not args.tune and args.tune_from is None and not from_graph:
         return "chosen by the model of costs"
-    from ..builder import check_options
+    from ..building.options import check_options
 
     check_options(
         args.target,

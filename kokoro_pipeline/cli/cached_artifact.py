@@ -69,7 +69,7 @@ def cached_artifact(weights: str, console: Console, build: Builder | None = None
 
 def build_into_cache(weights: str, output: Path, console: Console) -> None:
     """Build the artifact that `say` needs, for this machine."""
-    from ..builder import build
+    from ..building.builder import build
 
     build(weights=weights, output=output, force=output.exists(), progress=console.progress)
 

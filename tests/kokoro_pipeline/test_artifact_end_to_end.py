@@ -378,7 +378,7 @@ KILLED = """
 import os, shutil, signal, sys
 from pathlib import Path
 from kokoro_pipeline.artifact.writer import ArtifactWriter
-from kokoro_pipeline import builder
+from kokoro_pipeline.building import builder
 
 source, folder, copies, *stages = sys.argv[1:]
 
@@ -449,16 +449,16 @@ def test_a_build_killed_in_any_stage_leaves_nothing_that_loads(synthetic_folder,
 @pytest.mark.usefixtures("memory_given_back")
 def test_a_build_that_misses_a_tolerance_leaves_nothing(synthetic_folder, tmp_path, monkeypatch):
     """A merge weight is changed by a thousandth, which is inaudible."""
-    from kokoro_pipeline import builder
+    from kokoro_pipeline.building import sources
 
-    make_components = builder.make_components
+    make_components = sources.make_components
 
     def spoiled(*args: Any) -> Any:
         components = make_components(*args)
         components[0].module.weight.mul_(1.001)
         return components
 
-    monkeypatch.setattr(builder, "make_components", spoiled)
+    monkeypatch.setattr(sources, "make_components", spoiled)
     with pytest.raises(kokoro_pipeline.CheckFailed, match=r"(?s)source_forward.*--opt 0") as caught:
         kokoro_pipeline.build(
             str(synthetic_folder), output=tmp_path / "a", components=("source_forward",)

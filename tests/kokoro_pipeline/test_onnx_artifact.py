@@ -19,7 +19,7 @@ from small_graph import small_graph, write_small  # noqa: E402
 
 from kokoro_pipeline.artifact.manifest import TensorSpec  # noqa: E402
 from kokoro_pipeline.artifact.reader import file_sha256, read_artifact  # noqa: E402
-from kokoro_pipeline.builder import build  # noqa: E402
+from kokoro_pipeline.building.builder import build  # noqa: E402
 from kokoro_pipeline.cli import main  # noqa: E402
 from kokoro_pipeline.compiler.onnx_file.opening import OnnxFile  # noqa: E402
 from kokoro_pipeline.errors import ArtifactError, InputError  # noqa: E402

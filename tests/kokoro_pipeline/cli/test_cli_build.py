@@ -40,7 +40,7 @@ def builder(stand_in, make_manifest):
             )
 
     made = Builder()
-    stand_in("kokoro_pipeline.builder", build=made.build)
+    stand_in("kokoro_pipeline.building.builder", build=made.build)
     return made
 
 
@@ -210,7 +210,7 @@ def test_a_dry_run_checks_the_options_of_tuning_as_a_build_does(
         if options[-1] is not None:
             raise ArtifactError("measured for another CPU")
 
-    stand_in("kokoro_pipeline.builder", check_options=check_options)
+    stand_in("kokoro_pipeline.building.options", check_options=check_options)
     assert json.loads(run_cli("build", "--dry-run", "--json").out)["tune"].startswith("chosen")
     assert asked == []
     told = json.loads(run_cli("build", "--dry-run", "--tune", "--json").out)

@@ -11,8 +11,8 @@ import pytest
 import torch
 import tvm
 
-from kokoro_pipeline import builder
 from kokoro_pipeline.artifact.cpu import host_features, vector_features
+from kokoro_pipeline.building import builder, options, sources
 from kokoro_pipeline.compiler import weights
 from kokoro_pipeline.compiler.codegen import target
 from kokoro_pipeline.compiler.codegen.target import BuildTarget, host_mcpu, resolve_target
@@ -216,7 +216,7 @@ def no_work(monkeypatch):
     def refuse(*_args, **_options):
         raise AssertionError("the build began to work")
 
-    monkeypatch.setattr(builder, "resolve", refuse)
+    monkeypatch.setattr(sources, "resolve", refuse)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_no_linker_is_said_before_any_work(no_work, tmp_path, monkeypatch):
     def none(_host):
         raise EnvironmentFault("no linker found")
 
-    monkeypatch.setattr(builder, "find_linker", none)
+    monkeypatch.setattr(options, "find_linker", none)
     with pytest.raises(EnvironmentFault, match="no linker found"):
         builder.build("synthetic", output=tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
@@ -272,16 +272,16 @@ def test_a_fallback_to_synthetic_weights_is_a_loud_warning(synthetic_folder, tmp
     """It has the reason, and the command for the real weights."""
     folder = weights.resolve(str(synthetic_folder))
     fallen = weights.WeightsFolder(folder.path, folder.info, "the hub is out of reach: no route")
-    monkeypatch.setattr(builder, "resolve", lambda *_args, **_options: fallen)
+    monkeypatch.setattr(sources, "resolve", lambda *_args, **_options: fallen)
 
     def stop(_folder):
         raise InterruptedError
 
-    monkeypatch.setattr(builder, "load_model", stop)
+    monkeypatch.setattr(sources, "load_model", stop)
     with warnings.catch_warnings(record=True) as caught, pytest.raises(InterruptedError):
         warnings.simplefilter("always")
         builder.build("auto", output=tmp_path / "a")
-    (said,) = [w for w in caught if w.category is builder.SyntheticWeightsWarning]
+    (said,) = [w for w in caught if w.category is sources.SyntheticWeightsWarning]
     assert re.search(r"DO NOT|do NOT SPEAK", str(said.message))
     assert "no route" in str(said.message)
     assert "--weights hexgrad/Kokoro-82M" in str(said.message)
@@ -291,6 +291,6 @@ def test_a_fallback_to_synthetic_weights_is_a_loud_warning(synthetic_folder, tmp
 
 def test_the_components_keep_their_order_whatever_was_asked(monkeypatch):
     wanted = ["decoder_forward", "bert_forward", "bert_forward"]
-    plan = builder.check_options("llvm", None, None, "float32", None, wanted)
+    plan = options.check_options("llvm", None, None, "float32", None, wanted)
     assert plan.components == ("bert_forward", "decoder_forward")
     assert plan.opt_level == max(pipeline.OPT_LEVELS)

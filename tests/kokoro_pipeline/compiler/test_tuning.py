@@ -13,7 +13,6 @@ import pytest
 import tvm
 from tvm import relax, tirx
 
-from kokoro_pipeline import builder
 from kokoro_pipeline.artifact.cpu import host_features, portable_mcpu
 from kokoro_pipeline.artifact.manifest import (
     Choices,
@@ -23,6 +22,9 @@ from kokoro_pipeline.artifact.manifest import (
     TargetInfo,
     WeightsInfo,
 )
+from kokoro_pipeline.building import builder
+from kokoro_pipeline.building.options import check_options
+from kokoro_pipeline.building.sources import Stages
 from kokoro_pipeline.compiler import tuning, tuning_file
 from kokoro_pipeline.compiler.codegen.target import host_mcpu
 from kokoro_pipeline.compiler.kernels.cpu.choose_conv1d import (
@@ -395,7 +397,7 @@ def test_an_interrupted_tuning_leaves_nothing_half_written(tmp_path, monkeypatch
         output.mkdir()
         written(output, tuned())
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
-    monkeypatch.setattr(builder, "_open", lambda *_: SourceStandIn())
+    monkeypatch.setattr(builder, "open_source", lambda *_: SourceStandIn())
     monkeypatch.setattr(builder, "merge_components", lambda _: module_of((128, 128, 3, 1)))
 
     def fails(*_):
@@ -444,10 +446,10 @@ def test_a_tuned_build_is_repeated_without_measuring(tmp_path, monkeypatch):
 
 
 def test_a_build_says_where_there_is_nothing_to_tune(monkeypatch):
-    plan = builder.check_options("llvm", None, None, "float32", None, None, tune=True)
+    plan = check_options("llvm", None, None, "float32", None, None, tune=True)
     monkeypatch.setattr(builder, "find_convolutions", lambda *_: {})
     said: list[str] = []
-    made, choices = builder._choose(plan, tvm.IRModule(), builder._Stages(said.append))
+    made, choices = builder._choose(plan, tvm.IRModule(), Stages(said.append))
     assert (made, choices.convolutions) == ({}, {})
     assert choices.measured_on
     assert said == [

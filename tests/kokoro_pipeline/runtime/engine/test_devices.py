@@ -77,24 +77,24 @@ def test_a_gpu_needs_code_for_it(archs, gpu, runs, monkeypatch):
 
 def test_a_build_says_why_it_is_not_validated(monkeypatch):
     """The builder asks the same question of the machine it runs on."""
-    from kokoro_pipeline import builder
+    from kokoro_pipeline.building import options
     from kokoro_pipeline.compiler.codegen.linking import Linker
     from kokoro_pipeline.compiler.codegen.target import resolve_target
 
     def no_driver(_wanted: str, _target: TargetInfo) -> Device:
         raise EnvironmentFault("no NVIDIA driver on this machine")
 
-    def plan(*target: str | None) -> builder._Plan:
+    def plan(*target: str | None) -> options.BuildPlan:
         chosen = resolve_target(*target)
-        return builder._Plan(chosen, 2, builder.COMPONENT_NAMES, Linker("x", ("x",)), None)
+        return options.BuildPlan(chosen, 2, options.COMPONENT_NAMES, Linker("x", ("x",)), None)
 
-    assert builder._obstacle(plan("llvm")) is None
-    monkeypatch.setattr(builder, "find_device", no_driver)
-    assert builder._obstacle(plan("cuda")) == "no NVIDIA driver on this machine"
+    assert options.obstacle_here(plan("llvm")) is None
+    monkeypatch.setattr(options, "find_device", no_driver)
+    assert options.obstacle_here(plan("cuda")) == "no NVIDIA driver on this machine"
     other = "linux-aarch64" if plan("llvm").target.host.architecture == "x86_64" else "linux-x86_64"
-    assert builder._obstacle(plan("llvm", None, other)) == f"this machine is not {other}"
-    assert plan("cuda").functions == (*builder.COMPONENT_NAMES, "align_forward")
-    assert plan("llvm").functions == builder.COMPONENT_NAMES
+    assert options.obstacle_here(plan("llvm", None, other)) == f"this machine is not {other}"
+    assert plan("cuda").functions == (*options.COMPONENT_NAMES, "align_forward")
+    assert plan("llvm").functions == options.COMPONENT_NAMES
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""From options and weights to a committed artifact folder."""
