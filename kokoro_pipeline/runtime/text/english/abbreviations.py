@@ -40,6 +40,11 @@ def _squared(match: re.Match[str]) -> str:
     return "square " if match[1].lower() == "sq" else "cubic "
 
 
+def _upper_number(match: re.Match[str]) -> str:
+    """A number as the British write it: "Chanel No 5", "Nos 5 and 6"."""
+    return f"number{match[2]}"
+
+
 _KEYS = "Alt|Cmd|Command|Control|Ctrl|Fn|Option|Shift|Super|Win"
 
 
@@ -62,6 +67,12 @@ def _letters(match: re.Match[str]) -> str:
     return f"{LETTER_A if letter == 'A' else letter} to "
 
 
+#: Nouns before which a slash is "per": "1/customer".
+_PER_NOUNS = "|".join(
+    symbol for symbol in pairs("per_units") if symbol.isalpha() and len(symbol) > 2
+)
+_TIMED = {kind: "|".join(sorted(words)) for kind, words in word_sets("timed").items()}
+
 _COUNTIES = "|".join(sorted(word_sets("counties")["county"]))
 _PHRASES = (
     (re.compile(r"\b[eE]\.\s?g\.(,?)"), r"for example\1"),
@@ -72,7 +83,30 @@ _PHRASES = (
     (re.compile(r"\bPhD['’]?s\b"), "PHDs"),
     (re.compile(r"\bPhD\b"), "P.h.D"),
     (re.compile(r"(?:(?<=\bI )|(?<=\bwe )|(?<=\bWe ))[❤♥]\ufe0f?(?=\s[A-Za-z])"), "love"),
+    (
+        re.compile(
+            r"(?<=\d )ac\.?(?=\s(?:lot|site|farm|parcel|property|tract|field|plot|ranch)\b)"
+        ),
+        "acre",
+    ),
+    (re.compile(r"(?<=\d )ac\b(?:\.(?=\s[a-z]))?"), "acres"),
+    (re.compile(rf"(/(?:{_PER_NOUNS}))/(?=(?:{_PER_NOUNS})\b)"), r"\1 per "),
+    (re.compile(r"(?<=[A-Za-z])-(?=[A-Z]\.(?:[A-Za-z]\.)+)"), " "),
     (re.compile(r"(?<=\d)([B-Z])s\b"), r" \1's"),
+    (re.compile(r"\b[Rr]ef\. ?no\b"), "reference no"),
+    (
+        re.compile(
+            r"(\b(?:case|part|tel\.?|telephone|phone|acct\.?|account|order|invoice|serial|model|item|job"
+            r"|flight|room|ticket|tracking|reference|the|your|this|my) )no\.(?=\s*[a-z(:]|[,;)])"
+        ),
+        r"\1number",
+    ),
+    (re.compile(r"(?<=\b[Tt]he )pt\.(?=\s[a-z])"), "patient"),
+    (re.compile(r"\b([Oo])rig\.(?=\s(?!\w+ed\b|in\b|from\b|an?\b|by\b)[a-z])"), r"\1riginal"),
+    (re.compile(r"(?<=[A-Za-z] )(No)(s?)(?=\s\d)"), _upper_number),
+    (re.compile(r"(?<=\b\d)m(?=\s\d{1,2}s\b)|(?<=\b\d\d)m(?=\s\d{1,2}s\b)"), " min"),
+    (re.compile(rf"(\b(?i:{_TIMED['takes']})(?: time)?:?\s\d{{1,3}})m\b"), r"\1 min"),
+    (re.compile(rf"((?<![\w.,])\d{{1,3}})m(?=\s(?:{_TIMED['long']})\b)"), r"\1 min"),
     (re.compile(r"\b([BCDFGHJKLNPQSTVWXYZ]|R(?!s\.? ?\d))s\b(?!\.\s?[A-Z\d])"), r"\1's"),
     (
         re.compile(
@@ -99,10 +133,7 @@ _PHRASES = (
     (re.compile(r"\b([BDM])\.\s?(Sc|Ed|Eng|Phil|Div|Litt)\b\.(?=[\s,;)]+[a-z(,])"), r"\1 \2"),
     (re.compile(r"(?<=[\w.!?] )<3(?=[\s.!]*$)"), "heart"),
     (
-        re.compile(
-            r"\b(once|twice|[a-z]+s|\d+)/(?=(?:second|minute|hour|day|night|week|month|year|person|head"
-            r"|game|page|user|visit|room)\b)"
-        ),
+        re.compile(rf"\b(once|twice|[a-z]+s|\d+(?: (?:\w+[a-z]|[a-z]))?)/(?=(?:{_PER_NOUNS})\b)"),
         r"\1 per ",
     ),
     (re.compile(r"\bc\.(?=\s?(?:(?:AD|A\.D\.)\s)?\d{3,4}\b|\s?\d{1,2}\s?(?:BC|AD|CE)\b)"), "circa"),
@@ -281,6 +312,7 @@ _BARE_MONTH = re.compile(
     rf"({'|'.join(_MONTHS)})(?![\w'’.])"
 )
 _MONTH_NAMES = "|".join(sorted({*_MONTHS, *_MONTHS.values(), "May"}, key=len, reverse=True))
+_MONTH_FOLLOWS = re.compile(rf"\s+(?:{_MONTH_NAMES})\b")
 _BARE_DAY = re.compile(
     rf"\b({'|'.join(sorted(_DAYS, key=len, reverse=True))})(?=,?\s+(?:(?:{_MONTH_NAMES})\b"
     rf"|\d{{1,2}}(?:[:/]\d|\s?[ap]\.?m\b|(?:st|nd|rd|th)\b|\s?[-–]\s?(?:\d|noon\b)"
@@ -295,6 +327,11 @@ _SHORT_FORMS = {
     **{short.capitalize(): words.capitalize() for short, words in _of_kind("short").items()},
 }
 _SHORT_FORM = re.compile(rf"(?<![\w.'])({'|'.join(_SHORT_FORMS)})(?![\w'])(?!\.(?!\s|$))")
+#: Days that are no other word, and those that are a verb or a name elsewhere.
+_LONE_DAY = re.compile(
+    r"(?<![\w.'’-])(?:Thu(?:rs?)?|Tues?|Weds|Fri)(?![\w.-])"
+    r"|(?<=[a-z,&] )(?:Mon|Wed|Sat)(?![\w.-]|\s[A-Z])"
+)
 _INITIALISMS = re.compile(r"(?<![\w.])((?:[A-Z]\.){2,6})['’]?s(?!\w)")
 _GRADE = re.compile(r"(?<=\b[Aa]\s[A-D])-(?![\w-])|(?<=\ban\s[A-D])-(?![\w-])")
 _INITIALISM = re.compile(r"(?<![\w.])((?:[A-Za-z]\.){2,10})(?![A-Za-z])")
@@ -304,8 +341,10 @@ _INITIAL = re.compile(
 _NAMES_OF_TIMES = {**_MONTHS, "May": "May", **_DAYS}
 _TIME_NAMES = "|".join(sorted({*_NAMES_OF_TIMES, *_NAMES_OF_TIMES.values()}, key=len, reverse=True))
 _DAYS_JOINED = re.compile(
-    rf"\b({'|'.join(_DAYS)})( (?:and|or|to|thru|through|&) )({'|'.join(_DAYS)})\b(?!\.|\s[A-Z])"
+    rf"\b(?:{'|'.join(_DAYS)})(?:(?:, |,? (?:and|or|to|thru|through|&) )(?:{'|'.join(_DAYS)}))+\b"
+    r"(?!\.|\s[A-Z])"
 )
+_DAY = re.compile(rf"\b(?:{'|'.join(_DAYS)})\b")
 _SLASHED_TIMES = re.compile(rf"\b(?:{_TIME_NAMES})(?:/(?:{_TIME_NAMES}))+\b")
 _FROM_TO = re.compile(
     rf"\b({_TIME_NAMES})(\.?\s?[-–—]\s?)({_TIME_NAMES})\b(?!-)(\.(?=[,;:)]|\s[a-z\d]))?"
@@ -321,6 +360,11 @@ _ALSO_WORDS = ("max", "temp", "vocab")
 _THE_STAR = re.compile(r"\b(?:[Tt]he|[Oo]ur|[Aa]|[a-z]+ing) $")
 
 
+def _is_last_day(match: re.Match[str]) -> bool:
+    """Whether it is a day, with no date behind it."""
+    return match[1] in _DAYS and not _MONTH_FOLLOWS.match(match.string, match.end())
+
+
 def _word(match: re.Match[str]) -> str:
     key = match[1]
     if match.string.endswith("/", 0, match.start()):
@@ -333,7 +377,7 @@ def _word(match: re.Match[str]) -> str:
         return match[0]
     if key == "Sun" and _THE_STAR.search(match.string, max(0, match.start() - 16), match.start()):
         return match[0]
-    ends = _CAPITAL_FOLLOWS if key.lower() == "etc" else _ENDS_SENTENCE
+    ends = _CAPITAL_FOLLOWS if key.lower() == "etc" or _is_last_day(match) else _ENDS_SENTENCE
     return _lookup(_WORDS, key) + _keep_point(match, ends)
 
 
@@ -358,7 +402,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_LATE_ROAD, lambda m: _ROADS[m[1]] + _keep_point(m))
     text = text.sub(_SLASHED_TIMES, _times_in_turn).sub(_DAYS_JOINED, _days_joined)
     text = text.sub(_FROM_TO, _from_to).sub(_WORD, _word).sub(_BARE_MONTH, lambda m: _MONTHS[m[0]])
-    text = text.sub(_BARE_DAY, lambda m: _DAYS[m[1]])
+    text = text.sub(_BARE_DAY, lambda m: _DAYS[m[1]]).sub(_LONE_DAY, lambda m: _DAYS[m[0]])
     text = text.sub(_SHORT_FORM, lambda m: _SHORT_FORMS[m[1]])
     text = text.sub(_INITIALISM, lambda m: m[1][:-1] + _keep_point(m))
     return text.sub(_INITIAL, lambda m: LETTER_A if m[1] == "A" else m[1])
@@ -388,8 +432,9 @@ def _times_in_turn(match: re.Match[str]) -> str:
 
 
 def _days_joined(match: re.Match[str]) -> list[Piece]:
-    """Two days by their abbreviations: "Sat & Sun"."""
-    return [Piece(_DAYS[match[day]], *match.span(day)) for day in (1, 3)]
+    """Days by their abbreviations: "Sat & Sun", "Mon, Wed and Fri"."""
+    days = _DAY.finditer(match.string, match.start(), match.end())
+    return [Piece(_DAYS[day[0]], *day.span()) for day in days]
 
 
 def _from_to(match: re.Match[str]) -> list[Piece]:

@@ -161,7 +161,10 @@ def _per_amount(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(" per ", *match.span(1))]
 
 
-_EXTENT = re.compile(r"\s(?:wide|tall|long|thick|high|deep|across|apart|square|in diameter)\b")
+_EXTENT = re.compile(
+    r"\s(?:wide|tall|long|thick|high|deep|across|apart|square|in diameter|[a-z]+ly"
+    r"|taller|longer|higher|deeper|wider|down|below|above|overnight)\b"
+)
 #: Another adjective of the same thing: "a 65" 4K TV".
 _FEATURE = re.compile(r"\s\d+[A-Za-z]")
 _STRAIGHT = re.compile(r"(\d?)\"")
@@ -454,7 +457,8 @@ MONEY: tuple[Rule, ...] = (
 
 INCHES: Rule = (
     re.compile(
-        r"(?<![\w.,/'])(?<![x×'′] )(\d+(?:\.\d+)?)([\"”″])(?=\s(?!x\b)[A-Za-z\d]|[.,;)]|\s*$)"
+        r"(?<![\w.,/'])(?<![x×'′] )(\d+(?:\.\d+)?)([\"”″])"
+        r"(?=\s(?!x\b|[WDHL]\s?[x×])[A-Za-z\d]|[.,;)]|\s*$)"
     ),
     _inches,
 )

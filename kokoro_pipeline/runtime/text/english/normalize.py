@@ -129,7 +129,9 @@ _OPTION = re.compile(
     r"|(?<![^\s(`])-([B-HJ-Zb-z]|[b-df-hj-np-tv-xz]{2,4}"
     r"|[Aa](?=\s(?:and|or|to|for|with|in|as|is|flag|option|switch)\b|[.,;:)`]|$))(?![\w'’-])"
 )
-_HASHTAG = re.compile(r"(?<!\w)#(?=\w)")
+_VARIABLE = re.compile(r"(?<![\w$])\$(?=[A-Za-z_])(?!(?:US|AU|CA|NZ|HK|SG|[AC])\b)")
+_BAR = re.compile(r"(?<=[\w)\]%.!?])\s?\|(?=\s[\w(\[$])")
+_HASHTAG = re.compile(r"(?<!\w)#(?=\w)(?!\d+-?[A-Z]\b)")
 _SHARP = re.compile(r"(?<=\b[A-G])[#♯](?!\w)")
 _INITIALS_AND = re.compile(r"\b([A-Z]{1,3})&([A-Z]{1,3})\b")
 _LEADING_POINT = re.compile(r"(?<![\w.])\.(?=[A-Za-z])")
@@ -218,7 +220,7 @@ def _read_signs(text: Tracked) -> Tracked:
     text = text.sub(_LONG_OPTION, "dash dash ")
     text = text.sub(_OPTION, lambda m: f"dash {_spelled((m[1] or m[2]).upper())}")
     text = text.sub(_HASHTAG, "hashtag ").sub(_SHARP, " sharp").sub(_LEADING_POINT, "dot ")
-    text = text.sub(_SIGN, _sign)
+    text = text.sub(_VARIABLE, "dollar ").sub(_SIGN, _sign)
     text = text.sub(_GREEK, lambda m: f"{_greek_name(m[0])} ")
     text = text.sub(_SLASHED, _slashed)
     text = text.sub(_LETTERS_SLASHED, lambda m: m[0].replace("/", " "))
@@ -321,7 +323,7 @@ def normalize(text: str, british: bool = False) -> Normalized:
 
     tracked = Tracked.of(text).sub(_PLACEHOLDER, " ").sub(_GIVEN, given)
     tracked = tracked.sub(_STRESSED, stressed).sub(_LINK, _inner)
-    cleaned = _clean_characters(tracked).sub(_HEADING, "")
+    cleaned = _clean_characters(tracked.sub(_BAR, ",")).sub(_HEADING, "")
     paragraphs = [
         paragraph
         for part in cleaned.sub(_START, "\n")

@@ -57,9 +57,11 @@ def _digits(match: re.Match[str], british: bool) -> str:
 
 
 def _house(match: re.Match[str], british: bool) -> list[Piece]:
-    """A number with a letter: "221B Baker Street"."""
-    number = Piece(f"{in_pairs(match[1], british)} ", match.start(1), match.start(2))
-    return [number, _letter_piece(match, 2)]
+    """A number with a letter: "221B Baker Street", "invoice #10432-B"."""
+    spoken = in_pairs(match[1], british) if len(match[1]) < 5 else digits(match[1])
+    sign = "number " if match[0].startswith("#") else ""
+    start = match.start() if sign else match.start(1)
+    return [Piece(f"{sign}{spoken} ", start, match.start(2)), _letter_piece(match, 2)]
 
 
 def _letter_piece(match: re.Match[str], group: int) -> Piece:
@@ -83,6 +85,7 @@ def _after_number(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 _CODED = "|".join(sorted(word_sets("coded")["noun"]))
+_LETTERED = "|".join(sorted(word_sets("coded")["lettered"]))
 
 
 def _code(match: re.Match[str], british: bool) -> list[Piece]:
@@ -170,6 +173,11 @@ def _chain(match: re.Match[str], british: bool) -> str:
     if all(len(part) < 3 for part in parts):
         return " ".join(plain(part, british) for part in parts)
     return ", ".join(digits(part) for part in parts)
+
+
+def _identifier(match: re.Match[str], british: bool) -> list[Piece]:
+    """Two numbers with a hyphen that are no range: "ISSN 2049-3630"."""
+    return [Piece(", ".join(map(digits, match[1].split("-"))), *match.span(1))]
 
 
 def _verse(match: re.Match[str], british: bool) -> list[Piece]:
@@ -457,7 +465,17 @@ _RULES: tuple[Rule, ...] = (
         ),
         _phone,
     ),
-    (re.compile(r"(?<![\w.,/-])\d{1,7}(?:[-–]\d{1,7}){2,6}(?![\w-]|[.,]\d)"), _chain),
+    (
+        re.compile(r"(?<![\w.,/-])\d{1,7}(?:[-–]\d{1,7}){2,6}(?![\w-]|[.,]\d)"),
+        _chain,
+    ),
+    (
+        re.compile(
+            r"(?:\b(?:ISSN|EIN)(?::|\sis)?\s(?=\d)|(?:#|\b(?:number|no\.)(?:\sis)?\s)(?=\d{4,}-\d{4}))"
+            r"(\d+-\d+)(?![\w-])"
+        ),
+        _identifier,
+    ),
     (re.compile(rf"\b(?:{_PROVINCES})(?=\s[A-Z]\d[A-Z]\s?\d[A-Z]\d\b)"), _province),
     (re.compile(rf"\b({_STATES})\s(\d{{5}})(?:-(\d{{4}}))?(?![\w-]|[.,]\d)"), _postal_code),
     *MONEY,
@@ -526,11 +544,7 @@ _RULES: tuple[Rule, ...] = (
         _house,
     ),
     (
-        re.compile(
-            r"\b(?:[Rr]oom|Flat|[Gg]ate|[Ss]eat|[Ss]uite|Unit|[Aa]partment|Row|Platform|[Nn]umber|Pier"
-            r"|[Rr]unway|[Ee]xit|Bus|Route|Highway|Train|Line|Section|Building|Form|Lot|[Ff]igure)"
-            r"\s(\d{1,4})-?([A-Z])\b"
-        ),
+        re.compile(rf"(?:\b(?i:{_LETTERED})\s|#\s?)(\d{{1,6}})-?([A-Z])\b"),
         _house,
     ),
     (
