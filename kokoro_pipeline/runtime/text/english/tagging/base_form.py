@@ -29,7 +29,7 @@ from .kinds import (
     VERBS,
     Kind,
 )
-from .phrases import ends_phrase_after, has_determiner, is_joined_subject
+from .phrases import ends_phrase_of_many, has_determiner, is_joined_subject
 
 
 def is_base_verb(s: Context, i: int, p: int) -> bool:
@@ -102,11 +102,14 @@ def _is_verb_of_noun(s: Context, i: int, p: int) -> bool:
         return following is not Kind.CONJUNCTION
     if _acts_together(s, i, p) or _is_watched(s, i, p):
         return True
-    object_follows = following in (*OBJECT_STARTS, Kind.ADVERB, Kind.OPEN, Kind.PLURAL)
+    object_follows = following in (*OBJECT_STARTS, Kind.ADVERB, Kind.OPEN, Kind.PLURAL, Kind.NAME)
+    # "Sales in the US increase by a tenth." but "changes in land use by farms"
+    known = s.kind(p) is Kind.NAME or has_determiner(s, p)
+    object_follows |= known and following in (Kind.PREPOSITION, Kind.TO)
     ends = following in (*OBJECT_STARTS, Kind.ADVERB, Kind.PUNCTUATION)
     if ends and is_joined_subject(s, p):
         return is_heteronym_verb(s, i)
-    return object_follows and is_heteronym_verb(s, i) and ends_phrase_after(s, p, Kind.PLURAL)
+    return object_follows and is_heteronym_verb(s, i) and ends_phrase_of_many(s, p)
 
 
 def is_modified_verb(s: Context, i: int, p: int) -> bool:

@@ -30,6 +30,14 @@ def ends_phrase_after(s: Context, noun: int, head: Kind) -> bool:
     return s.kind(before) in (Kind.PREPOSITION, Kind.TO) and s.kind(before - 1) is head
 
 
+def ends_phrase_of_many(s: Context, noun: int) -> bool:
+    """Whether a phrase with a preposition ends at `noun`, and a plural or a group stands before it:
+    "the men in the house", "the staff at the airport"."""
+    before = s.skip_back(noun, PHRASE)
+    many = s.kind(before - 1) is Kind.PLURAL or s.word(before - 1) in LISTS["collective"]
+    return s.kind(before) in (Kind.PREPOSITION, Kind.TO) and many
+
+
 def is_joined_subject(s: Context, noun: int) -> bool:
     """Whether the noun is the last of those that begin the sentence: "oil and water"."""
     joint = s.skip_back(noun, PHRASE)

@@ -40,6 +40,8 @@ def classify(s: Context, i: int) -> Tagged:
         return Kind.PUNCTUATION, _PUNCTUATION_TAGS[word]
     if "." in word or _is_acronym(s, i):
         return Kind.NAME, "NNP"
+    if len(word) > 2 and word[-1] == "s" and word[:-1].isupper():
+        return Kind.PLURAL, "NNS"  # "PCs"
     if word in ("May", "Will") and i > 0 and s.words[i - 1].islower():
         return Kind.NAME, "NNP"  # the month or the man, but not in a headline's capitals
     named = word in ("An", "No") and i > 0 and s.words[i - 1].istitle()
