@@ -198,6 +198,44 @@ def test_a_specialized_dimension_is_a_number():
         compare(case, run(*[t.numpy() for t in case.inputs(n)]), eager(case, n))
 
 
+UNREAD = [  # arguments and sizes that stock's converters do not read
+    Case(
+        "isin_inverted",
+        lambda x: torch.isin(x, torch.tensor([1, 2]), invert=True),
+        lambda n: (torch.randint(0, 5, (n, 2)),),
+        decomposed=(False,),
+    ),
+    Case(
+        "norm_in_float64",
+        lambda x: torch.linalg.vector_norm(x, dtype=torch.float64),
+        lambda n: (torch.randn(n, 4),),
+        tolerance=1e-12,
+    ),
+    Case(
+        "norm_of_rows_in_float64",
+        lambda x: torch.linalg.vector_norm(x, 3, dim=1, dtype=torch.float64),
+        lambda n: (torch.randn(n, 4),),
+        tolerance=1e-12,
+    ),
+    Case(
+        "layer_norm_of_nothing",
+        lambda x: functional.layer_norm(x, (0,)),
+        lambda n: (torch.randn(n, 0),),
+    ),
+    *(
+        Case(
+            f"affine_grid_of_one_row_{aligned}",
+            lambda t, aligned=aligned: functional.affine_grid(t, (2, 3, 1, 5), aligned),
+            lambda n: (torch.randn(2, 2, 3),),
+            symbolic=(False,),
+            decomposed=(False,),
+        )
+        for aligned in (True, False)
+    ),
+]
+test_unread, test_unread_stock = fix_tests("decompose", UNREAD)
+
+
 REFUSED = [
     Case("a tensor without dimensions", torch.nonzero, lambda n: (torch.tensor(1.0),)),
     Case(
@@ -209,6 +247,12 @@ REFUSED = [
         "cubic_pixels",
         lambda x: functional.interpolate(x, scale_factor=1.5, mode="bicubic"),
         lambda n: (torch.zeros(1, 1, 4, n).to(torch.uint8),),
+    ),
+    Case(
+        "operator_cholesky",
+        lambda x: torch.linalg.cholesky(x @ x.mT + torch.eye(3)),
+        lambda n: (torch.randn(n, 3, 3),),
+        symbolic=(False,),
     ),
     Case(
         "momentum",

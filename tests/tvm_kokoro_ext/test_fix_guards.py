@@ -93,6 +93,8 @@ SMALLEST = {
     "second": (lambda x: x[1] * 2, 2),
     "last": (lambda x: x[-1] * 2, 1),
     "first_two": (lambda x: x[:2] * 2, 2),
+    "all_but_first": (lambda x: x[1:] * 2, 1),
+    "differences": (lambda x: x[1:] - x[:-1], 1),
     "argmax": (lambda x: x.argmax(), 1),
     "max": (lambda x: x.max(), 1),
 }

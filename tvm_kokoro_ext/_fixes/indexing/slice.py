@@ -50,7 +50,8 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
     if from_start and step == 1 and _compat.prim_equal(proved[axis], shape[axis]):
         return x
     last = _emit.int64(first + (proved[axis] - 1) * step)
-    _checks.require(importer, last < _emit.int64(shape[axis]))
+    # Torch records n - 1 for x[1:], which is no size where there are no elements.
+    _checks.require(importer, _emit.int64(proved[axis]) >= 0, last < _emit.int64(shape[axis]))
     shape[axis] = proved[axis]
     return _cut(importer, x, axis, first, step, shape)
 

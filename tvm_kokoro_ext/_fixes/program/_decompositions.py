@@ -191,8 +191,25 @@ def roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
 
 
 #: The decompositions by the name that the importer looks up.
+def affine_grid(theta: Any, size: Any, align_corners: bool) -> Any:
+    """Torch's has an operator in place for an axis of one pixel."""
+    import torch
+
+    def line(pixels: int) -> Any:
+        if pixels < 2:
+            return torch.zeros(pixels, dtype=theta.dtype)
+        end = 1 if align_corners else (pixels - 1) / pixels
+        return torch.linspace(-end, end, pixels, dtype=theta.dtype)
+
+    batch, _, *pixels = size
+    axes = torch.meshgrid(*map(line, pixels), indexing="ij")
+    places = torch.stack([*reversed(axes), torch.ones_like(axes[0])], -1).reshape(-1, len(axes) + 1)
+    return (places @ theta.mT).reshape(batch, *pixels, len(axes))
+
+
 OWN: dict[str, Callable[..., Any]] = {
     "addmm.default": addmm,
+    "affine_grid_generator.default": affine_grid,
     "addbmm.default": addbmm,
     "lcm.default": lcm,
     "put.default": put,

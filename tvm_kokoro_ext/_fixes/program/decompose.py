@@ -115,9 +115,10 @@ def _is_float64(node: Any) -> bool:
 
 
 def _normalizes_otherwise(node: Any) -> bool:
-    """Layer normalization in float64 or over a symbolic size, which stock does not support."""
+    """Layer normalization in float64, or over a symbolic size or nothing, which stock cannot."""
     sizes = _given(node, "normalized_shape")
-    return _is_float64(node) or not all(isinstance(size, int) for size in sizes)
+    plain = all(isinstance(size, int) and size > 0 for size in sizes)
+    return _is_float64(node) or not plain
 
 
 def _celu_not_one(node: Any) -> bool:
@@ -182,7 +183,10 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     # Stock computes the steps in float32.
     "linspace.default": lambda node: str(_value(node).dtype) != "torch.float32",
     "take.default": lambda node: True,
-    "linalg_vector_norm.default": lambda node: _given(node, "ord") == 0,
+    "linalg_vector_norm.default": lambda node: (  # computes in the dtype of the input
+        _given(node, "ord") == 0 or _given(node, "dtype") is not None
+    ),
+    "isin.Tensor_Tensor": lambda node: _given(node, "invert"),
     "_cdist_forward.default": lambda node: (
         node.args[2] in (0, math.inf) or _value(node.args[0]).shape[-1] == 0
     ),
@@ -199,7 +203,8 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "softmax.int": lambda node: len(node.args) > 2 or node.kwargs.get("dtype") is not None,
     "log_softmax.int": lambda node: len(node.args) > 2 or node.kwargs.get("dtype") is not None,
     "pixel_shuffle.default": lambda node: True,
-    "affine_grid_generator.default": lambda node: not node.args[2],  # 0.25 knows only aligned
+    # 0.25 knows only aligned corners, and stock no axis of one pixel.
+    "affine_grid_generator.default": lambda node: not node.args[2] or 1 in node.args[1][2:],
     "grid_sampler_2d.default": lambda node: True,  # expects another layout of the grid
 }
 

@@ -40,6 +40,8 @@ def without_writes(program: Any, converters: Collection[str]) -> Any:
         if spec.kind is OutputKind.USER_INPUT_MUTATION:
             if not any(value is result for result in kept):
                 inputs.append(spec.target)
+        elif spec.kind is OutputKind.TOKEN:
+            continue  # an operator with effects, which is refused by its name
         elif spec.kind is not OutputKind.USER_OUTPUT and _is_read(program, spec.target, value):
             buffers.append(spec.target)
     if buffers:
