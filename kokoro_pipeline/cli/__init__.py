@@ -7,6 +7,18 @@ nor tvm.
 
 from __future__ import annotations
 
-from .frame import main
+import sys
+from collections.abc import Sequence
 
-__all__ = ["main"]
+from . import exit_codes
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line (default: that of the process) and return its exit code."""
+    try:
+        from .frame import main as run
+
+        return run(argv)
+    except KeyboardInterrupt:  # before the command runs; afterwards the frame says so
+        print("kokoro-pipeline: error: interrupted", file=sys.stderr, flush=True)
+        return exit_codes.INTERRUPTED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -48,19 +49,23 @@ class Console:
     def progress(self, text: str) -> None:
         """Report the current activity, if stderr is a terminal."""
         if self.watched:
-            print(text, file=self.stderr, flush=True)
+            self.say(text)
 
     def say(self, text: str) -> None:
-        """Tell on stderr what the user has to know, terminal or not."""
-        print(text, file=self.stderr, flush=True)
+        """Tell on stderr what the user has to know, terminal or not.
+
+        A stderr that takes nothing, as on a full disk, changes no result.
+        """
+        with contextlib.suppress(OSError):
+            print(text, file=self.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         """Print a warning."""
-        print(f"kokoro-pipeline: warning: {text}", file=self.stderr, flush=True)
+        self.say(f"kokoro-pipeline: warning: {text}")
 
     def error(self, text: str) -> None:
         """Print the reason why the command failed."""
-        print(f"kokoro-pipeline: error: {text}", file=self.stderr, flush=True)
+        self.say(f"kokoro-pipeline: error: {text}")
 
     def binary_output(self) -> BinaryIO:
         """The binary stream of stdout, for `-o -`.

@@ -35,6 +35,7 @@ from . import (
 )
 from .command import Command, UsageError
 from .console import Console
+from .signals import Terminated
 from .standard_streams import open_standard_streams
 
 PROGRAM = "kokoro-pipeline"
@@ -59,7 +60,7 @@ COMMANDS: tuple[Command, ...] = (
 
 EXIT_CODES = """\
 exit codes: 0 done; 1 a check failed; 2 wrong usage; 3 bad input, file, network or toolchain;
-4 a defect of this program; 130 interrupted
+4 a defect of this program; 130 interrupted; 141 standard output was closed; 143 ended by SIGTERM
 """
 
 _BASE_DISTRIBUTION_OF = {"tvm": "apache-tvm", "tvm_ffi": "apache-tvm-ffi", "numpy": "numpy"}
@@ -76,6 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # argparse has already printed help, the version or the usage.
         _leave_stdout_quietly()
         return end.code if isinstance(end.code, int) else exit_codes.USAGE
+    except OSError:  # standard error takes no usage
+        return exit_codes.USAGE
     console = Console(debug=args.debug)
     with warnings.catch_warnings():
         _show_our_warnings(console)
@@ -127,12 +130,15 @@ def _run(args: argparse.Namespace, console: Console) -> int:
     except BrokenPipeError:
         return exit_codes.PIPE_CLOSED
     except UsageError as error:
-        args.parser.print_usage(console.stderr)
+        console.say(args.parser.format_usage().rstrip())
         console.error(str(error))
         return exit_codes.USAGE
     except KeyboardInterrupt:
         console.error("interrupted")
         return exit_codes.INTERRUPTED
+    except Terminated as end:
+        console.error(f"ended by {end}")
+        return end.exit_code
     except KokoroError as error:
         return _fail(console, str(error), error.exit_code)
     except ModuleNotFoundError as error:

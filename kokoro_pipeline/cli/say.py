@@ -14,6 +14,7 @@ from ..errors import InputError
 from . import arguments, exit_codes
 from .command import Command, UsageError
 from .console import Console, seconds
+from .signals import signals_raised
 from .source_text import STDIN, add_source, read_source, stream_source
 from .speech_output import Outputs, add_outputs, check_outputs
 from .speech_progress import SpeechProgress
@@ -188,21 +189,26 @@ def _write(
 
     If it cannot go on, what was said so far is left as a valid file.
     """
+    from ..runtime.audio.files import partial
     from ..runtime.speech.subtitles import write_subtitles
 
     outputs = Outputs(args, console)
     try:
-        with SpeechProgress(request, console) as progress:
-            for speech in stream:
-                outputs.write(speech.audio)
-                spoken.add(speech)
-                progress.add(speech)
-        outputs.finish()
+        with signals_raised():
+            with SpeechProgress(request, console) as progress:
+                for speech in stream:
+                    outputs.write(speech.audio)
+                    spoken.add(speech)
+                    progress.add(speech)
+            outputs.finish()
     except BaseException:
+        beside = False
         for kept in outputs.interrupt():
+            beside = not kept.samefile(args.output)
             console.warn(f"{kept} holds the first {seconds(spoken.seconds)} of audio")
         if args.subtitles is not None and spoken.pieces:
-            write_subtitles(args.subtitles, spoken.whole())
+            # Where an older file stays, its subtitles do.
+            write_subtitles(partial(args.subtitles) if beside else args.subtitles, spoken.whole())
         raise
     if args.subtitles is not None:
         write_subtitles(args.subtitles, spoken.whole())

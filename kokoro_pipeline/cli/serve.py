@@ -138,6 +138,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
             ws="none",
             log_level="info" if args.log_requests else "warning",
             access_log=args.log_requests,
+            log_config=_log_config(),
             timeout_graceful_shutdown=_GRACE,
             timeout_keep_alive=30,
             limit_concurrency=None,
@@ -146,6 +147,17 @@ def run(args: argparse.Namespace, console: Console) -> int:
         _allow_connections()
         _run(uvicorn.Server(config), listening)
     return exit_codes.OK
+
+
+def _log_config() -> dict[str, Any]:
+    """Uvicorn's, with requests on standard error as well: standard output is for `--json`."""
+    import copy
+
+    from uvicorn.config import LOGGING_CONFIG
+
+    config = copy.deepcopy(LOGGING_CONFIG)
+    config["handlers"]["access"]["stream"] = "ext://sys.stderr"
+    return config
 
 
 def _allow_connections() -> None:

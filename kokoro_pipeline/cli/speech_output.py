@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from .command import UsageError
 from .console import Console
 from .source_text import STDIN
 
@@ -52,10 +53,12 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def check_outputs(args: argparse.Namespace) -> None:
-    """Raises InputError or EnvironmentFault for what cannot be written."""
+    """Raises InputError or EnvironmentFault for what cannot be written, UsageError for a file that
+    is named twice."""
     from ..runtime.audio import check_writable, make_encoder
     from ..runtime.speech.subtitles import check_subtitles
 
+    _check_apart(args)
     if args.output not in (None, STDIN):
         check_writable(Path(args.output), args.format)
     if args.output is not None:
@@ -69,6 +72,33 @@ def check_outputs(args: argparse.Namespace) -> None:
         check_player()
     if args.subtitles is not None:
         check_subtitles(args.subtitles)
+
+
+def _check_apart(args: argparse.Namespace) -> None:
+    """Raise UsageError if a file to write is also one to read, or to write for something else."""
+    named = {
+        "-o": [args.output],
+        "--subtitles": [args.subtitles],
+        "-f": [args.file],
+        "--lexicon": args.lexicon or [],
+    }
+    files = [
+        (option, name)
+        for option, names in named.items()
+        for name in names
+        if name not in (None, STDIN)
+    ]
+    written = [each for each in files if each[0] in ("-o", "--subtitles")]
+    for option, name in written:
+        for other, also in files:
+            if other != option and _is_same(Path(name), Path(also)):
+                raise UsageError(f"{option} and {other} name the same file, {name}")
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.is_file() and one.samefile(other)
+    return one.resolve() == other.resolve()
 
 
 def _format(args: argparse.Namespace) -> str:

@@ -109,6 +109,11 @@ class AudioStream:
         self._file.flush()
 
 
+def partial(path: Path) -> Path:
+    """Where the beginning of a file is kept while the file itself stays."""
+    return path.with_name(f"{path.stem}.partial{path.suffix}")
+
+
 class AudioFile:
     """A file that audio is written to piece by piece.
 
@@ -203,12 +208,12 @@ class AudioFile:
             self._file.close()
             if not self._replaces:
                 return self.path
-            partial = self.path.with_name(f"{self.path.stem}.partial{self.path.suffix}")
-            self._growing.replace(partial)
+            kept = partial(self.path)
+            self._growing.replace(kept)
         except OSError:
             self._remove()
             return None
-        return partial
+        return kept
 
     def discard(self) -> None:
         """Leave what was there before."""

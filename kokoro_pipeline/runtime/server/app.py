@@ -79,8 +79,10 @@ def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
     @app.exception_handler(Exception)
     async def answer(_: Request, error: Exception) -> Response:
         problem = problem_of(error)
-        if problem.status >= 500:
+        if problem.status == 500:
             log.error("a request failed", exc_info=error)
+        elif problem.status > 500:  # the machine's state, such as too much work
+            log.warning("a request failed: %s", problem.message)
         return problem.response()
 
     for kind in (Problem, TimeoutError, KokoroError):

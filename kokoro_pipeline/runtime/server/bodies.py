@@ -8,6 +8,7 @@ import anyio
 import pydantic_core
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect
 
 from .problems import Problem
 from .settings import ServerSettings
@@ -54,10 +55,13 @@ async def _limited(request: Request, limit: int) -> bytes:
     if declared.isdigit() and int(declared) > limit:
         raise too_large
     content = bytearray()
-    async for part in request.stream():
-        content += part
-        if len(content) > limit:
-            raise too_large
+    try:
+        async for part in request.stream():
+            content += part
+            if len(content) > limit:
+                raise too_large
+    except ClientDisconnect as error:
+        raise Problem(400, "the client left before its body was complete") from error
     return bytes(content)
 
 

@@ -174,7 +174,7 @@ class _Grouping:
             return
         if sentence.ends_paragraph:
             yield from self._flush(splitting.pause_paragraph or splitting.pause_sentence)
-        elif _complete(pending, splitting):
+        elif _complete(pending, splitting, self._number):
             yield from self._flush(splitting.pause_sentence)
 
     def _flush(self, pause: float) -> Iterator[Piece]:
@@ -208,11 +208,13 @@ def _joins(piece: Piece, told: _Told, splitting: Splitting, number: int) -> bool
     return len(piece.phonemes) + 1 + len(sentence.phonemes) <= limit
 
 
-def _complete(piece: Piece, splitting: Splitting) -> bool:
-    """Whether no sentence can join the piece, whatever comes next."""
-    if splitting.split == "paragraph":
-        return False
-    return splitting.split == "sentence" or len(piece.phonemes) >= LONGEST_WITH_SHORT
+def _complete(piece: Piece, splitting: Splitting, number: int) -> bool:
+    """Whether no sentence can join piece `number` of the text, whatever comes next."""
+    if splitting.split == "sentence" or splitting.pause_sentence > 0:
+        return True
+    if number == 0 and (splitting.first == "clause" or len(piece.phonemes) >= SHORT):
+        return True
+    return splitting.split != "paragraph" and len(piece.phonemes) >= LONGEST_WITH_SHORT
 
 
 def _with_first_clause(

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import html
 import json
+import secrets
+import shutil
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 
+from ..text.reading import Word
 from .result import Speech
-from .timings import WordTime
 
 LINE = 42
 """Characters of a line."""
@@ -101,34 +103,61 @@ def _last_clause(words: Sequence[CueWord]) -> int:
 
 
 def _cue_words(speech: Speech) -> Iterator[CueWord]:
-    """The spoken words, each with the marks that are written next to it."""
+    """The spoken words, each with the marks that are written next to it.
+
+    A mark belongs to the word that it touches, the one before if it touches both, and to the next
+    word if it touches none.
+    """
     times = {word.span: word for word in speech.words}
-    pending: tuple[str, WordTime, bool] | None = None
-    opening = ""
-    end = 0
-    spaced = False
-    for written in speech.read:
-        gap = written.start > end
+    word: CueWord | None = None
+    opening, before_opening = "", False  # marks of the next word, and whether they follow a space
+    end, spaced = 0, False
+    markup = _markup(speech.read)
+    for position, written in enumerate(speech.read):
+        spaced = spaced or written.start > end
         end = max(end, written.end)
-        time = times.get((written.start, written.end)) if written.phonemes else None
-        if time is None:
-            if written.text and not any(map(str.isalnum, written.text)):
-                if pending is not None and not gap:
-                    pending = (pending[0] + written.text, *pending[1:])
-                else:
-                    opening, spaced = opening + written.text, spaced or gap
+        if position in markup:
             continue
-        if pending is not None:
-            yield _shown(pending)
-        pending = (opening + written.text, time, spaced if opening else gap)
-        opening, spaced = "", False
-    if pending is not None:
-        yield _shown((pending[0] + opening, *pending[1:]))
+        gap, spaced = spaced, False
+        time = times.get((written.start, written.end)) if written.phonemes else None
+        text = " ".join(written.text.split())
+        if time is not None:
+            if word is not None:
+                yield word
+            first = before_opening if opening else gap
+            word = CueWord(_joined(opening, gap, text), time.start, time.end, first)
+            opening = ""
+        elif not text or any(map(str.isalnum, text)):
+            continue  # a word that is not spoken
+        elif word is not None and not opening and not gap:
+            word = replace(word, text=word.text + text)
+        else:
+            before_opening = before_opening if opening else gap
+            opening = _joined(opening, gap, text)
+            if word is not None and text[-1] in _SENTENCE_ENDS:  # "I see 👍. Next"
+                word = replace(word, text=_joined(word.text, before_opening, opening))
+                opening = ""
+    if word is not None:
+        yield replace(word, text=_joined(word.text, before_opening, opening))
 
 
-def _shown(pending: tuple[str, WordTime, bool]) -> CueWord:
-    text, time, spaced = pending
-    return CueWord(" ".join(text.split()), time.start, time.end, spaced)
+def _joined(one: str, spaced: bool, other: str) -> str:
+    return f"{one} {other}" if one and other and spaced else one + other
+
+
+def _markup(read: Sequence[Word]) -> set[int]:
+    """Which entries are the brackets of markup, "[word](/phonemes/)", and not shown."""
+    found: set[int] = set()
+    opened = None
+    for position, written in enumerate(read):
+        if written.phonemes:
+            continue
+        if written.text == "[":
+            opened = position
+        elif written.text.startswith("](") and opened is not None:
+            found |= {opened, position}
+            opened = None
+    return found
 
 
 def _columns(text: str) -> int:
@@ -303,12 +332,26 @@ def check_subtitles(path: Path) -> None:
 
 
 def write_subtitles(path: Path, speech: Speech) -> None:
-    """Write the subtitles of a speech in the format of the suffix.
+    """Write the subtitles of a speech in the format of the suffix; an older file stays on failure.
 
     Raises InputError like `check_subtitles`, EnvironmentFault if the file cannot be written.
     """
     check_subtitles(path)
+    text = FORMATS[path.suffix.lower()](speech)
+    target = path.resolve()  # a symbolic link stays one
+    growing = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}")
     try:
-        path.write_text(FORMATS[path.suffix.lower()](speech), "utf-8")
+        if path.exists() and not path.is_file():
+            path.write_text(text, "utf-8")
+            return
+        try:
+            growing.write_text(text, "utf-8")
+            if target.exists():
+                shutil.copymode(target, growing)
+            growing.replace(target)
+        except PermissionError:  # a folder that takes no new files
+            path.write_text(text, "utf-8")
+        finally:
+            growing.unlink(missing_ok=True)
     except OSError as error:
         raise EnvironmentFault(f"cannot write {path}: {error.strerror}") from error

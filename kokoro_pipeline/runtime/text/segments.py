@@ -147,12 +147,14 @@ class _Splitter:
 
     def _decide(self, gap: re.Match[str]) -> _Decision:
         buffer, start, end = self._buffer, gap.start(), gap.end()
-        if end == len(buffer):
-            return _Decision.KEEP if self._final else _Decision.WAIT
-        if gap[0][0] in "•‣◦":
-            return _Decision.PARAGRAPH
+        if end == len(buffer) and self._final:
+            return _Decision.KEEP
         lines = gap[0].replace("\r\n", "\n").replace("\r", "\n")
         if lines.count("\n") > 1 or "\u2029" in lines:
+            return _Decision.PARAGRAPH
+        if end == len(buffer):
+            return _Decision.WAIT
+        if gap[0][0] in "•‣◦":
             return _Decision.PARAGRAPH
         if "\n" in lines:
             if _ITEM.match(buffer, end):

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import io
 import json
+import signal
 import sys
 import wave
 from collections.abc import Callable, Iterator
@@ -34,7 +35,11 @@ class Spoken:
     """A synthesizer that records its requests and returns a hum for each piece."""
 
     def __init__(
-        self, *, synthetic: bool = False, peak: float = 0.5, ends: BaseException | None = None
+        self,
+        *,
+        synthetic: bool = False,
+        peak: float = 0.5,
+        ends: BaseException | signal.Signals | None = None,
     ) -> None:
         self.requests: list[SpeechRequest] = []
         self.phonemes: list[str] = []
@@ -58,7 +63,9 @@ class Spoken:
         for piece in pieces:
             self.phonemes.append(piece.phonemes)
             yield self._speech(request, piece)
-            if self.ends is not None:
+            if isinstance(self.ends, signal.Signals):
+                signal.raise_signal(self.ends)
+            elif self.ends is not None:
                 raise self.ends
 
     def __enter__(self) -> Spoken:
@@ -312,23 +319,60 @@ def test_somewhere_it_has_to_go(run_cli, words):
     assert run_cli("say", *words).code == 2
 
 
-@pytest.mark.parametrize("ends", [KeyboardInterrupt(), EnvironmentFault("gone")], ids=repr)
+@pytest.mark.parametrize(
+    ("ends", "code"),
+    [
+        (KeyboardInterrupt(), 130),
+        (EnvironmentFault("gone"), 3),
+        (signal.SIGTERM, 143),
+        (signal.SIGHUP, 129),
+    ],
+    ids=repr,
+)
 @pytest.mark.parametrize("exists", [False, True])
-def test_what_was_said_before_an_end_is_a_valid_file(run_cli, voice_of, tmp_path, ends, exists):
+def test_what_was_said_before_an_end_is_a_valid_file(
+    run_cli, voice_of, tmp_path, ends, code, exists
+):
+    """An older file stays, with its subtitles, and the beginning is beside it with its own."""
     voice_of(ends=ends)
     file, partial = tmp_path / "o.wav", tmp_path / "o.partial.wav"
+    subtitles = tmp_path / "o.srt"
     if exists:
         file.write_bytes(b"mine")
-    ended = run_cli("say", "One\nTwo", "--artifact", "DIR", "-o", file)
-    assert ended.code == (130 if isinstance(ends, KeyboardInterrupt) else 3)
+        subtitles.write_text("mine")
+    ended = run_cli("say", "One\nTwo", "--artifact", "DIR", "-o", file, "--subtitles", subtitles)
+    assert ended.code == code
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     kept = partial if exists else file
     assert f"{kept} holds the first 0.050 s of audio" in ended.err
     with wave.open(str(kept)) as written:
         assert written.getnframes() == 1200
-    assert {path.name for path in tmp_path.iterdir()} == (
-        {"o.wav", "o.partial.wav"} if exists else {"o.wav"}
-    )
-    assert not exists or file.read_bytes() == b"mine"
+    names = {"o.wav", "o.srt", *(("o.partial.wav", "o.partial.srt") if exists else ())}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    assert "One" in (tmp_path / "o.partial.srt" if exists else subtitles).read_text()
+    assert not exists or (file.read_bytes(), subtitles.read_text()) == (b"mine", "mine")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["Hello", "-o", "x.json", "--format", "wav", "--subtitles", "x.json"],
+        ["-f", "x.json", "-o", "./x.json", "--format", "wav"],
+        ["Hello", "-o", "x.json", "--format", "wav", "--lexicon", "x.json"],
+        ["-f", "x.json", "-o", "o.wav", "--subtitles", "link.json"],
+    ],
+    ids=" ".join,
+)
+def test_no_file_is_named_twice(run_cli, voice_of, tmp_path, monkeypatch, words):
+    """What is read would be replaced, or the audio by its subtitles."""
+    voice_of()
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "x.json"
+    file.write_text("{}")
+    (tmp_path / "link.json").symlink_to(file)
+    ended = run_cli("say", *words, "--artifact", "DIR")
+    assert (ended.code, file.read_text()) == (2, "{}")
+    assert "name the same file" in ended.err
 
 
 def test_a_file_grows_with_the_pieces(run_cli, voice_of, tmp_path, monkeypatch):

@@ -144,7 +144,8 @@ _EMOTICON = re.compile(
 )
 _ARROWS = {"->": "→", "=>": "⇒"}
 _ARROW = re.compile(r"(?<=\s)[-=]>(?=\s)")
-_GREEK = re.compile(r"(?<!\w)[\u0391-\u03f5µ](?!\w)|(?<!\w)[Δδλσπ](?=[A-Za-z]\b)")
+_GREEK = re.compile(r"(?<!\w)[\u0391-\u03a1\u03a3-\u03f5µ](?!\w)|(?<!\w)[Δδλσπ](?=[A-Za-z]\b)")
+_GREEK_NAME = re.compile(r"GREEK (?:SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
 
 _STRAIGHT_OPEN = re.compile(r"(?:(?<=^)|(?<=[\s(—“]))\"(?=\S)")
 # Quotation marks, but not the apostrophe of an elision or of a possessive plural.
@@ -236,8 +237,10 @@ def _sign(match: re.Match[str]) -> str:
 
 
 def _greek_name(letter: str) -> str:
-    letter = unicodedata.normalize("NFKC", letter)  # of the micro sign as well
-    return unicodedata.name(letter).split()[-1].lower()
+    """The name of a letter without its accents, of the micro sign as well: "eta" of ή."""
+    plain = unicodedata.normalize("NFKD", letter)[0]
+    named = _GREEK_NAME.match(unicodedata.name(plain, ""))
+    return named[1].lower() if named else letter
 
 
 def _spelled(letters: str) -> str:

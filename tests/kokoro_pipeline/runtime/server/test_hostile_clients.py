@@ -254,3 +254,19 @@ def test_nothing_is_left_of_who_went_away(server, tmp_path: Path):
         time.sleep(0.1)
     assert active(server) == 0
     assert server.post(SPEECH, json={"input": "Hi."}).status_code == 200
+
+
+def test_who_leaves_in_its_body_is_no_defect(start_server, toy_artifact):
+    """Nor is a request that takes too long: neither fills the log with tracebacks."""
+    server = start_server(toy_artifact, "--time-limit", "0.001", "--log-requests")
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head(length=50) + b'{"input"')
+    late = server.post(SPEECH, json={"input": "One more sentence is said here. " * 100})
+    assert late.status_code == 504
+    deadline = time.monotonic() + 10
+    while not any("504" in line for line in server.said) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    said = "".join(server.said)
+    assert '"POST /v1/audio/speech HTTP/1.1" 504' in said  # on stderr, with --log-requests
+    assert "Traceback" not in said

@@ -59,17 +59,23 @@ def test_a_piece_is_known_as_soon_as_nothing_can_join_it() -> None:
     taken: list[int] = []
 
     def told() -> Iterator[Sentence]:
-        for size in (50, 150, 100, 100):
+        for size in (10, 50, 90, 150, 100):
             taken.append(size)
             yield sentence(size)
 
     pieces = group_sentences(told(), Splitting())
-    assert len(next(pieces).phonemes) == 50
-    assert taken == [50, 150]
-    by_sentence = group_sentences(told(), Splitting("sentence"))
-    taken.clear()
-    next(by_sentence)
-    assert taken == [50]
+    assert len(next(pieces).phonemes) == 10 + 1 + 50  # too short alone
+    assert taken == [10, 50]
+    assert len(next(pieces).phonemes) == 90
+    assert taken == [10, 50, 90, 150]
+    for splitting in (
+        Splitting("sentence"),
+        Splitting(first="clause"),
+        Splitting("auto", pause_sentence=1),
+    ):
+        taken.clear()
+        next(group_sentences(told(), splitting))
+        assert taken == [10]
 
 
 def test_the_first_clause_can_be_a_piece_of_its_own() -> None:

@@ -203,3 +203,21 @@ def test_word_times_are_those_of_kokoro(text: str, seed: int) -> None:
     assert len(speech.words) >= 7
     for word in speech.words:
         assert (word.start, word.end) == pytest.approx(theirs[word.span[0]], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Say [Kokoro](/kˈOkəɹO/) now.", ["Say Kokoro now."]),
+        ("I [really](+2) mean [it](-1).", ["I really mean it."]),
+        ('He said "[Kokoro](/kˈOkəɹO/)".', ['He said "Kokoro".']),
+        ("I (really) - no.", ["I (really) - no."]),
+        ('he said -- "go"', ['he said -- "go"']),
+        ("A—B – C.", ["A—B – C."]),
+        ("He said --> go.", ["He said --> go."]),
+        ("Cost ($5) (a [b] c).", ["Cost ($5) (a [b] c)."]),
+        ("Emoji 😀 here 👍. Next one.", ["Emoji 😀 here 👍.", "Next one."]),
+    ],
+)
+def test_cues_show_the_text_as_it_is_written_but_for_markup(text: str, shown: list[str]) -> None:
+    assert [line for cue in make_cues(spoken(text)) for line in cue.lines()] == shown

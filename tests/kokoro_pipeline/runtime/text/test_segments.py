@@ -81,7 +81,7 @@ def test_no_more_text_is_taken_than_the_next_segment_needs() -> None:
     taken: list[str] = []
 
     def parts() -> object:
-        for part in ("One sentence. ", "Two", " more. ", "Three"):
+        for part in ("One sentence. ", "Two", " more. ", "Three.\n", "\n", "Four"):
             taken.append(part)
             yield part
 
@@ -89,7 +89,9 @@ def test_no_more_text_is_taken_than_the_next_segment_needs() -> None:
     assert next(segments).text == "One sentence."
     assert taken == ["One sentence. ", "Two"]
     assert next(segments).text == "Two more."
-    assert taken == ["One sentence. ", "Two", " more. ", "Three"]
+    assert taken == ["One sentence. ", "Two", " more. ", "Three.\n"]
+    assert next(segments).text == "Three."
+    assert taken[4:] == ["\n"]  # two line ends are enough for a paragraph
 
 
 def test_the_time_is_linear_in_the_length() -> None:
