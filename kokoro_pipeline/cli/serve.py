@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import socket
 from pathlib import Path
@@ -193,9 +194,10 @@ def _listen(settings: ServerSettings) -> socket.socket:
         listening.listen(2048)
     except OSError as error:
         listening.close()
+        other = "--host" if error.errno == errno.EADDRNOTAVAIL else "--port"
         raise EnvironmentFault(
             f"cannot listen on {settings.host}:{settings.port}: {error.strerror}"
-            f"{_holder(settings.port)}; choose another with --port"
+            f"{_holder(settings.port)}; choose another with {other}"
         ) from error
     return listening
 

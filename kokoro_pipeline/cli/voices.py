@@ -85,7 +85,11 @@ def _listed(args: argparse.Namespace, console: Console) -> list[str]:
     if args.weights is not None:
         from ..runtime.voices import list_voices
 
-        return list_voices(_weights_folder(args.weights, console))
+        folder = _weights_folder(args.weights, console)
+        voices = list_voices(folder)
+        if not voices:
+            raise InputError(f"{folder} holds no voices: name weights, or their folder `voices`")
+        return voices
     return []
 
 

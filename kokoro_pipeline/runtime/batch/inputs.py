@@ -120,10 +120,13 @@ Rows = Iterator[tuple[str, Mapping[str, Any] | str]]
 def _distinct(entries: Iterable[Entry]) -> Iterator[Entry]:
     first: dict[str, str] = {}
     for entry in entries:
+        if entry.fault is not None:  # its id may be one that nobody gave it
+            yield entry
+            continue
         # Some file systems hold names equal that differ in case or in the form of accents.
         name = unicodedata.normalize("NFC", entry.id).casefold()
         taken = first.setdefault(name, entry.place)
-        if taken == entry.place or entry.fault is not None:
+        if taken == entry.place:
             yield entry
         else:
             yield replace(entry, request=None, fault=f"the id {entry.id!r} is that of {taken}")

@@ -210,9 +210,13 @@ def _read_table(text: str, source: str) -> Iterator[Entry | Problem]:
         yield Entry(cells[0], cells[1], _part(cells[2]) if cells[2:] else None, source, line)
 
 
+class _Object(list[Any]):
+    """The pairs of an object, in order."""
+
+
 def _read_json(text: str, source: str) -> Iterator[Entry | Problem]:
     try:
-        words = json.loads(text, object_pairs_hook=list)
+        words = json.loads(text, object_pairs_hook=_Object)
     except (json.JSONDecodeError, RecursionError) as error:
         yield Problem(source, getattr(error, "lineno", 1), f"it is not JSON: {error}")
         return
@@ -223,6 +227,8 @@ def _read_json(text: str, source: str) -> Iterator[Entry | Problem]:
     for word, value in words:
         line, at = _line_of_key(text, word, at)
         rows = value if _is_object(value) else [(_DEFAULT, value)]
+        if not rows:
+            yield Problem(source, line, f"{word!r} has no phonemes")
         for part, phonemes in rows:
             if not isinstance(phonemes, str):
                 yield Problem(source, line, f"{word!r}: expected phonemes as a string")
@@ -232,8 +238,8 @@ def _read_json(text: str, source: str) -> Iterator[Entry | Problem]:
 
 
 def _is_object(value: Any) -> bool:
-    """Whether a value is what `object_pairs_hook=list` makes of an object."""
-    return isinstance(value, list) and all(isinstance(pair, tuple) for pair in value)
+    """Whether a value was an object, and no array, in JSON."""
+    return isinstance(value, _Object)
 
 
 def _line_of_key(text: str, word: str, at: int) -> tuple[int, int]:

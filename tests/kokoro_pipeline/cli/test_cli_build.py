@@ -302,5 +302,11 @@ def test_weights_download_fetches_the_real_ones(run_cli, weights):
     assert json.loads(run_cli("weights", "download", "--json").out)["source"] == HUB
 
 
+def test_a_folder_without_voices_is_said_to_have_none(run_cli, tmp_path):
+    ended = run_cli("voices", "--weights", tmp_path)
+    assert (ended.code, ended.out) == (3, "")
+    assert "holds no voices" in ended.err
+
+
 def test_voices_lists_those_of_weights(run_cli, weights):
     assert run_cli("voices", "--weights", HUB).out == "a\nb\n"

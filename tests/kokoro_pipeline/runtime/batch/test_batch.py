@@ -101,6 +101,12 @@ def test_a_bad_row_is_an_entry_with_a_fault(tmp_path, row, said):
     assert bad.request is None and bad.place == "line 2" and said in (bad.fault or "")
 
 
+def test_the_name_of_a_row_that_cannot_be_read_is_free(tmp_path):
+    file = write_lines(tmp_path / "in.jsonl", "{bad", {"id": "000001", "phonemes": "a"})
+    bad, good = read_entries(file, Defaults())
+    assert (bad.request, good.id, good.fault) == (None, "000001", None)
+
+
 def test_a_line_that_is_not_utf8_is_one_fault(tmp_path):
     file = tmp_path / "in.jsonl"
     file.write_bytes(b'\xef\xbb\xbf{"phonemes": "a"}\n\n\xff\n{"phonemes": "b", "id": 4}\n')

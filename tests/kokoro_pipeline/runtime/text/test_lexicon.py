@@ -95,6 +95,8 @@ def test_formats(tmp_path: Path, name: str, text: str, entries: list[tuple]) -> 
         ("a.tsv", "x" * 201 + "\tza", 1, "201 characters"),
         ("a.json", '{"a": "b",\n}', 2, "not JSON"),
         ("a.json", '["a"]', 1, "expected an object"),
+        ("a.json", "[]", 1, "expected an object"),
+        ("a.json", '{"a": {}}', 1, "no phonemes"),
         ("a.json", '{"b": "a",\n"a": 3}', 2, "as a string"),
         ("a.json", '{"a": {"NOUN": ["x"]}}', 1, "as a string"),
         ("a.json", "[" * 100000, 1, "not JSON"),
