@@ -98,15 +98,15 @@ class ServerContext:
                 code="artifact_gone",
             )
 
-    def check_text(self, text: str) -> None:
-        """Raises Problem for a text that is empty or too long."""
+    def check_text(self, text: str, field: str = "input") -> None:
+        """Raises Problem for a text that is empty or too long, in this field of the request."""
         if not text.strip():
-            raise Problem(400, "input is empty: there is nothing to say", param="input")
+            raise Problem(400, f"{field} is empty: there is nothing to say", param=field)
         if len(text) > self.settings.max_text:
             raise Problem(
                 413,
-                f"input has {len(text)} characters, over the limit of {self.settings.max_text}",
-                param="input",
+                f"{field} has {len(text)} characters, over the limit of {self.settings.max_text}",
+                param=field,
                 code="too_large",
             )
 

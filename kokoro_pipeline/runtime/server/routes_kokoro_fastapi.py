@@ -64,7 +64,7 @@ async def dev_phonemize(request: Request) -> DevPhonemes:
     """The phonemes of a text and their token ids."""
     context = context_of(request)
     body = await read_body(request, DevPhonemizeBody, context.settings)
-    context.check_text(body.text)
+    context.check_text(body.text, "text")
     read = await asyncio.to_thread(phonemize, body.text, body.language)
     return DevPhonemes(
         phonemes=read.phonemes, tokens=list(context.vocabulary.encode(read.phonemes).ids)
@@ -80,7 +80,7 @@ async def generate_from_phonemes(request: Request) -> Response:
     """Speak phonemes, as WAV."""
     context = context_of(request)
     body = await read_body(request, DevPhonemesBody, context.settings)
-    context.check_text(body.phonemes)
+    context.check_text(body.phonemes, "phonemes")
     spoken = SpeechRequest(
         phonemes=body.phonemes, voice=context.voice(body.voice), speed=body.speed
     )

@@ -243,6 +243,23 @@ def test_other_errors_have_the_same_form(server):
         assert "message" in answer.json()["error"]
 
 
+def test_a_field_is_named_as_in_the_request(server):
+    for path, body, field in (
+        ("/v1/audio/speech", {"input": " "}, "input"),
+        ("/dev/phonemize", {"text": " "}, "text"),
+        ("/dev/generate_from_phonemes", {"phonemes": ""}, "phonemes"),
+    ):
+        answer = server.post(path, json=body)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, field)
+
+
+def test_monitors_may_ask_for_the_head_alone(server):
+    for path, status in (("/health", 200), ("/v1/models", 200), ("/", 200), ("/nowhere", 404)):
+        answer = httpx.head(server.url + path)
+        assert (answer.status_code, answer.content) == (status, b"")
+        assert int(answer.headers["content-length"]) == len(server.get(path).content)
+
+
 def test_answers_carry_security_headers(server):
     for path in ("/", "/health", "/v1/models", "/nowhere"):
         headers = server.get(path, headers={"Origin": "https://elsewhere.example"}).headers
