@@ -40,6 +40,7 @@ WORDS = {
     "failed": "fails",
     "not exported": "–",
     "crashed": "**crashes**",
+    "unfinished": "unfinished",
 }
 
 
@@ -50,15 +51,18 @@ def run(model: Model, dtype: str) -> list[dict[str, Any]]:
         command = [sys.executable, HERE / "run_model.py", model.name, "--dtype", dtype, "--by", by]
         try:
             ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-            lines, code = ran.stdout.splitlines(), ran.returncode
-        except subprocess.TimeoutExpired:
-            lines, code = [], "timeout"
+            said, code = ran.stdout, ran.returncode
+        except subprocess.TimeoutExpired as late:  # of the variants before, it has the outcomes
+            said = late.stdout.decode() if isinstance(late.stdout, bytes) else late.stdout or ""
+            code = None
+        lines = said.splitlines()
         outcomes = [json.loads(line) for line in lines if line.startswith("{")]
         found += outcomes
         done = {o["variant"] for o in outcomes}
-        for variant in {"static", "dynamic"} - done if code else ():
+        for variant in {"static", "dynamic"} - done if code != 0 else ():
             record = {"model": model.name, "dtype": dtype, "variant": variant, "by": by}
-            found.append(record | {"result": "crashed", "detail": f"exit code {code}"})
+            result = "unfinished" if code is None else "crashed"
+            found.append(record | {"result": result, "detail": f"exit code {code}"})
     return found
 
 
