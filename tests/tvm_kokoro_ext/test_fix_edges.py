@@ -198,6 +198,14 @@ def test_a_specialized_dimension_is_a_number():
         compare(case, run(*[t.numpy() for t in case.inputs(n)]), eager(case, n))
 
 
+def places(rows, columns):
+    """Of a grid, some NaN or infinite."""
+    grid = torch.rand(1, rows, columns, 2) * 2.4 - 1.2
+    grid[0, 0, 0, 0] = grid[0, 0, 1, 1] = math.nan
+    grid[0, 1, 0], grid[0, 1, 1, 0] = math.inf, -math.inf
+    return grid
+
+
 UNREAD = [  # arguments and sizes that stock's converters do not read
     Case(
         "isin_inverted",
@@ -228,9 +236,23 @@ UNREAD = [  # arguments and sizes that stock's converters do not read
             lambda t, aligned=aligned: functional.affine_grid(t, (2, 3, 1, 5), aligned),
             lambda n: (torch.randn(2, 2, 3),),
             symbolic=(False,),
-            decomposed=(False,),
         )
         for aligned in (True, False)
+    ),
+    *(
+        Case(
+            f"grid_sample_{mode}_{padding}_{aligned}",
+            lambda x, g, how=(mode, padding, aligned): functional.grid_sample(x, g, *how),
+            lambda n: (torch.arange(12.0 * n).view(1, n, 3, 4) + 1, places(5, 4)),
+            tolerance=1e-4,
+        )
+        for mode, padding, aligned in (
+            ("bilinear", "zeros", True),
+            ("bilinear", "border", False),
+            ("bilinear", "reflection", True),
+            ("nearest", "border", True),
+            ("nearest", "reflection", False),
+        )
     ),
 ]
 test_unread, test_unread_stock = fix_tests("decompose", UNREAD)

@@ -207,10 +207,31 @@ def affine_grid(theta: Any, size: Any, align_corners: bool) -> Any:
     return (places @ theta.mT).reshape(batch, *pixels, len(axes))
 
 
+def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+    """Torch's decomposition, but for places that are NaN or infinite, as torch's kernel has them.
+
+    With zeros as padding, bilinear results there are NaN; at an edge or mirrored, they are the
+    first pixel. Modes are 0 bilinear, 1 nearest, 2 bicubic; padding 0 zeros, 1 edge, 2 mirrored.
+    """
+    import torch
+    from torch._decomp import decomposition_table
+
+    sample = decomposition_table[torch.ops.aten.grid_sampler_2d.default]
+    if mode == 2:
+        return sample(x, grid, mode, padding, align_corners)
+    if padding == 0:
+        sampled = sample(x, grid, mode, padding, align_corners)
+        known = grid[..., 0].isfinite() & grid[..., 1].isfinite()
+        return torch.where(known.unsqueeze(1), sampled, math.nan) if mode == 0 else sampled
+    lost = grid.isnan() if padding == 1 else ~grid.isfinite()
+    return sample(x, torch.where(lost, -1.0, grid), mode, padding, align_corners)
+
+
 OWN: dict[str, Callable[..., Any]] = {
     "addmm.default": addmm,
     "affine_grid_generator.default": affine_grid,
     "addbmm.default": addbmm,
+    "grid_sampler_2d.default": grid_sampler_2d,
     "lcm.default": lcm,
     "put.default": put,
     "take.default": take,
