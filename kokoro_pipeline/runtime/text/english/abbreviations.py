@@ -133,7 +133,14 @@ _PHRASES = (
     (re.compile(r"\b([BDM])\.\s?(Sc|Ed|Eng|Phil|Div|Litt)\b\.(?=[\s,;)]+[a-z(,])"), r"\1 \2"),
     (re.compile(r"(?<=[\w.!?] )<3(?=[\s.!]*$)"), "heart"),
     (
-        re.compile(rf"\b(once|twice|[a-z]+s|\d+(?: (?:\w+[a-z]|[a-z]))?)/(?=(?:{_PER_NOUNS})\b)"),
+        re.compile(
+            r"\b(once|twice|[a-z]+s)/(?=(?:second|minute|hour|day|night|week|month|year|person|head"
+            r"|game|page|user|visit|room)\b)"
+        ),
+        r"\1 per ",
+    ),
+    (
+        re.compile(rf"(\b\d+(?: (?:\w+[a-z]|[a-z]))?)/(?=(?:{_PER_NOUNS})\b)"),
         r"\1 per ",
     ),
     (re.compile(r"\bc\.(?=\s?(?:(?:AD|A\.D\.)\s)?\d{3,4}\b|\s?\d{1,2}\s?(?:BC|AD|CE)\b)"), "circa"),

@@ -86,6 +86,7 @@ def _after_number(match: re.Match[str], british: bool) -> list[Piece]:
 
 _CODED = "|".join(sorted(word_sets("coded")["noun"]))
 _LETTERED = "|".join(sorted(word_sets("coded")["lettered"]))
+_CAPITALIZED = "|".join(sorted(word_sets("coded")["capitalized"]))
 
 
 def _code(match: re.Match[str], british: bool) -> list[Piece]:
@@ -544,7 +545,9 @@ _RULES: tuple[Rule, ...] = (
         _house,
     ),
     (
-        re.compile(rf"(?:\b(?i:{_LETTERED})\s|#\s?)(\d{{1,6}})-?([A-Z])\b"),
+        re.compile(
+            rf"(?:\b(?:(?i:{_LETTERED})|{_CAPITALIZED})\s|#\s?)(\d{{1,6}})-?([A-Z])\b(?!\sof\b)"
+        ),
         _house,
     ),
     (
