@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -27,6 +28,11 @@ def fault(path: Path, error: OSError) -> EnvironmentFault:
     """Convert an OSError from writing to `path` to an EnvironmentFault."""
     cause = _REMEDIES.get(error.errno or 0, error.strerror or str(error))
     return EnvironmentFault(f"cannot write {error.filename or path}: {cause}")
+
+
+def beside(path: Path) -> Path:
+    """A new hidden name in the folder of `path`, for what takes its place when it is complete."""
+    return path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
 
 
 @contextlib.contextmanager

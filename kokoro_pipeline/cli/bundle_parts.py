@@ -7,7 +7,6 @@ import importlib.metadata
 import io
 import json
 import os
-import secrets
 import shutil
 import tarfile
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ from typing import Any
 from packaging.version import Version
 
 from ..artifact.binary import library_machine
-from ..artifact.disk import writing
+from ..artifact.disk import beside, writing
 from ..artifact.manifest import MANIFEST_NAME
 from ..artifact.reader import Artifact, check_hash, read_artifact
 from ..errors import ArtifactError, EnvironmentFault, InputError
@@ -109,24 +108,24 @@ def write_bundle(parts: Parts, output: Path, *, force: bool = False) -> int:
     packed = output.name.endswith(".tar.gz")
     final = Path(os.path.realpath(output))
     _check_output(output, packed=packed, force=force)
-    beside = final.with_name(f".{final.name}.{secrets.token_hex(4)}")
+    growing = beside(final)
     try:
         with writing(output):
             final.parent.mkdir(parents=True, exist_ok=True)
             if packed:
-                _write_archive(parts, beside, output.name.removesuffix(".tar.gz"))
-                beside.replace(final)
+                _write_archive(parts, growing, output.name.removesuffix(".tar.gz"))
+                growing.replace(final)
                 return final.stat().st_size
-            _write_folder(parts, beside)
+            _write_folder(parts, growing)
             if final.exists():
                 shutil.rmtree(final)
-            beside.rename(final)
+            growing.rename(final)
             return sum(file.stat().st_size for file in final.rglob("*") if file.is_file())
     finally:
-        if beside.is_dir():
-            shutil.rmtree(beside, ignore_errors=True)
+        if growing.is_dir():
+            shutil.rmtree(growing, ignore_errors=True)
         else:
-            beside.unlink(missing_ok=True)
+            growing.unlink(missing_ok=True)
 
 
 def _check_output(output: Path, *, packed: bool, force: bool) -> None:

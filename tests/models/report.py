@@ -61,8 +61,11 @@ def run(model: Model, dtype: str) -> list[dict[str, Any]]:
         done = {o["variant"] for o in outcomes}
         for variant in {"static", "dynamic"} - done if code != 0 else ():
             record = {"model": model.name, "dtype": dtype, "variant": variant, "by": by}
-            result = "unfinished" if code is None else "crashed"
-            found.append(record | {"result": result, "detail": f"exit code {code}"})
+            if code is None:
+                record |= {"result": "unfinished", "detail": f"not ended after {SECONDS} s"}
+            else:
+                record |= {"result": "crashed", "detail": f"exit code {code}"}
+            found.append(record)
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import stat
 from io import RawIOBase
@@ -13,6 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from kokoro_pipeline.artifact.disk import beside
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 
 from .encoders import FORMATS, check_format, make_encoder
@@ -152,7 +152,7 @@ class AudioFile:
             return self.path.open("wb", buffering=0)
         if not self._replaces:
             return self._target.open("xb", buffering=0)
-        self._growing = self._target.with_name(f".{self._target.name[:100]}.{secrets.token_hex(4)}")
+        self._growing = beside(self._target)
         try:
             return self._growing.open("xb", buffering=0)
         except PermissionError:  # a folder that takes no new files

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import html
 import json
-import secrets
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kokoro_pipeline.artifact.disk import beside
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 
 from ..text.reading import Word
@@ -339,7 +339,7 @@ def write_subtitles(path: Path, speech: Speech) -> None:
     check_subtitles(path)
     text = FORMATS[path.suffix.lower()](speech)
     target = path.resolve()  # a symbolic link stays one
-    growing = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}")
+    growing = beside(target)
     try:
         if path.exists() and not path.is_file():
             path.write_text(text, "utf-8")
