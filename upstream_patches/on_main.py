@@ -4,10 +4,12 @@
     python upstream_patches/on_main.py CLONE [--revision main] [--write]
 
 CLONE is a git clone of apache/tvm, which is only read. The patches are tried in order, each after
-those before it that apply. Where one conflicts, its rebased copy in `main/` is tried instead. The
+those before it that apply. Where one conflicts, its rebased copy in `main/` is tried instead. So is
+the copy of a patch in `main/lacking.tsv`, which applies, but relies on code that main lacks. The
 result is a Markdown table; with `--write` it replaces the one in the README.
 
-Exit status: 0, or 1 if a rebased copy does not apply, or is not needed.
+Exit status: 0, or 1 if a rebased copy does not apply, or a copy or a line of `lacking.tsv` is not
+needed.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from patch_proof.patch_file import Patch, PatchError, read_series
@@ -25,12 +28,27 @@ from patch_proof.wheel_tree import TreeError, WheelTree
 HERE = Path(__file__).resolve().parent
 README = HERE / "README.md"
 REBASED = HERE / "main"
+LACKING = "lacking.tsv"
 BEGIN, END = "<!-- on_main.py -->\n", "<!-- end of on_main.py -->\n"
 
 APPLIES = "applies"
 REBASED_COPY = "conflicts; [rebased copy](main/{name})"
+ADAPTED_COPY = "applies, but {reason}; [rebased copy](main/{name})"
 FIXED = "already fixed there"
-MISSING = "conflicts: it changes code that this revision does not have"
+MISSING = "conflicts, and has no rebased copy"
+DOES_NOT_APPLY = "the rebased copy does not apply"
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Code that main lacks and a patch relies on, although it applies.
+
+    `text` is in the Python sources of every revision that has the code; `reason` says what is wrong
+    without it.
+    """
+
+    text: str
+    reason: str
 
 
 def unpacked(clone: Path, revision: str, root: Path) -> WheelTree:
@@ -56,20 +74,54 @@ def commit_of(clone: Path, revision: str) -> tuple[str, str]:
     return commit, date
 
 
-def standing(tree: WheelTree, patch: Patch) -> tuple[str, str | None]:
+def read_lacking(directory: Path) -> dict[str, Lack]:
+    """What main lacks, by the number of the patch. Raises PatchError for a line of another form."""
+    path = directory / LACKING
+    lacking: dict[str, Lack] = {}
+    if not path.exists():
+        return lacking
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        fields = line.split("\t")
+        if len(fields) != 3 or not all(fields) or fields[0] in lacking:
+            raise PatchError(f"{LACKING}: not one patch, a text and a reason: {line}")
+        lacking[fields[0]] = Lack(*fields[1:])
+    return lacking
+
+
+def standing(
+    tree: WheelTree, patch: Patch, lacking: Mapping[str, Lack] | None = None
+) -> tuple[str, str | None]:
     """What becomes of a patch on the tree, which it changes, and a problem of its rebased copy."""
     copy = REBASED / patch.name
-    if _applied(tree, patch.path):
-        return APPLIES, f"{copy.name}: the copy is not needed" if copy.exists() else None
+    lack = (lacking or {}).get(patch.name[:4])
+    lacks = lack is not None and not _has(tree, lack.text)
+    before = tree.git("rev-parse", "HEAD").strip()
+    applies = _applied(tree, patch.path)
+    if applies and lack is not None and lacks:
+        tree.git("reset", "-q", "--hard", before)
+        state = ADAPTED_COPY.format(reason=lack.reason, name=patch.name)
+        return state, None if _applied(tree, copy) else f"{copy.name}: {DOES_NOT_APPLY}"
+    unneeded = None if lack is None else f"{LACKING}: the line of {patch.name[:4]} is not needed"
+    if applies:
+        return APPLIES, f"{copy.name}: the copy is not needed" if copy.exists() else unneeded
     if copy.exists():
-        applied = _applied(tree, copy)
-        problem = None if applied else f"{copy.name}: the rebased copy does not apply"
+        problem = unneeded if _applied(tree, copy) else f"{copy.name}: {DOES_NOT_APPLY}"
         return REBASED_COPY.format(name=patch.name), problem
     try:
         tree.git("apply", "--reverse", "--check", str(patch.path))
     except TreeError:
-        return MISSING, None
-    return FIXED, None
+        return MISSING, unneeded
+    return FIXED, unneeded
+
+
+def _has(tree: WheelTree, text: str) -> bool:
+    try:
+        tree.git("grep", "-qF", "-e", text, "--", "python")
+    except TreeError:
+        return False
+    return True
 
 
 def _applied(tree: WheelTree, path: Path) -> bool:
@@ -104,7 +156,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         commit, date = commit_of(options.clone, options.revision)
         with tempfile.TemporaryDirectory(prefix="tvm-main-") as directory:
             tree = unpacked(options.clone, commit, Path(directory))
-            stand = [(patch, *standing(tree, patch)) for patch in read_series(HERE)]
+            series, lacking = read_series(HERE), read_lacking(REBASED)
+            stand = [(patch, *standing(tree, patch, lacking)) for patch in series]
     except (PatchError, TreeError) as error:
         print(f"on_main.py: {error}", file=sys.stderr)
         return 1
@@ -116,6 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         print(text, end="")
     problems = [problem for _, _, problem in stand if problem is not None]
+    unknown = set(lacking) - {patch.name[:4] for patch in series}
+    problems += [f"{LACKING}: there is no patch {number}" for number in sorted(unknown)]
     for problem in problems:
         print(f"on_main.py: {problem}", file=sys.stderr)
     return int(bool(problems))

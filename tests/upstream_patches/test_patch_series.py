@@ -255,3 +255,40 @@ def test_on_main_tells_what_applies_what_was_copied_and_what_is_fixed(
     tree.reset()
     dependent = next(patch for patch in SERIES if patch.fields.get("Depends-On"))
     assert on_main.standing(tree, dependent)[0] == on_main.MISSING
+
+
+def test_on_main_takes_the_copy_of_a_patch_that_applies_without_code_it_relies_on(
+    tree: WheelTree, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import on_main
+
+    first = SERIES[0]
+    number = first.name[:4]
+    monkeypatch.setattr(on_main, "REBASED", tmp_path)
+    absent = {number: on_main.Lack("a text that no source holds", "calls what is not there")}
+    tree.reset()
+    before = tree.git("rev-parse", "HEAD^{tree}")
+    state, problem = on_main.standing(tree, first, absent)
+    assert state == (f"applies, but calls what is not there; [rebased copy](main/{first.name})")
+    assert problem == f"{first.name}: the rebased copy does not apply"
+    assert tree.git("rev-parse", "HEAD^{tree}") == before  # the patch itself is taken back
+    shutil.copy(first.path, tmp_path)
+    assert on_main.standing(tree, first, absent) == (state, None)
+    assert tree.git("rev-parse", "HEAD^{tree}") != before
+    (tmp_path / first.name).unlink()
+    tree.reset()
+    present = {number: on_main.Lack("def from_exported_program", "calls what is there")}
+    assert on_main.standing(tree, first, present) == (
+        on_main.APPLIES,
+        f"lacking.tsv: the line of {number} is not needed",
+    )
+
+
+@pytest.mark.parametrize("line", ["0001\ttext", "0001\t\treason", "0001\tx\ty\n0001\tx\ty"])
+def test_lines_about_what_main_lacks_are_checked(line: str, tmp_path: Path) -> None:
+    import on_main
+
+    assert on_main.read_lacking(tmp_path) == {}
+    (tmp_path / "lacking.tsv").write_text(f"# a comment\n\n{line}\n", encoding="utf-8")
+    with pytest.raises(on_main.PatchError, match="not one patch, a text and a reason"):
+        on_main.read_lacking(tmp_path)
