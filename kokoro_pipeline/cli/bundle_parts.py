@@ -53,7 +53,7 @@ def gather(artifact: Path, host: str | None, program: Path | None, packages: Pat
     """Find all parts, and check that they are whole and for the same system.
 
     Raises ArtifactError for a damaged artifact or one for another system or TVM, EnvironmentFault
-    for a missing or foreign program or library, InputError for an unknown host.
+    for a missing or foreign program or library, InputError for an unknown host or another program.
     """
     opened = read_artifact(artifact)
     for name in opened.manifest.files:
@@ -80,6 +80,7 @@ def gather(artifact: Path, host: str | None, program: Path | None, packages: Pat
     }
     for file in binaries.values():
         _check_binary(file, chosen)
+    _check_program(binaries[PROGRAM])
     files: dict[str, Path | str] = {**binaries}
     for name in (*opened.manifest.files, MANIFEST_NAME):
         files[f"{ARTIFACT}/{name}"] = opened.path / name
@@ -244,6 +245,12 @@ def _find_program(program: Path | None) -> Path:
         f"kokoro-say is neither on the PATH nor at {native}: {_BUILD_PROGRAM}, or name it with "
         "--program"
     )
+
+
+def _check_program(file: Path) -> None:
+    """Check, without running what may be for another system, that the program names itself."""
+    if b"kokoro-say" not in file.read_bytes():
+        raise InputError(f"{file} is another program than kokoro-say: {_BUILD_PROGRAM}")
 
 
 def _check_binary(file: Path, host: str) -> None:

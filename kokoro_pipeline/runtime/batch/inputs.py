@@ -40,6 +40,18 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Row:
+    """What an input holds in one place, or as much of it as can be read, and what is wrong."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    fault: str | None = None
+
+
+Rows = Iterator[tuple[str, Row]]
+"""The place of each row, and the row."""
+
+
+@dataclass(frozen=True)
 class Defaults:
     """How an entry is spoken that does not say it."""
 
@@ -49,14 +61,16 @@ class Defaults:
     seed: int = 0
     splitting: Splitting = field(default_factory=Splitting)
 
-    def entry(self, place: str, number: int, values: Mapping[str, Any]) -> Entry:
-        """The entry of these fields, of which None is one that was left out."""
-        given = {name: value for name, value in values.items() if value is not None}
+    def entry(self, place: str, number: int, row: Row) -> Entry:
+        """The entry of a row, of which a field that is None was left out."""
+        given = {name: value for name, value in row.fields.items() if value is not None}
         name = given.pop("id", f"{number:06d}")
         try:
             identifier = _check_id(name)
         except InputError as error:
-            return Entry(f"{number:06d}", place, None, str(error))
+            return Entry(f"{number:06d}", place, None, row.fault or str(error))
+        if row.fault is not None:
+            return Entry(identifier, place, None, row.fault)
         try:
             return Entry(identifier, place, self._request(given))
         except KokoroError as error:
@@ -101,20 +115,13 @@ def read_entries(path: Path, defaults: Defaults) -> list[Entry]:
         rows = reader(path)
     try:
         entries = [
-            defaults.entry(place, number, row)
-            if isinstance(row, Mapping)
-            else Entry(f"{number:06d}", place, None, row)
-            for number, (place, row) in enumerate(rows, 1)
+            defaults.entry(place, number, row) for number, (place, row) in enumerate(rows, 1)
         ]
     except OSError as error:
         raise InputError(f"cannot read {error.filename or path}: {error.strerror}") from error
     if not entries:
         raise InputError(f"{path} holds nothing to speak")
     return list(_distinct(entries))
-
-
-Rows = Iterator[tuple[str, Mapping[str, Any] | str]]
-"""The place of each row, and its fields or its fault."""
 
 
 def _distinct(entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -160,12 +167,13 @@ def _jsonl(path: Path) -> Rows:
                     continue
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
-                yield place, f"not a line of JSON in UTF-8: {error}"
+                yield place, Row(fault=f"not a line of JSON in UTF-8: {error}")
                 continue
             if isinstance(row, dict):
-                yield place, row
+                yield place, Row(row)
             else:
-                yield place, f"a line is one JSON object, this is {type(row).__name__}"
+                fault = f"a line is one JSON object, this is {type(row).__name__}"
+                yield place, Row(fault=fault)
 
 
 def _csv(path: Path) -> Rows:
@@ -189,17 +197,18 @@ def _csv(path: Path) -> Rows:
         raise InputError(f"{path}, line {reader.reader.line_num}: {error}") from error
 
 
-def _cells(row: dict[Any, Any]) -> Mapping[str, Any] | str:
-    if None in row:
-        return f"it has {len(row[None])} cells more than the first row"
+def _cells(row: dict[Any, Any]) -> Row:
+    more = row.pop(None, ())
     values: dict[str, Any] = {name: cell or None for name, cell in row.items()}
+    if more:
+        return Row(values, f"it has {len(more)} cells more than the first row")
     for name, kind in (("speed", float), ("seed", int)):
         if values.get(name) is not None:
             try:
                 values[name] = kind(values[name])
             except ValueError:
-                return f"{name} is {values[name]!r}, expected a number"
-    return values
+                return Row(values, f"{name} is {values[name]!r}, expected a number")
+    return Row(values)
 
 
 def _folder(path: Path) -> Rows:
@@ -209,13 +218,13 @@ def _folder(path: Path) -> Rows:
         try:
             text = file.read_bytes().decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            yield file.name, f"not UTF-8: {error}"
+            yield file.name, Row({"id": file.stem}, f"not UTF-8: {error}")
             continue
-        yield file.name, {"id": file.stem, "text": text}
+        yield file.name, Row({"id": file.stem, "text": text})
 
 
 def _epub(path: Path) -> Rows:
     from .epub import chapters
 
     for name, title, text in chapters(path):
-        yield name, {"id": title, "text": text}
+        yield name, Row({"id": title, "text": text})

@@ -39,7 +39,8 @@ def packages(make_artifact: Callable[..., Path], tmp_path: Path) -> Path:
 @pytest.fixture
 def program(packages: Path, tmp_path: Path) -> Path:
     file = tmp_path / "program"
-    shutil.copy(packages / "tvm" / "lib" / "libtvm_runtime.so", file)
+    library = packages / "tvm" / "lib" / "libtvm_runtime.so"
+    file.write_bytes(library.read_bytes() + b"\0Usage: kokoro-say\0")
     return file
 
 
@@ -106,6 +107,10 @@ REFUSED: dict[str, tuple[Callable[[Path, Path, Path], object], str]] = {
     "program-missing": (lambda a, p, k: p.unlink(), "is not a file: build it"),
     "program-foreign": (lambda a, p, k: foreign(p), "--program"),
     "program-is-text": (lambda a, p, k: p.write_text("#!/bin/sh"), "not a shared library"),
+    "program-is-another": (
+        lambda a, p, k: shutil.copy(k / "tvm/lib/libtvm_runtime.so", p),
+        "is another program than kokoro-say",
+    ),
     "library-missing": (lambda a, p, k: (k / "tvm/lib/libtvm_runtime.so").unlink(), "not there"),
     "library-foreign": (lambda a, p, k: foreign(k / "tvm_ffi/lib/libtvm_ffi.so"), "--packages"),
     "no-packages": (lambda a, p, k: shutil.rmtree(k), "has no apache-tvm"),

@@ -155,6 +155,7 @@ def test_csv(tmp_path):
     assert (a.request.text, a.request.speed, a.request.seed) == ("Two\nlines", 1.5, 3)
     assert a.request.voice == d.request.voice == "af_bella" and d.request.speed == 2.0
     assert "speed is 'slow'" in (b.fault or "") and "1 cells more" in (c.fault or "")
+    assert (b.id, c.id) == ("b", "c")
 
 
 def test_a_folder_of_texts(tmp_path):
@@ -169,7 +170,7 @@ def test_a_folder_of_texts(tmp_path):
         "Second.",
         None,
     ]
-    assert entries[2].place == "c.txt" and "not UTF-8" in (entries[2].fault or "")
+    assert entries[2].id == "c" and entries[2].place == "c.txt" and "not UTF-8" in (entries[2].fault or "")
 
 
 def test_the_chapters_of_an_epub(tmp_path):
