@@ -25,14 +25,17 @@ _LARGEST = 400
 Bounds = Callable[[Any], Any]
 
 
-def simplified(expression: Any, bounds: Bounds) -> Any:
-    """The size, or a simpler expression that is equal to it; quotients are calls of `quotient`."""
+def simplified(expression: Any, bounds: Bounds, expanded: dict[Any, Any]) -> Any:
+    """The size, or a simpler expression that is equal to it; quotients are calls of `quotient`.
+
+    `expanded` is kept for the next size with these bounds: sizes that a program computes nest.
+    """
     if expression.is_Symbol or expression.is_Integer:
         return expression
     if expression.count_ops() > _LARGEST:
         return expression
     try:
-        found = _simpler(expression, bounds)
+        found = _sympy().factor_terms(_expanded(expression, bounds, expanded))
     except _NoSizeError:
         return expression
     return found if _weight(found) < _weight(expression) else expression
@@ -62,17 +65,20 @@ class _NoSizeError(Exception):
     """The expression holds something else than integers."""
 
 
-def _simpler(expression: Any, bounds: Bounds) -> Any:
-    return _sympy().factor_terms(_expanded(expression, bounds))
-
-
-def _expanded(expression: Any, bounds: Bounds) -> Any:
-    """A sum of products of symbols, quotients, maxima and minima."""
-    sympy = _sympy()
+def _expanded(expression: Any, bounds: Bounds, known: dict[Any, Any]) -> Any:
+    """A sum of products of symbols, quotients, maxima and minima; `known` has earlier results."""
     if expression.is_Symbol or expression.is_Integer:
         return expression
+    if expression not in known:
+        parts = [_expanded(argument, bounds, known) for argument in expression.args]
+        known[expression] = _combined(expression, parts, bounds)
+    return known[expression]
+
+
+def _combined(expression: Any, parts: list[Any], bounds: Bounds) -> Any:
+    """The expanded expression, from its expanded parts."""
+    sympy = _sympy()
     kind = type(expression).__name__
-    parts = [_expanded(argument, bounds) for argument in expression.args]
     if expression.is_Add or expression.is_Mul:
         return sympy.expand(expression.func(*parts))
     if expression.is_Pow and parts[1].is_Integer and parts[1] > 0:

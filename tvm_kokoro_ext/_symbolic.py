@@ -102,10 +102,10 @@ def known_value(size: Any) -> int | None:
 def simplified(size: Any) -> Any:
     """The sympy expression of a SymInt, as simple as its ranges and arithmetic make it."""
     environment = size.node.shape_env
-    kept = environment.__dict__.setdefault("_tvm_kokoro_ext_simplified", {})
+    kept, expanded = environment.__dict__.setdefault("_tvm_kokoro_ext_simplified", ({}, {}))
     expression = size.node.expr
     if expression not in kept:
-        kept[expression] = _simplified.simplified(expression, environment.bound_sympy)
+        kept[expression] = _simplified.simplified(expression, environment.bound_sympy, expanded)
     return kept[expression]
 
 

@@ -206,6 +206,16 @@ def places(rows, columns):
     return grid
 
 
+UNSORTED = [
+    Case(
+        f"topk_{name}",
+        lambda x, largest=largest: torch.topk(x, 2, 1, largest, False).values.sum(1),
+        lambda n: (torch.randn(n, 5),),
+    )
+    for name, largest in (("largest", True), ("smallest", False))
+]
+test_unsorted, test_unsorted_stock = fix_tests("unsorted", UNSORTED)
+
 UNREAD = [  # arguments and sizes that stock's converters do not read
     Case(
         "isin_inverted",

@@ -96,6 +96,73 @@ test_equals_torch, test_stock_is_wrong = fix_tests(
     ],
 )
 
+EYE = torch.eye(3)
+
+
+def sampled(x, y):  # RAFT
+    places = torch.stack([x[:, :, 0].tanh(), x[:, :, 1].tanh()], -1)[:, None]
+    images = y[: y.shape[0] // 2, None]
+    return torch.nn.functional.grid_sample(images, places, align_corners=True)
+
+
+HALVES = {  # of x with n, and y with 2 n rows
+    "grid_sample": sampled,
+    "expand": lambda x, y: y[: y.shape[0] // 2, :1].expand(x.shape[0], 3, 3) * 2,
+    "expand_as": lambda x, y: y[: y.shape[0] // 2, :1].expand_as(x) * 2,
+    "addmm": lambda x, y: torch.addmm(y[: y.shape[0] // 2, 0], x[:, 0], EYE),
+    "addmm_of_a_row": lambda x, y: torch.addmm(y[0, :1], x[:, 0], EYE),
+    "addmv": lambda x, y: torch.addmv(y[: y.shape[0] // 2, 0, 0], x[:, 0], EYE[0]),
+    "baddbmm": lambda x, y: torch.baddbmm(y[: y.shape[0] // 2], x, x.transpose(1, 2)),
+    "where_number": lambda x, y: torch.where(x > 0, y[: y.shape[0] // 2], 2.0),
+}
+
+
+@pytest.mark.parametrize("decomposed", [True, False])
+@pytest.mark.parametrize("function", [pytest.param(f, id=name) for name, f in HALVES.items()])
+def test_half_as_many_rows(function, decomposed):
+    def inputs(n):
+        return torch.randn(n, 3, 3), torch.randn(2 * n, 3, 3)
+
+    case = Case("halves", function, inputs)
+    marks = (({0: torch.export.Dim.AUTO},) * 2,)
+    program = torch.export.export(module_of(case), inputs(5), dynamic_shapes=marks)
+    run = compile_module(import_program(program, decomposed))
+    for n in (5, 9):
+        x, y = inputs(n)
+        (made,) = run(x.numpy(), y.numpy())
+        torch.testing.assert_close(torch.from_numpy(made), function(x, y), atol=1e-5, rtol=1e-5)
+
+
+def one_chunk(x):  # Qwen3-Next
+    y = torch.nn.functional.pad(x, (0, 0, 0, (16 - x.shape[1] % 16) % 16)).reshape(2, -1, 16, 3)
+    return y @ y.transpose(2, 3)
+
+
+ONE = {  # of 7 to 13 rows
+    "chunk": one_chunk,
+    "quotient": lambda x: x[:, : x.shape[1] // 7].expand(2, 4, 3) * 2,
+    "quotient_to_rows": lambda x: x[:, : x.shape[1] // 7].expand(2, x.shape[1], 3) * x,
+    "quotient_in_front": lambda x: x[0, : x.shape[1] // 7].expand(5, 1, 3) * 2,
+}
+
+
+@pytest.mark.parametrize("decomposed", [True, False])
+@pytest.mark.parametrize("function", [pytest.param(f, id=name) for name, f in ONE.items()])
+def test_a_size_that_torch_knows_to_be_one(function, decomposed):
+    """TVM has the quotient of a size there, and did not build its broadcast."""
+
+    def inputs(n):
+        return (torch.randn(2, n, 3),)
+
+    case = Case("one", function, inputs)
+    marks = (({1: torch.export.Dim.AUTO},),)
+    program = torch.export.export(module_of(case), inputs(10), dynamic_shapes=marks)
+    run = compile_module(import_program(program, decomposed))
+    for n in (7, 10, 13):
+        (x,) = inputs(n)
+        torch.testing.assert_close(torch.from_numpy(run(x.numpy())[0]), function(x))
+
+
 COUNTED = {
     "add": lambda x, y: x[x > 0] + y,
     "hypot": lambda x, y: torch.hypot(x[x > 0], y),

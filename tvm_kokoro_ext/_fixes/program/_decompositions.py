@@ -222,7 +222,8 @@ def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align_corners: b
     if padding == 0:
         sampled = sample(x, grid, mode, padding, align_corners)
         known = grid[..., 0].isfinite() & grid[..., 1].isfinite()
-        return torch.where(known.unsqueeze(1), sampled, math.nan) if mode == 0 else sampled
+        nan = sampled.new_full((), math.nan)
+        return torch.where(known.unsqueeze(1), sampled, nan) if mode == 0 else sampled
     lost = grid.isnan() if padding == 1 else ~grid.isfinite()
     return sample(x, torch.where(lost, -1.0, grid), mode, padding, align_corners)
 

@@ -29,6 +29,9 @@ _PRODUCTS = {
     **dict.fromkeys(("mv.default",), (0, 1)),
     **dict.fromkeys(("addmm.default", "baddbmm.default", "addmv.default"), (1, 2)),
 }
+_SPREAD = frozenset({"expand.default", "broadcast_to.default"})
+#: Operators that broadcast their operands and that torch does not mark as pointwise.
+_UNMARKED = frozenset({"where.ScalarOther", "where.ScalarSelf", "expand_as.default"})
 _INDEXED = frozenset({"index.Tensor", "index_put.default", "index_put_.default"})
 
 
@@ -40,6 +43,8 @@ def with_equal_sizes(importer: Any, node: Any, previous: Any) -> Any:
     broadcast = name not in _BESIDE_AN_AXIS | _ALIKE
     for axes in _equal_axes(importer, node):
         _agree(importer, axes, wanted, broadcast)
+    if name in _SPREAD:
+        _spread(importer, node, wanted)
     with ExitStack() as stack:
         for operand, shape in wanted.items():
             cast = _emit.with_sizes(importer.block_builder, importer.env[operand], shape)
@@ -59,6 +64,8 @@ def _equal_axes(importer: Any, node: Any) -> Iterator[Sequence[Axis]]:
         factors = [node.args[position] for position in _PRODUCTS[name]]
         if known.issuperset(factors):
             yield from _product(*factors)
+            if 0 not in _PRODUCTS[name] and node.args[0] in known:
+                yield from _sum(node.args[0], *factors)
     elif name in _BESIDE_AN_AXIS or name in _ALIKE:
         parts = [part for part in node.args[0] if part in known]
         rank = max(map(_rank, parts), default=0)
@@ -68,7 +75,7 @@ def _equal_axes(importer: Any, node: Any) -> Iterator[Sequence[Axis]]:
         yield from ([(part, a) for part in parts] for a in range(rank) if a != own)
     elif name in _INDEXED:
         yield from _indexed(node, known)
-    elif _is_pointwise(node):
+    elif _is_pointwise(node) or name in _UNMARKED:
         yield from _broadcast(sorted(known, key=lambda operand: operand.name))
 
 
@@ -129,6 +136,43 @@ def _product(lhs: Any, rhs: Any) -> Iterator[Sequence[Axis]]:
     yield [(lhs, left - 1), (rhs, max(right - 2, 0))]
     for position in range(3, max(left, right) + 1):
         yield [(o, _rank(o) - position) for o in (lhs, rhs) if _rank(o) >= position]
+
+
+def _sum(addend: Any, lhs: Any, rhs: Any) -> Iterator[Sequence[Axis]]:
+    """The axes of what a matrix product is added to, and those of the product, from the last."""
+    axes = [(lhs, axis) for axis in range(_rank(lhs) - 1)]
+    if _rank(rhs) > 1:
+        axes.append((rhs, _rank(rhs) - 1))
+    for position, own in enumerate(reversed(axes), 1):
+        if _rank(addend) >= position:
+            yield [(addend, _rank(addend) - position), own]
+
+
+def _was_one(size: Any) -> bool:
+    """Whether the size is 1 in the example: then torch has guarded that an expanded one is."""
+    if isinstance(size, int):
+        return size == 1
+    return bool(size.node.has_hint() and size.node.hint == 1)
+
+
+def _spread(importer: Any, node: Any, wanted: dict[Any, list[Any]]) -> None:
+    """Add to `wanted` the sizes that an operand has to have to be expanded to others."""
+    operand, target = node.args[:2]
+    if not _is_known(operand, importer.env[operand]):
+        return
+    shape = _compat.shape_of(importer.env[operand])
+    new = len(target) - len(shape)
+    for axis, size in enumerate(shape):
+        asked = importer.env.get(target[new + axis], target[new + axis])
+        if isinstance(size, int) or _compat.as_int(asked) == -1:
+            continue
+        recorded = operand.meta["val"].shape[axis]
+        due = _compat.prim(asked)
+        result = node.meta["val"].shape[new + axis]
+        if _symbolic.known_value(recorded) == 1 or (_was_one(recorded) and not _was_one(result)):
+            due = 1
+        if not _compat.prim_equal(size, due):
+            _want(importer, operand, axis, due, wanted)
 
 
 def _agree(
