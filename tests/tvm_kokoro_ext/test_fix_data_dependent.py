@@ -56,3 +56,26 @@ def test_equals_torch_or_raises_where_torch_does(name, decomposed):
             assert result.shape == tuple(expected.shape), number
             torch.testing.assert_close(torch.from_numpy(result), expected)
     assert raised < len(NUMBERS)
+
+
+def at_most_three(x, mask):
+    selected = torch.masked_select(x, mask)
+    torch._check(selected.shape[0] <= 3)
+    return selected
+
+
+@pytest.mark.parametrize("decomposed", [True, False])
+def test_a_bound_of_the_program_for_what_a_mask_selects_is_checked(decomposed):
+    """It was taken for torch's own, which is too small where the tensor is broadcast."""
+
+    def inputs(selected):
+        return torch.arange(4.0), torch.arange(4) < selected
+
+    program = export(Case("bound", at_most_three, inputs), 2)
+    run = compile_module(import_program(program, decomposed))
+    for selected in (0, 2, 3):
+        x, mask = inputs(selected)
+        (made,) = run(x.numpy(), mask.numpy())
+        torch.testing.assert_close(torch.from_numpy(made), x[mask])
+    with pytest.raises(Exception, match="mismatch"):
+        run(*[tensor.numpy() for tensor in inputs(4)])

@@ -14,6 +14,7 @@ torch.export asks at which element of its memory a slice begins (`sym_storage_of
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -107,16 +108,23 @@ def assert_scalar(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _bounds_masked_select(condition: Any) -> bool:
-    """Whether a condition is about the size of a masked_select, for which torch's bound is wrong.
+    """Whether a condition is that masked_select gives no more than its tensor has elements.
 
-    It takes the size of the tensor before it is broadcast with the mask.
+    Torch counts these before the tensor is broadcast with the mask, so that there may be more. A
+    smaller bound is one of the program's own.
     """
-    return any(
-        size.target.__name__ == "sym_size.int"
-        and getattr(size.args[0].target, "__name__", "") == "masked_select.default"
-        for size in condition.all_input_nodes
-        if size.op == "call_function"
-    )
+    if condition.target is not operator.le:
+        return False
+    size, limit = condition.args
+    if getattr(getattr(size, "target", None), "__name__", "") != "sym_size.int":
+        return False
+    selected = size.args[0]
+    if getattr(selected.target, "__name__", "") != "masked_select.default":
+        return False
+    elements = selected.args[0].meta["val"].numel()
+    if hasattr(elements, "node"):
+        elements = elements.node.shape_env.bound_sympy(elements.node.expr).upper
+    return isinstance(limit, int) and bool(limit >= elements)
 
 
 SCALAR = Fix(
