@@ -170,7 +170,8 @@ def test_a_folder_of_texts(tmp_path):
         "Second.",
         None,
     ]
-    assert entries[2].id == "c" and entries[2].place == "c.txt" and "not UTF-8" in (entries[2].fault or "")
+    assert (entries[2].id, entries[2].place) == ("c", "c.txt")
+    assert "not UTF-8" in (entries[2].fault or "")
 
 
 def test_the_chapters_of_an_epub(tmp_path):
