@@ -157,8 +157,11 @@ def _was_one(size: Any) -> bool:
 
 def _spread(importer: Any, node: Any, wanted: dict[Any, list[Any]]) -> None:
     """Add to `wanted` the sizes that an operand has to have to be expanded to others."""
+    if len(node.args) < 2 or node.args[0] not in importer.env:
+        return
     operand, target = node.args[:2]
-    if not _is_known(operand, importer.env[operand]):
+    expanded: Any = node.meta.get("val")
+    if not _is_known(operand, importer.env[operand]) or not hasattr(expanded, "shape"):
         return
     shape = _compat.shape_of(importer.env[operand])
     new = len(target) - len(shape)
@@ -168,7 +171,7 @@ def _spread(importer: Any, node: Any, wanted: dict[Any, list[Any]]) -> None:
             continue
         recorded = operand.meta["val"].shape[axis]
         due = _compat.prim(asked)
-        result = node.meta["val"].shape[new + axis]
+        result = expanded.shape[new + axis]
         if _symbolic.known_value(recorded) == 1 or (_was_one(recorded) and not _was_one(result)):
             due = 1
         if not _compat.prim_equal(size, due):
