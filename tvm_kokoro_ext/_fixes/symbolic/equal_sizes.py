@@ -75,7 +75,7 @@ def _equal_axes(importer: Any, node: Any) -> Iterator[Sequence[Axis]]:
         yield from ([(part, a) for part in parts] for a in range(rank) if a != own)
     elif name in _INDEXED:
         yield from _indexed(node, known)
-    elif _is_pointwise(node) or name in _UNMARKED:
+    elif _broadcasts_operands(node):
         yield from _broadcast(sorted(known, key=lambda operand: operand.name))
 
 
@@ -114,10 +114,11 @@ def _is_known(operand: Any, value: Any) -> bool:
     return len(recorded.shape) == _compat.rank_of(value)
 
 
-def _is_pointwise(node: Any) -> bool:
+def _broadcasts_operands(node: Any) -> bool:
     import torch
 
-    return torch.Tag.pointwise in getattr(node.target, "tags", ())
+    unmarked = getattr(node.target, "__name__", "") in _UNMARKED
+    return unmarked or torch.Tag.pointwise in getattr(node.target, "tags", ())
 
 
 def _rank(operand: Any) -> int:
