@@ -35,11 +35,15 @@ since Volta.
 
 Supported types are 8 to 64 bit integers, float32, float64, float16 (needs g++ 12 and x86-64 or
 aarch64) and bfloat16. Inline PTX is supported with one instruction per statement: mma.sync m16n8
-with tf32, bf16 or f16 operands and float32 sums, and the conversions to these types. Its products
-are exact, and its sums are cut toward zero, like those of devices but with no bits to spare, so the
-last bits of the device may differ. The following are rejected, with the line: all other PTX
-(cp.async, ldmatrix, wgmma), wmma and simdgroup matrices, atomics, cooperative groups, launch
-parameters other than grid, block and dynamic shared memory, and all names that are missing in the
+with tf32, bf16 or f16 operands and float32 sums, the conversions to these types, cp.async with its
+groups, and relaxed loads and stores of 32 bits (`ld.relaxed.gpu`, `st.relaxed.gpu`). Products are
+exact, and their sums are cut toward zero, like those of devices but with no bits to spare, so the
+last bits of the device may differ. An asynchronous copy happens when its thread waits for its
+group; until then the destination holds NaN. The blocks of a kernel with relaxed loads run side by
+side, so that they can wait for each other's stores; a launch in which all wait is reported. The
+following are rejected, with the line: all other PTX (ldmatrix, wgmma, mbarrier), wmma and simdgroup
+matrices, atomics, cooperative groups, launch parameters other than grid, block and dynamic shared
+memory, and all names that are missing in the
 headers. Needs g++ (`apt-get install g++`).
 """
 

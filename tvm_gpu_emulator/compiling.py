@@ -161,6 +161,12 @@ def _object_file(
 
 def _explain(errors: str, source: str) -> str:
     """Convert an error of the compiler to a message about the generated text."""
+    assembly = re.search(rf"^{GENERATED}:(\d+): Error: ", errors, re.M)
+    if assembly is not None:
+        return (
+            f"line {assembly[1]} of the generated text: inline PTX that is not emulated\n"
+            f"  {source.splitlines()[int(assembly[1]) - 1].strip()[:300]}"
+        )
     found = re.search(rf"^{GENERATED}:(\d+):\d+: (?:fatal )?error: (.*)$", errors, re.M)
     if found is None:
         return f"the emulator cannot compile the generated text:\n{errors[:3000]}"

@@ -14,12 +14,14 @@ KINDS = (
     "misaligned",
     "divergent-barrier",
     "divergent-shuffle",
+    "deadlock",
     "launch",
     "syntax",
 )
 """The values of `Report.kind`.
 
-Divergence and launches are found without `check=True` too; "syntax" is only used by `msl_check`.
+Divergence, deadlocks and launches are found without `check=True` too; "syntax" is only used by
+`msl_check`.
 """
 
 

@@ -45,11 +45,15 @@ C_TYPES = {
 }
 """C++ types of scalar kernel parameters by TVM dtype."""
 
-# Operations at which threads of a block have to wait for each other; other kernels run without
-# fibers.
+# Operations at which threads of a block have to wait for each other, and copies that the scheduler
+# keeps for a thread; other kernels run without fibers.
 _MEETING = re.compile(
-    r"__sync|_sync\(|mma_sync|_barrier\(|simd_|__activemask|__any\b|__all\b|__ballot"
+    r"__sync|_sync\(|mma_sync|_barrier\(|simd_|__activemask|__any\b|__all\b|__ballot|cp_async"
+    r"|_relaxed_gpu_"
 )
+
+# Loads by which a block waits for another one.
+_WAITING = re.compile(r"_ld_relaxed_gpu_")
 
 # Constructs that cannot be emulated, with a description.
 _REFUSED = (
@@ -153,13 +157,14 @@ def _cuda(source: str, specs: dict[str, KernelSpec], check: bool) -> list[Unit]:
             f"static void {header[1]}(const emulator::Index3 threadIdx, "
             f"const emulator::Index3 blockIdx{', ' if parameters else ''}{parameters}) {{"
         )
-        body, shared = _body(source, header.end(), end, "cuda", check)
+        waits = _WAITING.search(source, header.end(), end) is not None
+        body, shared = _body(source, header.end(), end, "cuda", check or waits)
         calls = _cuda_call(spec)
         result.append(
             _unit(
                 '#include "cuda_builtins.h"\n', common, spec, shared, calls,
                 f"{_line_directive(source, header.start())}{opening}{body}\n",
-                _needs_fibers(body) or check,
+                _needs_fibers(body) or check, waits,
             )
         )  # fmt: skip
     return result
@@ -235,8 +240,11 @@ def _needs_fibers(body: str) -> bool:
     return _MEETING.search(body) is not None
 
 
-def _body(source: str, start: int, end: int, kind: str, check: bool) -> tuple[str, list[_Shared]]:
-    """The body of a kernel with its shared arrays replaced by references, and these arrays."""
+def _body(source: str, start: int, end: int, kind: str, placed: bool) -> tuple[str, list[_Shared]]:
+    """The body of a kernel with its shared arrays replaced by references, and these arrays.
+
+    With `placed`, they are arrays that the scheduler allocates.
+    """
     for pattern, what in _REFUSED:
         match = pattern.search(source, start, end)
         if match:
@@ -259,7 +267,7 @@ def _body(source: str, start: int, end: int, kind: str, check: bool) -> tuple[st
         shared.append(_Shared(match[1], match[2], elements, line))
         if elements is None:
             return f"auto* const {match[2]} = ({match[1]}*)emulator::emulator_shared({number});"
-        if check:
+        if placed:
             return (
                 f"auto& {match[2]} = "
                 f"*({match[1]}(*)[{elements}])emulator::emulator_shared({number});"
@@ -335,6 +343,7 @@ def _unit(
     call: Callable[[str, str], str],
     text: str,
     fibers: bool,
+    waits: bool = False,
 ) -> Unit:
     pointers, scalars = _values(spec)
     arrays, entries = [], []
@@ -343,7 +352,7 @@ def _unit(
             item = str(_dynamic_item(text, array.name))
             entries.append(f'{{"{array.name}", nullptr, 0, {item}, {array.line}}}')
             continue
-        # Checked kernels use an array allocated by the scheduler instead; this one is unused.
+        # Unused where the scheduler allocates them.
         arrays.append(
             f"__attribute__((unused)) alignas(64) static "
             f"{array.type} emulator_shared_{number}[{array.elements}];\n"
@@ -388,7 +397,7 @@ def _unit(
         f'static const emulator::Kernel emulator_kernel = {{"{spec.name}", {len(pointers)}, '
         f"{len(scalars)}, emulator_pointers, emulator_scalars, emulator_names, emulator_tags, "
         f"{len(spec.launch)}, emulator_thread, {'nullptr' if fibers else 'emulator_block'}, "
-        f"emulator_arrays, {len(shared)}}};\n"
+        f"emulator_arrays, {len(shared)}, {'true' if waits else 'false'}}};\n"
         'extern "C" __attribute__((visibility("default"))) int '
         f"__tvm_ffi_{spec.name}(void*, const emulator::Value* values, int32_t count, "
         "emulator::Value* result) {\n"

@@ -1,4 +1,4 @@
-"""Convert supported inline PTX to calls of `native/tensor_cores.h`.
+"""Convert supported inline PTX to calls of `native/tensor_cores.h` and of the scheduler.
 
 TVM writes one instruction per statement, in a separate device function:
 
@@ -16,10 +16,16 @@ from collections.abc import Callable, Sequence
 
 _STATEMENT = re.compile(
     r"\b(?:asm|__asm__)\s+(?:volatile|__volatile__)\s*\(\s*"
-    r'"(?P<instruction>[a-z0-9_.]+) (?P<operands>[^"]*)"\s*:(?P<out>[^;:]*):(?P<in>[^;:]*)\)\s*;'
+    r'"(?P<instruction>[a-z0-9_.]+)(?P<operands>[^"]*)"\s*'
+    r':(?P<out>[^;:]*):(?P<in>[^;:]*)(?::\s*"memory"\s*)?\)\s*;'
 )
 _OPERAND = re.compile(r'"[=+]?\w"\((\w+)\)')
 _MMA = re.compile(r"mma\.sync\.aligned\.m16n8k(\d+)\.row\.col\.f32\.(tf32|bf16|f16)\.\2\.f32")
+
+_COPY = re.compile(r"cp\.async\.(?:cg|ca)\.shared\.global")
+_COPIED = re.compile(r" \[%0\], \[%1\], (4|8|16);")
+_WAIT = re.compile(r" (\d+);")
+_RELAXED = re.compile(r"(ld|st)\.relaxed\.gpu\.global\.[bu]32")
 
 _PER_WORD = {"tf32": 1, "bf16": 2, "f16": 2}
 _CONVERSIONS: dict[str, Callable[[Sequence[str]], str]] = {
@@ -43,6 +49,9 @@ def _translate(match: re.Match[str]) -> str:
     instruction = match["instruction"]
     if instruction in _CONVERSIONS:
         return _on_as_many_lines(match[0], _CONVERSIONS[instruction](names))
+    memory = _memory(instruction, match["operands"], names)
+    if memory is not None:
+        return _on_as_many_lines(match[0], memory)
     product = _MMA.fullmatch(instruction)
     words = int(product[1]) // _PER_WORD[product[2]] if product else 0
     if product is None or words not in (4, 8) or len(names) != 8 + words // 2 + words // 4:
@@ -57,6 +66,23 @@ def _translate(match: re.Match[str]) -> str:
     element = product[2].capitalize()
     call = f"float d[4]; EMULATOR_MMA({element}, {words}, d, a, b, c); {results}"
     return _on_as_many_lines(match[0], f"{{ {arrays}{call} }}")
+
+
+def _memory(instruction: str, operands: str, names: Sequence[str]) -> str | None:
+    """The call for an asynchronous copy, its group, a wait, or a relaxed access; else None."""
+    if _COPY.fullmatch(instruction) and (size := _COPIED.fullmatch(operands)):
+        destination, source = names
+        return f"emulator::emulator_copy_async({destination}, {source}, {size[1]}, __LINE__);"
+    if instruction == "cp.async.commit_group" and operands == ";":
+        return "emulator::emulator_commit_copies();"
+    if instruction == "cp.async.wait_group" and (groups := _WAIT.fullmatch(operands)):
+        return f"emulator::emulator_wait_for_copies({groups[1]});"
+    if (relaxed := _RELAXED.fullmatch(instruction)) and len(names) == 2:
+        if relaxed[1] == "ld" and operands == " %0, [%1];":
+            return f"{names[0]} = emulator::emulator_load_relaxed({names[1]}, __LINE__);"
+        if relaxed[1] == "st" and operands == " [%0], %1;":
+            return f"emulator::emulator_store_relaxed({names[0]}, {names[1]}, __LINE__);"
+    return None
 
 
 def _array(type_: str, name: str, values: Sequence[str]) -> str:

@@ -24,13 +24,13 @@ struct Cell {
   Access write;
   Access read;      // the first reader of its interval
   Access reader;    // another reader of the same interval
-  Access earlier;   // a reader in an earlier block
+  Access earlier;   // a reader in another block
 };
 
 // Memory of the checker: one slot of address space per buffer, 4 GiB apart with the data in the
 // middle, so that an index that is wrong by less than a gigabyte stays in its own slot.
 constexpr unsigned kSlotBits = 32;
-constexpr unsigned kSlots = 96;
+constexpr unsigned kSlots = 256;
 constexpr size_t kArena = size_t(kSlots) << kSlotBits;
 struct Slot {
   uintptr_t base;
@@ -47,7 +47,7 @@ uintptr_t arena;
 Slot slots[kSlots];
 bool warps_synchronize;  // some warp has met by itself in this block: warp epochs matter
 unsigned slot_count;
-uint32_t interval, block_first_interval, launch_first_interval;
+uint32_t interval, block_first_interval, block_last_interval, launch_first_interval;
 std::vector<uint32_t> block_intervals;
 uintptr_t text_base;
 
@@ -116,9 +116,14 @@ std::string element(const Slot& slot, size_t offset) {
   return slot.name + text;
 }
 
+// Whether an interval of this launch belongs to the running block.
+inline bool of_this_block(uint32_t number) {
+  return number >= block_first_interval && number <= block_last_interval;
+}
+
 std::string who(const Access& access) {
   std::string text = place(access.thread);
-  if (access.interval < block_first_interval) {
+  if (!of_this_block(access.interval)) {
     size_t block = std::upper_bound(block_intervals.begin(), block_intervals.end(),
                                     access.interval) - block_intervals.begin() - 1;
     unsigned gx = statistics.back().grid[0], gy = statistics.back().grid[1];
@@ -132,7 +137,7 @@ std::string who(const Access& access) {
 
 __attribute__((noinline)) void report_race(const Slot& slot, size_t offset, bool writes, uint32_t pc,
                                            const Access& other, bool other_wrote) {
-  const char* how = other.interval < block_first_interval
+  const char* how = !of_this_block(other.interval)
                         ? "; blocks of a launch are in no order"
                         : " with no barrier between";
   report("race", 0, pc, other.pc,
@@ -150,7 +155,7 @@ __attribute__((noinline)) void stop(const char* kind, int line, uintptr_t pc, st
 // Whether the other access may happen at the same time as one that the current thread makes now.
 inline bool concurrent(const Access& other, bool shared, uint16_t warp_epoch) {
   if (other.interval < launch_first_interval) return false;
-  if (other.interval < block_first_interval) return !shared;
+  if (!of_this_block(other.interval)) return !shared;
   if (other.interval != interval || other.thread == current->number) return false;
   return other.thread / kWarp != current->number / kWarp || other.warp_epoch >= warp_epoch;
 }
@@ -186,11 +191,11 @@ __attribute__((noinline)) void check_cells(Slot& slot, size_t offset, size_t siz
       cell.write = mine;
       continue;
     }
-    if (slot.shared && cell.write.interval < block_first_interval)
+    if (slot.shared && !of_this_block(cell.write.interval))
       report("uninitialized", 0, pc, 0,
              here() + " reads " + element(slot, at) + ", which no thread of the block has written");
     if (cell.read.interval != interval) {
-      if (cell.read.interval >= launch_first_interval && cell.read.interval < block_first_interval)
+      if (cell.read.interval >= launch_first_interval && !of_this_block(cell.read.interval))
         cell.earlier = cell.read;
       cell.read = mine;
     } else if (cell.read.thread == mine.thread) {
@@ -205,10 +210,20 @@ __attribute__((noinline)) void check_cells(Slot& slot, size_t offset, size_t siz
 // earlier interval of this block or by this thread, and read in this one by two threads or by this.
 inline bool settled(const Cell& cell) {
   uint32_t number = current->number;
-  if (cell.write.interval < block_first_interval || warps_synchronize) return false;
+  if (!of_this_block(cell.write.interval) || warps_synchronize) return false;
   if (cell.write.interval == interval && cell.write.thread != number) return false;
   if (cell.read.interval != interval) return false;
   return cell.read.thread == number || cell.reader.interval == interval;
+}
+
+// A relaxed access is no race with another one: only its place is checked.
+inline void check_place(uintptr_t address, size_t size, bool writes, void* from) {
+  uint32_t pc = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) - text_base);
+  uintptr_t index = (address - arena) >> kSlotBits;
+  if (index >= slot_count || address - slots[index].base >= slots[index].bytes ||
+      slots[index].bytes - (address - slots[index].base) < size)
+    return check_outside(address, writes, pc);
+  if (writes) slots[index].written = true;
 }
 
 inline void check_access(uintptr_t address, size_t size, bool writes, void* from) {

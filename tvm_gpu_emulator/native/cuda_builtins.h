@@ -165,6 +165,7 @@ using namespace cuda_emulation;
 using emulator::emulator_barrier;
 
 #define __syncthreads() emulator_barrier(__LINE__)
+#define __cvta_generic_to_shared(place) emulator::emulator_shared_address(place)
 #define EMULATOR_WARP_MASK(first, ...) (first)
 #define __syncwarp(...) \
   ((void)emulator::emulator_exchange(0, ~0u, __LINE__, true))

@@ -20,7 +20,7 @@ constexpr unsigned kWarp = 32;
 constexpr size_t kStack = 256 << 10;
 constexpr size_t kMaxReports = 64;
 
-enum class State : uint8_t { ready, at_barrier, in_warp, done };
+enum class State : uint8_t { ready, at_barrier, in_warp, polling, done };
 
 struct Fiber {
   State state;

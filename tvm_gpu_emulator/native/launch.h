@@ -45,7 +45,7 @@ struct AnyPointer {
 
 struct SharedArray {
   const char* name;
-  void* data;  // null: the scheduler places it (checked builds, dynamic shared memory)
+  void* data;  // null: dynamic. Not used in checked builds and where blocks run side by side
   size_t bytes;  // 0: dynamic
   unsigned item;  // bytes of one element
   int line;
@@ -66,11 +66,20 @@ struct Kernel {
   void (*block)(const Arguments&, Index3 block, Index3 extent);
   const SharedArray* shared;
   unsigned shared_count;
+  bool waits;  // its blocks may wait for each other, and run side by side
 };
 
 extern "C" {
 int emulator_launch(const Kernel* kernel, const Value* values, int count);
 void* emulator_shared(int index);
+// cp.async: shared memory has 32-bit addresses, and copies happen when their thread waits for them.
+uint32_t emulator_shared_address(const void* place);
+void emulator_copy_async(uint32_t to, const void* from, unsigned bytes, int line);
+void emulator_commit_copies();
+void emulator_wait_for_copies(unsigned groups);
+// Accesses that are ordered with those of no other thread; a load lets other threads run first.
+uint32_t emulator_load_relaxed(const void* place, int line);
+void emulator_store_relaxed(const void* place, uint32_t value, int line);
 }  // extern "C"
 
 }  // namespace emulator

@@ -17,6 +17,21 @@ extern "C" void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* messa
 namespace emulator {
 namespace {
 
+// ---- asynchronous copies ----
+constexpr unsigned kAddressBits = 24;  // of a place within a shared array
+struct Copy {
+  char* to;
+  const char* from;
+  unsigned bytes;
+  unsigned group;
+};
+// Of a thread: the copies that have not happened yet, and the number of groups it has committed.
+struct Copies {
+  std::vector<Copy> pending;
+  unsigned groups;
+};
+std::vector<Copies> copies;
+
 // ---- one launch ----
 unsigned random_below(unsigned n) {
   config.seed = config.seed * 1664525u + 1013904223u;
@@ -66,7 +81,7 @@ void release(unsigned warp, unsigned first, unsigned last) {
   }
 }
 
-// Runs every thread of a warp until each is done or at a barrier.
+// Runs every thread of a warp until each is done or at a barrier, or some wait for another block.
 void run_warp(unsigned warp, std::vector<unsigned>& order) {
   unsigned first = warp * kWarp, last = std::min(first + kWarp, thread_count);
   for (;;) {
@@ -86,9 +101,12 @@ void run_warp(unsigned warp, std::vector<unsigned>& order) {
           if (fatal) return;
         }
     }
-    bool waiting = false;
-    for (unsigned i = first; i < last; ++i) waiting |= fibers[i].state == State::in_warp;
-    if (!waiting) return;
+    bool waiting = false, polling = false;
+    for (unsigned i = first; i < last; ++i) {
+      waiting |= fibers[i].state == State::in_warp;
+      polling |= fibers[i].state == State::polling;
+    }
+    if (!waiting || polling) return;
     release(warp, first, last);
   }
 }
@@ -99,13 +117,39 @@ void divergent(int line, unsigned example, std::string rest) {
   current = nullptr;
 }
 
-void run_block() {
-  unsigned warp_count = (thread_count + kWarp - 1) / kWarp;
-  static std::vector<unsigned> order, lanes;
+// What the scheduler and the checker keep of a block while another one runs.
+struct Block {
+  Index3 index;
+  std::vector<Fiber> fibers;
+  std::vector<Warp> warps;
+  std::vector<Copies> copies;
+  std::vector<void*> shared_places;
+  std::vector<std::vector<char>> memory;
+  uint32_t interval, first_interval, last_interval;
+  bool warps_synchronize, done;
+};
+constexpr uint32_t kIntervals = 1u << 16;  // of a block that runs beside others
+constexpr unsigned kPatience = 1000;  // passes over all blocks in which nothing happened
+size_t progress;  // stores, barriers and threads that ended: what a waiting block can wait for
+
+void begin_block() {
   block_first_interval = ++interval;
+  block_last_interval = ~0u;
   warps_synchronize = false;
-  for (unsigned i = 0; i < thread_count; ++i) fibers[i].state = State::ready;
-  for (unsigned w = 0; w < warp_count; ++w) warps[w].epoch = 0;
+  for (unsigned i = 0; i < thread_count; ++i) {
+    fibers[i].state = State::ready;
+    copies[i].pending.clear();
+    copies[i].groups = 0;
+  }
+  for (unsigned w = 0; w < warps.size(); ++w) warps[w].epoch = 0;
+}
+
+// Runs the block until it is done; false where its threads wait for other blocks.
+bool run_block() {
+  unsigned warp_count = static_cast<unsigned>(warps.size());
+  static std::vector<unsigned> order, lanes;
+  for (unsigned i = 0; i < thread_count; ++i)
+    if (fibers[i].state == State::polling) fibers[i].state = State::ready;
   for (;;) {
     if (config.seed) {
       order.resize(warp_count);
@@ -114,13 +158,14 @@ void run_block() {
     }
     for (unsigned w = 0; w < warp_count; ++w) {
       run_warp(config.seed ? order[w] : w, lanes);
-      if (fatal) return;
+      if (fatal) return true;
     }
     unsigned done = 0, finished = 0, waiting = 0, other = 0;
     int line = 0;
-    bool at_one_line = true;
+    bool at_one_line = true, polls = false;
     for (unsigned i = 0; i < thread_count; ++i) {
       Fiber& fiber = fibers[i];
+      polls |= fiber.state == State::polling;
       if (fiber.state == State::done) {
         ++done;
         finished = i;
@@ -132,12 +177,14 @@ void run_block() {
         other = i;
       }
     }
-    if (done == thread_count) return;
+    if (polls) return false;
+    ++progress;
+    if (done == thread_count) return true;
     if (done) {
       divergent(line, waiting, place(finished) + " has returned (" + std::to_string(done) + " of " +
                                    std::to_string(thread_count) + " threads have)");
       fatal = true;
-      return;
+      return true;
     }
     if (!at_one_line)
       divergent(line, waiting,
@@ -217,12 +264,159 @@ bool guard_buffers(std::string& problem) {
 
 std::vector<char> dynamic_memory;
 std::vector<void*> shared_places;
+std::vector<size_t> shared_sizes;
+
+// Exchanges what is kept of a block with what the running one uses.
+void exchange(Block& block) {
+  std::swap(block_index, block.index);
+  fibers.swap(block.fibers);
+  warps.swap(block.warps);
+  copies.swap(block.copies);
+  shared_places.swap(block.shared_places);
+  std::swap(interval, block.interval);
+  std::swap(block_first_interval, block.first_interval);
+  std::swap(block_last_interval, block.last_interval);
+  std::swap(warps_synchronize, block.warps_synchronize);
+}
+
+void start_fibers() {
+  for (unsigned i = 0; i < thread_count; ++i) {
+    fibers[i].index = {i % block_extent.x, i / block_extent.x % block_extent.y,
+                       i / block_extent.x / block_extent.y};
+    if (!fibers[i].started) prepare(fibers[i]);
+  }
+}
+
+void report_deadlock() {
+  for (unsigned i = 0; i < thread_count && !fatal; ++i)
+    if (fibers[i].state == State::polling) {
+      current = &fibers[i];
+      report("deadlock", fibers[i].line, 0, 0,
+             here() + " waits for a value that no thread of the launch writes any more");
+      current = nullptr;
+      fatal = true;
+    }
+}
+
+// The blocks of a launch side by side: each runs until its threads wait for a value of another one.
+// False, with the problem, where there is no memory for all of them.
+bool run_side_by_side(const int64_t* grid, size_t dynamic, std::string& problem) {
+  std::vector<Block> blocks(size_t(grid[0] * grid[1] * grid[2]));
+  uint32_t next = interval;
+  size_t live = blocks.size();
+  for (size_t number = 0; number < blocks.size(); ++number) {
+    Block& block = blocks[number];
+    block.index = {unsigned(number % grid[0]), unsigned(number / grid[0] % grid[1]),
+                   unsigned(number / (grid[0] * grid[1]))};
+    block.interval = next;
+    block.shared_places.assign(kernel->shared_count, nullptr);
+    exchange(block);
+    warps.resize((thread_count + kWarp - 1) / kWarp);
+    copies.resize(thread_count);
+    for (unsigned i = 0; i < kernel->shared_count; ++i) {
+      const SharedArray& array = kernel->shared[i];
+      size_t bytes = array.bytes ? array.bytes : dynamic;
+      shared_sizes[i] = bytes;
+      if (config.check) {
+        Slot* slot = make_slot(bytes, array.item, true);
+        if (!slot) {
+          problem = std::string("no room to check ") + array.name + " of " +
+                    std::to_string(blocks.size()) + " blocks that run side by side";
+        } else {
+          slot->name = array.name;
+          slot->shape = "shared memory, " + std::to_string(bytes / slot->item) + " elements";
+          make_cells(*slot);
+          shared_places[i] = reinterpret_cast<void*>(slot->base);
+        }
+      } else {
+        block.memory.emplace_back(bytes + 128);
+        uintptr_t start = (reinterpret_cast<uintptr_t>(block.memory.back().data()) + 127) / 128 * 128;
+        shared_places[i] = reinterpret_cast<void*>(start);
+      }
+      if (shared_places[i]) memset(shared_places[i], 0xff, bytes);
+    }
+    if (!make_fibers(thread_count)) problem = "no memory for the stacks of all blocks";
+    if (problem.empty()) {
+      start_fibers();
+      begin_block();
+      block_last_interval = block_first_interval + kIntervals - 1;
+      block_intervals.push_back(block_first_interval);
+      next = block_last_interval;
+    }
+    exchange(block);
+    if (!problem.empty()) break;
+  }
+  size_t before = progress;
+  for (unsigned passes = 0; problem.empty() && live && !fatal; ++passes) {
+    if (progress != before) passes = 0;
+    before = progress;
+    for (Block& block : blocks) {
+      if (block.done || fatal) continue;
+      exchange(block);
+      block.done = run_block();
+      if (block.done) --live;
+      if (passes == kPatience) report_deadlock();
+      exchange(block);
+    }
+  }
+  for (Block& block : blocks)
+    for (Fiber& fiber : block.fibers) munmap(fiber.stack, kStack);
+  interval = next;
+  return problem.empty();
+}
 
 }  // namespace
 
 extern "C" {
 
 void* emulator_shared(int index) { return shared_places[size_t(index)]; }
+
+uint32_t emulator_shared_address(const void* place) {
+  const char* address = static_cast<const char*>(place);
+  for (size_t i = 0; i < shared_places.size(); ++i) {
+    const char* first = static_cast<const char*>(shared_places[i]);
+    if (address >= first && size_t(address - first) < shared_sizes[i])
+      return uint32_t(i << kAddressBits | size_t(address - first));
+  }
+  return ~0u;  // refused by the copy
+}
+
+void emulator_copy_async(uint32_t to, const void* from, unsigned bytes, int line) {
+  size_t array = to >> kAddressBits, offset = to & ((1u << kAddressBits) - 1);
+  if (array >= shared_places.size() || offset + bytes > shared_sizes[array])
+    return stop("out-of-bounds", line, 0, here() + " copies to a place outside of shared memory");
+  char* place = static_cast<char*>(shared_places[array]) + offset;
+  const char* source = static_cast<const char*>(from);
+  if (offset % bytes || reinterpret_cast<uintptr_t>(source) % bytes) {
+    report("misaligned", line, 0, 0,
+           here() + " copies " + std::to_string(bytes) + " bytes at a time " +
+               (offset % bytes ? "to" : "from") + " an address that is no multiple of them");
+  }
+  if (config.check) {
+    check_access(uintptr_t(source), bytes, false, __builtin_return_address(0));
+    check_access(uintptr_t(place), bytes, true, __builtin_return_address(0));
+  }
+  // The copy may happen at any time from now on: until then the place holds no value at all.
+  memset(place, 0xff, bytes);
+  Copies& mine = copies[current->number];
+  mine.pending.push_back({place, source, bytes, mine.groups});
+}
+
+void emulator_commit_copies() { ++copies[current->number].groups; }
+
+void emulator_wait_for_copies(unsigned groups) {
+  Copies& mine = copies[current->number];
+  // Those of the groups before the last `groups` ones; copies without a group are not waited for.
+  auto due = [&](const Copy& copy) { return copy.group + groups < mine.groups; };
+  for (const Copy& copy : mine.pending)
+    if (due(copy)) {
+      if (config.check)
+        check_access(uintptr_t(copy.to), copy.bytes, true, __builtin_return_address(0));
+      memcpy(copy.to, copy.from, copy.bytes);
+    }
+  mine.pending.erase(std::remove_if(mine.pending.begin(), mine.pending.end(), due),
+                     mine.pending.end());
+}
 
 void emulator_barrier(int line) { wait(State::at_barrier, line); }
 
@@ -242,6 +436,20 @@ uint64_t emulator_absent_lane(int source, int line) {
          here() + " asks for the value of lane " + std::to_string(source) +
              ", which does not take part");
   return ~uint64_t(0);
+}
+
+uint32_t emulator_load_relaxed(const void* place, int line) {
+  wait(State::polling, line);  // the others go first
+  if (config.check) check_place(uintptr_t(place), 4, false, __builtin_return_address(0));
+  uint32_t value;
+  memcpy(&value, place, sizeof value);
+  return value;
+}
+
+void emulator_store_relaxed(const void* place, uint32_t value, int) {
+  if (config.check) check_place(uintptr_t(place), 4, true, __builtin_return_address(0));
+  memcpy(const_cast<void*>(place), &value, sizeof value);
+  ++progress;
 }
 
 int emulator_launch(const Kernel* which, const Value* values, int count) {
@@ -299,13 +507,15 @@ int emulator_launch(const Kernel* which, const Value* values, int count) {
   thread_count = unsigned(block[0] * block[1] * block[2]);
   block_extent = {unsigned(block[0]), unsigned(block[1]), unsigned(block[2])};
   bool fiberless = kernel->block && !config.check;
-  if (!fiberless && !make_fibers(thread_count))
+  if (!fiberless && !kernel->waits && !make_fibers(thread_count))
     return fail("gpu_emulator: no memory for the stacks of " + std::to_string(thread_count) +
                 " threads: " + strerror(errno) + " (sysctl vm.max_map_count, ulimit -v?)");
   warps.resize((thread_count + kWarp - 1) / kWarp);
 
   slot_count = 0;
   shared_places.assign(kernel->shared_count, nullptr);
+  shared_sizes.assign(kernel->shared_count, 0);
+  copies.resize(std::max(copies.size(), size_t(thread_count)));
   if (config.check) {
     if (!make_arena()) return fail("gpu_emulator: no address space for the checker (ulimit -v?)");
     // Cells are made anew for every launch: nothing refers to old intervals.
@@ -313,9 +523,10 @@ int emulator_launch(const Kernel* which, const Value* values, int count) {
     std::string problem;
     if (!guard_buffers(problem)) return fail("gpu_emulator: " + problem);
   }
-  for (unsigned i = 0; i < kernel->shared_count; ++i) {
+  for (unsigned i = 0; i < kernel->shared_count && !kernel->waits; ++i) {
     const SharedArray& array = kernel->shared[i];
     size_t bytes = array.bytes ? array.bytes : dynamic;
+    shared_sizes[i] = bytes;
     if (config.check) {
       Slot* slot = make_slot(bytes, array.item, true);
       if (!slot) return fail(std::string("gpu_emulator: no room to check ") + array.name);
@@ -334,13 +545,13 @@ int emulator_launch(const Kernel* which, const Value* values, int count) {
 
   launch_first_interval = interval + 1;
   block_intervals.clear();
-  if (!fiberless)
-    for (unsigned i = 0; i < thread_count; ++i) {
-      fibers[i].index = {i % block_extent.x, i / block_extent.x % block_extent.y,
-                         i / block_extent.x / block_extent.y};
-      if (!fibers[i].started) prepare(fibers[i]);
-    }
-  for (unsigned z = 0; z < grid[2] && !fatal; ++z)
+  if (kernel->waits) {
+    std::string problem;
+    if (!run_side_by_side(grid, dynamic, problem)) return fail("gpu_emulator: " + problem);
+  } else if (!fiberless) {
+    start_fibers();
+  }
+  for (unsigned z = 0; z < grid[2] && !fatal && !kernel->waits; ++z)
     for (unsigned y = 0; y < grid[1] && !fatal; ++y)
       for (unsigned x = 0; x < grid[0] && !fatal; ++x) {
         block_index = {x, y, z};
@@ -351,11 +562,12 @@ int emulator_launch(const Kernel* which, const Value* values, int count) {
           kernel->block(arguments, block_index, block_extent);
         } else {
           if (config.check) block_intervals.push_back(interval + 1);
+          begin_block();
           run_block();
         }
       }
   current = nullptr;
-  if (fatal)  // fibers were left in the middle of the kernel
+  if (fatal && !kernel->waits)  // fibers were left in the middle of the kernel
     for (unsigned i = 0; i < thread_count; ++i) fibers[i].started = false;
   for (unsigned i = 0; i < slot_count; ++i) {
     Slot& slot = slots[i];
