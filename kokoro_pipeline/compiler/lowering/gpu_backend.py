@@ -25,6 +25,7 @@ from ..kernels.gpu.layer_norm import layer_norm
 from ..kernels.gpu.linear import linear, pack_linear
 from ..kernels.gpu.lstm import lstm_recurrence, lstm_splits, pack_lstm_recurrent
 from ..kernels.gpu.scan import running_sum
+from ..kernels.gpu.spread_lstm import spread_lstm_recurrence, spread_units
 from ..kernels.gpu.statistics import row_statistics
 from .backend import Backend, Fusion, Kernel, SourceKernels
 
@@ -38,11 +39,13 @@ def _suffix(precision: Precision) -> str:
 class GpuBackend(Backend):
     """The kernels for blocks of up to `max_threads` threads.
 
+    `blocks_may_wait` is whether blocks of a launch that wait for each other make progress.
     `precision` is that of the operands of convolutions that are large enough, in the functions
     named in `reduced`.
     """
 
     max_threads: int
+    blocks_may_wait: bool
     precision: Precision = Precision.FLOAT32
     reduced: frozenset[str] = frozenset()
 
@@ -60,7 +63,8 @@ class GpuBackend(Backend):
         reduced: frozenset[str] = frozenset(),
     ) -> GpuBackend:
         """The kernels for a target of CUDA or Metal."""
-        return cls(fused, int(target.attrs["max_threads_per_block"]), precision, reduced)
+        max_threads = int(target.attrs["max_threads_per_block"])
+        return cls(fused, max_threads, target.kind.name == "cuda", precision, reduced)
 
     def for_function(self, name: str) -> GpuBackend:
         return self if name in self.reduced else replace(self, precision=Precision.FLOAT32)
@@ -102,6 +106,9 @@ class GpuBackend(Backend):
         return Kernel(row_statistics, (channels, epsilon))
 
     def lstm_recurrence(self, hidden: int) -> Kernel:
+        if self.blocks_may_wait and spread_units(hidden) is not None:
+            spread = spread_lstm_recurrence, (hidden,)
+            return Kernel(*spread, "gpu_lstm_recurrent", pack_lstm_recurrent)
         static = hidden, lstm_splits(hidden, self.max_threads)
         return Kernel(lstm_recurrence, static, "gpu_lstm_recurrent", pack_lstm_recurrent)
 

@@ -42,7 +42,8 @@ class Scalars(Arithmetic):
         return tirx.floor(fma(x, const(factor), const(0.5)))
 
     def clamp(self, x: Expr, low: float, high: float) -> Expr:
-        return tirx.max(tirx.min(x, const(high)), const(low))
+        # CUDA's min and max take the other operand for a NaN, which comparisons leave alone.
+        return tirx.Select(x > const(high), const(high), tirx.Select(x < const(low), const(low), x))
 
     def name(self, value: Expr) -> Expr:
         return hold(value)

@@ -209,7 +209,7 @@ def test_parameters_that_nothing_reads_are_dropped(body, kept):
 
 # Control flow
 
-BACKENDS = (CpuBackend(False, VectorTarget(16, 32)), GpuBackend(False, 1024))
+BACKENDS = (CpuBackend(False, VectorTarget(16, 32)), GpuBackend(False, 1024, True))
 
 
 def control_flow(kind: str) -> tvm.IRModule:
@@ -295,6 +295,6 @@ def test_what_a_gpu_takes_for_a_precision(kind, precision, operands):
 
 
 def test_only_reduced_functions_multiply_in_reduced_precision():
-    backend = GpuBackend(True, 1024, Precision.TF32, frozenset({"decoder_forward"}))
+    backend = GpuBackend(True, 1024, True, Precision.TF32, frozenset({"decoder_forward"}))
     assert backend.for_function("decoder_forward").precision is Precision.TF32
     assert backend.for_function("f0n_forward").precision is Precision.FLOAT32

@@ -15,6 +15,7 @@ from kokoro_pipeline.compiler.kernels.gpu.lstm import (
     pack_lstm_recurrent,
 )
 from kokoro_pipeline.compiler.kernels.gpu.scan import running_sum
+from kokoro_pipeline.compiler.kernels.gpu.spread_lstm import spread_lstm_recurrence, spread_units
 from kokoro_pipeline.compiler.kernels.gpu.statistics import row_statistics
 from kokoro_pipeline.compiler.model.operators import lstm_recurrence as torch_lstm
 from kokoro_pipeline.compiler.model.operators import masked_attention
@@ -123,22 +124,55 @@ def test_running_sum_in_float64(compile_kernels):
     np.testing.assert_allclose(y, np.cumsum(x, axis=1), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["lstm by 1", "lstm by 2"])
-@pytest.mark.parametrize("lengths", [[1], [5, 3], [1, 9, 4]])
-def test_lstm(kernels, name, lengths):
-    """Both directions start at a row's own ends, and padding, NaN here, reaches nothing."""
+def lstm_case(hidden, lengths):
+    """Arguments of the kernel, with NaN as padding, and the output in float64."""
     batch, steps = len(lengths), max(lengths)
     rng = np.random.default_rng(steps)
-    gates = 2 * normal(rng, batch, steps, 8 * HIDDEN)
-    recurrent = normal(rng, 2, 4 * HIDDEN, HIDDEN) / 2
+    gates = 2 * normal(rng, batch, steps, 8 * hidden)
+    recurrent = normal(rng, 2, 4 * hidden, hidden) * np.float32(2 / hidden**0.5)
     count = np.array(lengths, np.int64)
     expected = torch_lstm(
         torch.from_numpy(gates).double(), torch.from_numpy(recurrent).double(), torch.tensor(count)
     )
     for row, length in enumerate(lengths):
         gates[row, length:] = np.nan
-    y = kernels(name, [gates, pack_lstm_recurrent(recurrent), count], expected.shape)
-    np.testing.assert_allclose(y, expected.numpy(), rtol=0, atol=2e-6)
+    return [gates, pack_lstm_recurrent(recurrent), count], expected.numpy()
+
+
+@pytest.mark.parametrize("name", ["lstm by 1", "lstm by 2"])
+@pytest.mark.parametrize("lengths", [[1], [5, 3], [1, 9, 4]])
+def test_lstm(kernels, name, lengths):
+    """Both directions start at a row's own ends, and padding, NaN here, reaches nothing."""
+    arguments, expected = lstm_case(HIDDEN, lengths)
+    y = kernels(name, arguments, expected.shape)
+    np.testing.assert_allclose(y, expected, rtol=0, atol=2e-6)
+
+
+SPREAD = (16, 32, 96, 256)  # units of one block, of one, of three and of eight
+
+
+@pytest.fixture(scope="module")
+def spread(compile_kernels):
+    return compile_kernels("cuda", {str(h): spread_lstm_recurrence(h) for h in SPREAD})
+
+
+@pytest.mark.parametrize("hidden", SPREAD)
+@pytest.mark.parametrize("lengths", [[1], [5, 3], [0, 7, 4]])
+def test_an_lstm_over_several_blocks(spread, hidden, lengths):
+    arguments, expected = lstm_case(hidden, lengths)
+    y = spread(str(hidden), arguments, expected.shape)
+    np.testing.assert_allclose(y, expected, rtol=0, atol=4e-6)
+
+
+def test_a_nan_passes_from_block_to_block(spread):
+    """It is not taken for a word that nobody has written."""
+    arguments, expected = lstm_case(256, [4])
+    arguments[0].view(np.uint32)[0, 1, 5] = 0xFFFFFFFF
+    y = spread("256", arguments, expected.shape)
+    assert not np.isnan(y[0, 0, :256]).any()
+    assert np.isnan(y[0, 1, 5]) and np.isfinite(np.delete(y[0, 1, :256], 5)).all()
+    assert np.isnan(y[0, 2:, :256]).all()
+    np.testing.assert_allclose(y[0, :, 256:], expected[0, :, 256:], rtol=0, atol=4e-6)
 
 
 @pytest.mark.parametrize("lengths", [[1], [9, 3], [33, 70]])
@@ -165,6 +199,7 @@ def test_attention(kernels, lengths):
         (lambda: lstm_recurrence(2048), "at most 1024"),
         (lambda: lstm_recurrence(1024, 2), "at most 1024"),
         (lambda: lstm_recurrence(7, 2), "must divide"),
+        (lambda: spread_lstm_recurrence(520), "520 hidden units cannot be spread"),
         (lambda: attention(4, 20), "multiple of 32"),
     ],
 )
@@ -178,3 +213,11 @@ def test_what_fits_no_block_is_refused(make, message):
 )
 def test_an_lstm_takes_the_threads_that_a_block_has(hidden, threads, splits):
     assert lstm_splits(hidden, threads) == splits
+
+
+@pytest.mark.parametrize(
+    ("hidden", "units"),
+    [(256, 32), (512, 16), (128, 64), (96, 48), (272, 17), (1024, None), (40, None), (8, None)],
+)
+def test_an_lstm_is_spread_where_its_weights_fit_registers(hidden, units):
+    assert spread_units(hidden) == units
