@@ -27,6 +27,8 @@ from kokoro_pipeline.errors import InputError
 WARP, SECTOR = 32, 32
 """Lanes of a warp; bytes of the smallest memory transaction."""
 WALKED_WARPS, WALKED_ITERATIONS = 4, 4
+COPIED_WORDS = 4  # by an asynchronous copy
+_MEMORY = ("tirx.ptx.cp", "tirx.ptx.ld", "tirx.ptx.st")
 UNDER_WAY = 4
 """Number of iterations of a loop without barriers whose loads overlap."""
 
@@ -264,8 +266,8 @@ class _Walk:
         self.lanes = before
 
     def _for(self, node: Any) -> None:
-        extent = self.value(node.extent)
-        if extent is None:
+        extent, start = self.value(node.extent), self.value(node.min)
+        if extent is None or start is None:
             raise InputError(f"a loop to {node.extent}, which is not known, cannot be counted")
         active = np.broadcast_to(np.asarray(extent), self.lanes.shape)[self.lanes]
         longest = int(active.max(initial=0))
@@ -273,7 +275,7 @@ class _Walk:
             return
         before = self.weight, self.lanes, self.loaded, self.met, self.depth
         if node.kind == tirx.ForKind.VECTORIZED:
-            self.env[node.loop_var], self.vector = 0, longest
+            self.env[node.loop_var], self.vector = start, longest
             self.statement(node.body)
             self.vector = 1
             return
@@ -283,7 +285,7 @@ class _Walk:
         self.loaded = self.met = False
         starts = self.work.waits, self.work.barriers, self.work.trips
         for index in np.linspace(0, longest - 1, walked).astype(int):
-            self.env[node.loop_var] = index
+            self.env[node.loop_var] = start + index
             self.lanes = before[1] & (index < np.asarray(extent))
             self.statement(node.body)
         share = longest / walked
@@ -299,6 +301,13 @@ class _Walk:
             work.trips += longest
         self.met = self.met or met
 
+    def _while(self, node: Any) -> None:
+        """A wait for a word of another block: its store and this load, one after the other."""
+        self.value(node.condition)
+        self.statement(node.body)
+        if self.work is not None:
+            self.work.waits += 2
+
     def _evaluate(self, node: Any) -> None:
         call = node.value
         if self.work is not None and _name(call) == "tirx.tvm_storage_sync":
@@ -311,17 +320,19 @@ class _Walk:
             self.value(call)
 
     def _instruction(self, call: Any) -> None:
-        """A product on tensor cores, or a conversion to its operands."""
+        """A product on tensor cores, a conversion to its operands, or an access to memory."""
         assert self.work is not None
         words = [str(a.value) for a in call.args if _is_text(a)]
         shape = next(filter(None, map(_PRODUCT.fullmatch, words)), None)
         operands = [a for a in call.args if not _is_text(a)]
+        self.vector = COPIED_WORDS if _name(call) == "tirx.ptx.cp" else 1
         for operand in operands:
             self.value(operand)
+        self.vector = 1
         if shape is None:
             for operand in operands[1:]:
                 self._arithmetic(operand)
-            self._issue(_CONVERSION)
+            self._issue(1 if _name(call) in _MEMORY else _CONVERSION)
             return
         products = math.prod(map(int, shape.groups())) * self.weight
         self.work.flops += 2 * products

@@ -9,6 +9,8 @@ from kokoro_pipeline.errors import InputError
 
 from .builder import Expr, Parameter
 
+MAX_COEFFICIENTS = 4
+
 
 class Activation(Enum):
     NONE = "none"
@@ -40,6 +42,16 @@ class Producer:
             Activation.SNAKE: "_snake",
         }[self.activation]
         return ("_adain" if self.adain else "") + activation.replace("-", "m").replace(".", "_")
+
+    @property
+    def arguments(self) -> int:
+        """The number of values that the steps take of a channel: gamma and beta count as two."""
+        return 6 * self.adain + (self.activation is Activation.SNAKE)
+
+    @property
+    def coefficients(self) -> int:
+        """The number of values computed from them that the steps use, at most MAX_COEFFICIENTS."""
+        return 3 * self.adain + (self.activation is Activation.SNAKE)
 
     def parameters(self, batch: Expr, channels: int) -> list[Parameter]:
         """The arguments after x: mean, rstd [B, C]; weight, bias [C]; style [B, 2C]; alpha [C].

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tvm import tirx
 
-from .producer import Producer, channel_function
+from .producer import Producer, arguments_of, channel_function, coefficients_of
 from .threads import Buffer, Parameter, T, bind, build_kernel, ceil_div, i32, launch, store
 
 THREADS = 256
@@ -20,14 +20,16 @@ def adain(channels: int, producer: Producer) -> tirx.PrimFunc:
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
 
     def body(x: Buffer, *rest: Buffer) -> None:
-        *coefficients, y = rest
+        *arguments, y = rest
         L = bind(i32(length))
         grid = [ceil_div(L, THREADS), C, i32(batch)]
         with launch(grid, [THREADS]) as ((block, c, b), (thread,)):
             i = bind(block * THREADS + thread)
             with T.If(i < L), T.Then():
                 at = bind((b * C + c) * L + i)
-                store(y, at, channel_function(producer, coefficients, C, b, c)(x[at]))
+                given = arguments_of(producer, arguments, C, b, c)
+                function = channel_function(producer, coefficients_of(producer, given))
+                store(y, at, function(x[at]))
 
     return build_kernel(
         f"gpu_adain_c{C}{producer.name}",

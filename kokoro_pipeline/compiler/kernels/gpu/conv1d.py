@@ -15,6 +15,7 @@ from .producer import NOTHING, Producer
 from .products import product_tile
 from .threads import Buffer, Expr, Parameter, bind, build_kernel, i32, store
 from .tile import ProductTile
+from .tiled_product import emit_product
 
 __all__ = ["Conv1d", "conv1d", "pack_conv1d"]
 
@@ -80,7 +81,7 @@ def conv1d(
             store(y, at, total)
 
         sizes = bind(i32(batch)), bind(i32(length)), columns
-        tile.emit(*sizes, x, weights, write, producer, coefficients)
+        emit_product(tile, *sizes, x, weights, write, producer, coefficients)
 
     names = f"s{conv.stride}d{conv.dilation}p{conv.pad_left}_{conv.pad_right}"
     kind = dtype if precision is Precision.FLOAT32 else precision.value

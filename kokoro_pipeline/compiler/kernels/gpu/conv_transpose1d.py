@@ -34,6 +34,7 @@ from .threads import (
     store,
 )
 from .tile import ProductTile
+from .tiled_product import emit_product
 
 __all__ = ["ConvTranspose1d", "conv_transpose1d", "depthwise_upsample", "pack_conv_transpose1d"]
 
@@ -81,7 +82,7 @@ def conv_transpose1d(
             with T.If(tirx.And(to >= 0, to < size)), T.Then():
                 store(y, (b * CO + channel) * size + to, total)
 
-        tile.emit(bind(i32(batch)), L, bind(L + conv.reach), x, weights, write)
+        emit_product(tile, bind(i32(batch)), L, bind(L + conv.reach), x, weights, write)
 
     crop = f"{conv.crop_left}_{conv.crop_right}"
     kind = "" if precision is Precision.FLOAT32 else f"_{precision.value}"

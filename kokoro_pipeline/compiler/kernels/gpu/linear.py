@@ -4,8 +4,9 @@ A block of threads computes `BLOCK_ROWS` rows and `WARP * columns` features. Bot
 are tokens or frames, and otherwise a short text would have fewer tiles than the GPU has processors.
 The warps of a block form slices, each of which iterates over its own chunks of K. The rows of X,
 transposed so that the rows of a thread are adjacent, and the panel of weights are copied to shared
-memory; then each thread accumulates ROWS by `columns` sums in registers. The sums of the slices are
-combined in shared memory, always in the same order. Rows that do not exist are read as 0.
+memory; then each thread accumulates ROWS by `columns` sums in registers, while the values of the
+next chunk are on their way. The sums of the slices are combined in shared memory, always in the
+same order. Rows that do not exist are read as 0.
 """
 
 from __future__ import annotations
@@ -121,24 +122,38 @@ def linear(in_features: int, out_features: int, bias: bool = False) -> tirx.Prim
             for i in range(ROWS * columns):
                 store(totals, i, const(0))
             first = bind(row_block * BLOCK_ROWS + warp * ROWS)
-            with T.serial(i32(0), i32(tile.turns)) as turn:
+            threads = WARP * WARPS
+            copies = CHUNK * width // (4 * threads)
+            rows_ahead, panel_ahead = registers(ROWS), registers(4 * copies)
+            here = bind((warp * WARP + lane) * 4)
+            last_panel = tile.shape[1] - CHUNK * width
+
+            def fetch(turn: Expr) -> None:
+                """Ask for a chunk. Places are clamped: nothing is read ahead of a branch."""
                 chunk = bind(turn * tile.slices + part)
-                synchronize()
-                k = bind(chunk * CHUNK + lane)
-                with T.serial(i32(0), i32(ROWS)) as i:
-                    row = bind(first + i)
-                    with T.If(tirx.And(row < M, k < K)):
-                        with T.Then():
-                            store(turned, rows_at + lane * TURNED + i, x[row * K + k])
-                        with T.Else():
-                            store(turned, rows_at + lane * TURNED + i, const(0))
-                threads = WARP * WARPS
-                start = bind(column_block * words + chunk * (CHUNK * width))
-                with T.serial(i32(0), i32(CHUNK * width // (4 * threads))) as j:
-                    offset = bind((j * threads + warp * WARP + lane) * 4)
+                k = bind(tirx.min(chunk * CHUNK + lane, i32(K - 1)))
+                for i in range(ROWS):
+                    store(rows_ahead, i, x[tirx.min(first + i, M - 1) * K + k])
+                start = column_block * words + tirx.min(chunk * (CHUNK * width), i32(last_panel))
+                for j in range(copies):
                     with T.vectorized(i32(0), i32(4)) as v:
-                        store(panel, panel_at + offset + v, w[start + offset + v])
+                        store(panel_ahead, 4 * j + v, w[start + j * threads * 4 + here + v])
+
+            fetch(i32(0))
+            with T.serial(i32(0), i32(tile.turns)) as turn:
                 synchronize()
+                k = bind((turn * tile.slices + part) * CHUNK + lane)
+                for i in range(ROWS):
+                    value = tirx.Select(
+                        tirx.And(first + i < M, k < K), rows_ahead[i32(i)], const(0)
+                    )
+                    store(turned, rows_at + lane * TURNED + i, value)
+                for j in range(copies):
+                    with T.vectorized(i32(0), i32(4)) as v:
+                        to = panel_at + j * threads * 4 + here + v
+                        store(panel, to, panel_ahead[4 * j + v])
+                synchronize()
+                fetch(turn + 1)
                 with T.serial(i32(0), i32(CHUNK)) as c:
                     for row in range(0, ROWS, 4):
                         with T.vectorized(i32(0), i32(4)) as v:

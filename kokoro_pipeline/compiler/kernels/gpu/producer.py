@@ -14,39 +14,67 @@ from ..common.producer import NOTHING, Activation, Producer
 from .math import SCALARS, fma
 from .threads import Buffer, Expr, const, hold
 
-__all__ = ["NOTHING", "Activation", "Producer", "channel_function"]
+__all__ = [
+    "NOTHING",
+    "Activation",
+    "Producer",
+    "arguments_of",
+    "channel_function",
+    "coefficients_of",
+]
 
 
-def channel_function(
+def arguments_of(
     producer: Producer, buffers: Sequence[Buffer], channels: int, b: Expr, c: Expr
-) -> Callable[[Expr], Expr]:
-    """The function to apply to the values of x in batch row b and channel c.
+) -> list[Expr]:
+    """The arguments of batch row b and channel c: one read of memory each, none depends on another.
 
-    `buffers` are the arguments that `producer.parameters` lists. The coefficients are computed at
-    the point of this call, which should be outside of the loop over a row.
+    `buffers` are the arguments that `producer.parameters` lists.
     """
     row = b * channels + c
+    found = []
     if producer.adain:
         mean, rstd, weight, bias, style = buffers[:5]
-        gamma = hold(style[b * (2 * channels) + c] + const(1))
-        beta = style[b * (2 * channels) + channels + c]
-        middle = hold(mean[row])
-        scale = hold(gamma * (rstd[row] * weight[c]))
-        shift = hold(fma(gamma, bias[c], beta))
+        gamma, beta = style[b * (2 * channels) + c], style[b * (2 * channels) + channels + c]
+        found += [mean[row], rstd[row], weight[c], bias[c], gamma, beta]
     if producer.activation is Activation.SNAKE:
-        alpha = hold(buffers[-1][c])
-        inverse = hold(const(1) / alpha)
+        found.append(buffers[-1][c])
+    return found
+
+
+def coefficients_of(producer: Producer, arguments: Sequence[Expr]) -> list[Expr]:
+    """What the operations need of a channel, computed from what `arguments_of` lists."""
+    found = []
+    if producer.adain:
+        mean, rstd, weight, bias, style_gamma, beta = arguments[:6]
+        gamma = hold(style_gamma + const(1))
+        found += [mean, hold(gamma * (rstd * weight)), hold(fma(gamma, bias, beta))]
+    if producer.activation is Activation.SNAKE:
+        found.append(arguments[-1])
+    return found
+
+
+def channel_function(producer: Producer, coefficients: Sequence[Expr]) -> Callable[[Expr], Expr]:
+    """The operations for values of the channel whose `coefficients_of` are given.
+
+    The coefficients are read at the point of this call, which should be outside of the loop over
+    the values.
+    """
+    given = [hold(value) for value in coefficients]
+    if producer.activation is Activation.SNAKE:
+        inverse = hold(const(1) / given[-1])
 
     def apply(value: Expr) -> Expr:
         z = value
         if producer.adain:
+            middle, scale, shift = given[:3]
             z = hold(fma(value - middle, scale, shift))
         if producer.activation is Activation.LEAKY_RELU:
             z = hold(z)
             return tirx.max(z * const(producer.slope), z)
         if producer.activation is Activation.SNAKE:
             z = hold(z)
-            return hold(fma(sin_squared(SCALARS, z * alpha), inverse, z))
+            return hold(fma(sin_squared(SCALARS, z * given[-1]), inverse, z))
         return z
 
     return apply

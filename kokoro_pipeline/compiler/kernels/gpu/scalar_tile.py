@@ -72,14 +72,14 @@ class _ScalarMultiplier(Multiplier):
     def put(self, index: int, value: Expr, to: Expr) -> None:
         store(self._place.window, to, value)
 
-    def multiply(self, stage: Expr) -> None:
+    def multiply(self, stage: Expr, panel_start: Expr) -> None:
         tile, place, geometry = self._tile, self._place, self._tile.geometry
         vector = 4 if tile.dtype == "float32" else 1
         with T.serial(i32(0), i32(tile.chunk)) as c, T.serial(i32(0), i32(geometry.taps)) as k:
             for row in range(0, ROWS, vector):
                 with T.vectorized(i32(0), i32(vector)) as v:
                     at = (c * geometry.taps + k) * tile.block_rows + place.warp * ROWS + row + v
-                    store(self._weights, row + v, place.panel[place.panel_start + at])
+                    store(self._weights, row + v, place.panel[panel_start + at])
             for j in range(self._columns):
                 column = (place.lane + j * WARP) * geometry.stride
                 at = c * tile.window_pitch + column + k * geometry.dilation

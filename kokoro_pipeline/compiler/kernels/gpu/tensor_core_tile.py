@@ -23,8 +23,9 @@ from kokoro_pipeline.errors import InputError
 
 from ..common.bfloat16_parts import LARGEST, to_float32
 from ..common.operand_precision import Precision
+from ..common.producer import MAX_COEFFICIENTS
 from .threads import (
-    MAX_SHARED_BYTES,
+    CUDA_SHARED_BYTES,
     Expr,
     T,
     add_to,
@@ -44,8 +45,6 @@ ROWS, COLUMNS, WORDS = 16, 8, 8  # of one product; words are counted along its i
 WARP_ROWS, WARP_COLUMNS = 2 * ROWS, 4 * COLUMNS
 SLICES, SLICED_COLUMNS = 4, 2 * COLUMNS  # of a deep product; columns of a warp of it
 BANKS = 32
-SHARED_BYTES = MAX_SHARED_BYTES
-SLICED_BYTES = 40 << 10  # of two arrays
 MAX_CHUNK = 32
 LARGEST_BFLOAT16 = float(to_float32(np.uint16(LARGEST)))
 LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
@@ -66,14 +65,14 @@ def tensor_core_tile(geometry: Geometry, precision: Precision) -> ProductTile:
             return tile
     raise InputError(
         f"a convolution of {geometry.taps} taps, dilation {geometry.dilation} and stride "
-        f"{geometry.stride} needs more than {SHARED_BYTES} bytes of shared memory on tensor "
+        f"{geometry.stride} needs more than {CUDA_SHARED_BYTES} bytes of shared memory on tensor "
         "cores: build with --precision float32-fma"
     )
 
 
 def _tile(geometry: Geometry, precision: Precision, deep: bool) -> ProductTile | None:
     """The tile with or without slices; None if it does not fit shared memory."""
-    down, slices, available = (1, SLICES, SLICED_BYTES) if deep else (2, 1, SHARED_BYTES)
+    down, slices = (1, SLICES) if deep else (2, 1)
     across = 2 if deep or geometry.rows >= 256 or geometry.stride > 2 else 4
     rows, columns = down * WARP_ROWS, across * (SLICED_COLUMNS if deep else WARP_COLUMNS)
     window = geometry.window(columns)
@@ -81,11 +80,10 @@ def _tile(geometry: Geometry, precision: Precision, deep: bool) -> ProductTile |
     wanted = -(-geometry.in_channels // (precision.per_word * slices))
     for stages in range(1, geometry.taps + 1):
         panel = -(-geometry.taps // stages) * rows + 8
-        row_bytes = 4 * precision.parts * slices  # of both arrays together, and of each alone
-        fitting = min(
-            available // (row_bytes * (window + panel)),
-            SHARED_BYTES // (row_bytes * max(window, panel)),
-        )
+        # Of a word of channels: the window, two panels, and coefficients for two chunks.
+        coefficients = 2 * MAX_COEFFICIENTS * precision.per_word
+        word_bytes = 4 * slices * (precision.parts * (window + 2 * panel) + coefficients)
+        fitting = CUDA_SHARED_BYTES // word_bytes
         chunk = min(MAX_CHUNK, fitting // WORDS * WORDS, -(-wanted // WORDS) * WORDS)
         if chunk > 0:
             sizes = rows, columns, down * across, chunk, window, panel, slices
@@ -149,7 +147,7 @@ class _TensorCores(Multiplier):
         T.evaluate(T.ptx[self._tile.precision.conversion](self._word[i32(0)], *reversed(values)))
         store(self._place.window, to, self._word[i32(0)])
 
-    def multiply(self, stage: Expr) -> None:
+    def multiply(self, stage: Expr, panel_start: Expr) -> None:
         """Multiply the chunk, eight words of channels and one tap at a time."""
         tile, geometry = self._tile, self._tile.geometry
         if self._parts > 1:
@@ -160,7 +158,7 @@ class _TensorCores(Multiplier):
         with T.serial(i32(0), i32(tile.chunk // WORDS)) as c, T.serial(i32(0), taps) as k:
             words = [bind(c * WORDS + self._quarter), bind(c * WORDS + self._quarter + 4)]
             for part in range(self._parts):
-                self._load_left(part, words, k)
+                self._load_left(part, words, k, panel_start)
                 self._load_right(part, words, first_tap + k)
             for right_part, left_part in tile.precision.pairs:
                 for i in range(self._down):
@@ -170,7 +168,7 @@ class _TensorCores(Multiplier):
             for i in range(self._count):
                 add_to(self._totals, i, self._sums[i32(i)])
 
-    def _load_left(self, part: int, words: list[Expr], tap: Expr) -> None:
+    def _load_left(self, part: int, words: list[Expr], tap: Expr, panel_start: Expr) -> None:
         """The fragments of a part of the weights."""
         tile = self._tile
         for i in range(self._down):
@@ -179,7 +177,7 @@ class _TensorCores(Multiplier):
                     row = self._row + (i * ROWS + side * 8) + self._group
                     at = (part * tile.chunk + word) * tile.panel_pitch + tap * tile.block_rows + row
                     to = (part * self._down + i) * 4 + half * 2 + side
-                    store(self._left, to, self._place.panel[self._place.panel_start + at])
+                    store(self._left, to, self._place.panel[panel_start + at])
 
     def _load_right(self, part: int, words: list[Expr], tap: Expr) -> None:
         """The fragments of a part of the input."""

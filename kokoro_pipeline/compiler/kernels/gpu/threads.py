@@ -28,6 +28,7 @@ __all__ = ["Buffer", "Expr", "Number", "Parameter", "T"]
 WARP = 32
 MAX_THREADS = 1024
 MAX_SHARED_BYTES = 32 << 10
+CUDA_SHARED_BYTES = 48 << 10  # for kernels that only CUDA has
 GROUP = 16  # number of neighbouring threads whose values `block_sum` adds first
 
 
@@ -94,10 +95,10 @@ def launch(
         yield blocks, lanes
 
 
-def shared(size: int, dtype: str = "float32") -> Buffer:
+def shared(size: int, dtype: str = "float32", limit: int = MAX_SHARED_BYTES) -> Buffer:
     """An array shared by the threads of a block. Raises InputError if it is too large."""
-    if size * tvm.DataType(dtype).bits // 8 > MAX_SHARED_BYTES:
-        raise InputError(f"{size} x {dtype} are more than a block's {MAX_SHARED_BYTES} bytes")
+    if size * tvm.DataType(dtype).bits // 8 > limit:
+        raise InputError(f"{size} x {dtype} are more than a block's {limit} bytes")
     return T.alloc_buffer((size,), dtype, scope="shared")
 
 

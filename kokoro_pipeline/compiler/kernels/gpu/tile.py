@@ -3,10 +3,10 @@
     total[m, l] = sum_{ci, k} W[m, ci, k] X[ci, l * stride + k * dilation - pad_left]
 
 A block of threads computes `block_rows` rows m and `block_columns` columns l. It iterates over the
-input channels in chunks: it copies the chunk's window of X, after applying the producer and with
-zeros outside of the sequence, and its weights to shared memory; then a multiplier adds their
-product to sums in registers. Two kinds of tiles differ in the multiplier, and in their sizes: each
-thread multiplies by itself (`scalar_tile`), or tensor cores do (`tensor_core_tile`).
+input channels in chunks (`tiled_product`): a chunk's window of X, after the producer and with zeros
+outside of the sequence, and its weights come to shared memory; then a multiplier adds their product
+to sums in registers. Two kinds of tiles differ in the multiplier, and in their sizes: each thread
+multiplies by itself (`scalar_tile`), or tensor cores do (`tensor_core_tile`).
 
 With `slices`, groups of warps take turns with the chunks, and the multiplier combines their sums.
 With `stages`, the weights of a chunk are copied and multiplied in groups of taps, one after the
@@ -16,35 +16,16 @@ other: many taps then fit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from tvm import tirx
 
 from ..common.operand_precision import Precision, to_parts
-from .producer import NOTHING, Producer, channel_function
-from .threads import (
-    WARP,
-    Buffer,
-    Expr,
-    T,
-    bind,
-    ceil_div,
-    const,
-    hold,
-    i32,
-    launch,
-    shared,
-    store,
-    synchronize,
-)
+from .threads import Buffer, Expr
 
 DEEP = 512
 """From this number of input channels on, sequences are assumed to be short."""
-
-Store = Callable[[Expr, Expr, Expr, Expr], None]
-"""(batch row, row m, column l, total): writes one sum; m and l are within bounds."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +38,6 @@ class Place:
     window: Buffer
     window_start: Expr
     panel: Buffer
-    panel_start: Expr
 
 
 class Multiplier(ABC):
@@ -71,7 +51,7 @@ class Multiplier(ABC):
         """Write the kept word to the window."""
 
     @abstractmethod
-    def multiply(self, stage: Expr) -> None:
+    def multiply(self, stage: Expr, panel_start: Expr) -> None:
         """Add the product of the window and the panel, which has a stage's taps, to the sums."""
 
     @abstractmethod
@@ -148,6 +128,25 @@ class ProductTile:
         return -(-self.geometry.taps // self.stages)
 
     @property
+    def samples(self) -> int:
+        """Samples of a channel in the window."""
+        return self.geometry.window(self.block_columns)
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether weights are copied to shared memory while the block multiplies."""
+        return self.precision is not Precision.FLOAT32
+
+    @property
+    def panel_buffers(self) -> int:
+        """Panels in shared memory: with asynchronous copies, one is written as another is read."""
+        return 2 if self.is_asynchronous else 1
+
+    def chunk_of(self, turn: Expr, part: Expr) -> Expr:
+        """The number of the chunk that slice `part` takes in a turn."""
+        return turn * self.slices + part
+
+    @property
     def panel_words(self) -> int:
         """Words of the weights of a stage in shared memory, for one slice."""
         return self.precision.parts * self.chunk * self.panel_pitch
@@ -175,103 +174,3 @@ class ProductTile:
         result = np.zeros((*outer, self.panel_pitch), self.weight_dtype)
         result[..., : self.stage_taps * self.block_rows] = split.reshape(*outer, -1)
         return result.reshape(self.weight_shape)
-
-    def emit(
-        self,
-        batch: Expr,
-        length: Expr,
-        columns: Expr,
-        x: Buffer,
-        weights: Buffer,
-        write: Store,
-        producer: Producer = NOTHING,
-        coefficients: Sequence[Buffer] = (),
-    ) -> None:
-        """Launch the product over all rows, `columns` columns and `batch` sequences of `length`.
-
-        `x` is of `dtype`, `weights` as packed by `pack`.
-        """
-        geometry, per_word = self.geometry, self.precision.per_word
-        C, samples = geometry.in_channels, geometry.window(self.block_columns)
-        # Load 16 bytes at a time; float64 values, which are not time-critical, one by one.
-        vector = 1 if self.weight_dtype == "float64" else 4
-        panel_words = self.panel_words
-        grid = [ceil_div(columns, self.block_columns), self.blocks, batch]
-        block = [WARP, self.warps, *([self.slices] if self.slices > 1 else [])]
-        # Launches with slices never have many blocks. Parts take more registers.
-        resident = 4 // self.precision.parts if self.slices > 1 else None
-        with launch(grid, block, resident) as (
-            (column_block, row_block, b),
-            (lane, warp, *slice_index),
-        ):
-            part = slice_index[0] if slice_index else i32(0)
-            window_words = self.precision.parts * self.chunk * self.window_pitch
-            window = shared(self.slices * window_words, self.weight_dtype)
-            meeting_words = (self.slices - 1) * self.block_rows * self.block_columns
-            panel = shared(max(self.slices * panel_words, meeting_words), self.weight_dtype)
-            window_start, part_panel = part * window_words, part * panel_words
-            place = Place(lane, warp, part, window, window_start, panel, part_panel)
-            multiplier = self.multiplier(self, place)
-            first = bind(column_block * (self.block_columns * geometry.stride) - geometry.pad_left)
-            panel_start = row_block * (self.chunks * self.stages * panel_words)
-
-            def load_window(chunk: Expr) -> None:
-                rounds = -(-self.chunk // self.warps)
-                with T.serial(i32(0), i32(rounds)) as turn:
-                    slot = bind(turn * self.warps + warp)
-                    with T.If(slot < self.chunk), T.Then():
-                        start = bind((chunk * self.chunk + slot) * per_word)
-                        load_channels(slot, [start + i for i in range(per_word)])
-
-            def load_channels(slot: Expr, channels: Sequence[Expr]) -> None:
-                existing = [bind(tirx.min(c, i32(C - 1))) for c in channels]
-                functions = [
-                    channel_function(producer, coefficients, C, b, channel) for channel in existing
-                ]
-                starts = [bind((b * C + channel) * length) for channel in existing]
-                with T.serial(i32(0), i32(-(-samples // WARP))) as j:
-                    offset = bind(j * WARP + lane)
-                    with T.If(offset < samples), T.Then():
-                        position = bind(first + offset)
-                        to = window_start + slot * self.window_pitch + offset
-                        for i, c in enumerate(channels):
-                            with T.If(tirx.all(c < C, position >= 0, position < length)):
-                                with T.Then():
-                                    multiplier.put(i, functions[i](x[starts[i] + position]), to)
-                                with T.Else():
-                                    multiplier.put(i, const(0, self.dtype), to)
-                        multiplier.end_word(to)
-
-            def load_panel(number: Expr) -> None:
-                """Copy panel `number` of the row block, which has `stages` for each chunk."""
-                start = bind(panel_start + number * panel_words)
-                stride = self.warps * WARP * vector
-                with T.serial(i32(0), i32(-(-panel_words // stride))) as j:
-                    offset = bind(j * stride + (warp * WARP + lane) * vector)
-                    exists = offset < panel_words
-                    with T.If(exists), T.Then(), T.vectorized(i32(0), i32(vector)) as v:
-                        store(panel, part_panel + offset + v, weights[start + offset + v])
-
-            def write_existing(row: Expr, column: Expr, total: Expr) -> None:
-                m = bind(row_block * self.block_rows + row)
-                at = bind(column_block * self.block_columns + column)
-                with T.If(tirx.And(m < geometry.rows, at < columns)), T.Then():
-                    write(b, m, at, hold(total, self.dtype))
-
-            with T.serial(i32(0), i32(self.turns)) as turn:
-                chunk = bind(turn * self.slices + part)
-                if self.stages == 1:
-                    synchronize()
-                    load_window(chunk)
-                    load_panel(chunk)
-                    synchronize()
-                    multiplier.multiply(i32(0))
-                else:
-                    with T.serial(i32(0), i32(self.stages)) as stage:
-                        synchronize()
-                        with T.If(stage == 0), T.Then():
-                            load_window(chunk)
-                        load_panel(chunk * self.stages + stage)
-                        synchronize()
-                        multiplier.multiply(stage)
-            multiplier.write(write_existing)

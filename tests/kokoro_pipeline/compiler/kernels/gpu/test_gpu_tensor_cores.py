@@ -25,7 +25,7 @@ from kokoro_pipeline.compiler.kernels.gpu.conv_transpose1d import (
 )
 from kokoro_pipeline.compiler.kernels.gpu.producer import Activation, Producer
 from kokoro_pipeline.compiler.kernels.gpu.products import product_tile
-from kokoro_pipeline.compiler.kernels.gpu.tensor_core_tile import SHARED_BYTES, SLICED_BYTES
+from kokoro_pipeline.compiler.kernels.gpu.threads import CUDA_SHARED_BYTES
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 from tvm_gpu_emulator import EmulationFault
 
@@ -235,6 +235,13 @@ def test_a_missing_barrier_is_noticed(compile_kernels, conv, reduced, count):
         broken("broken", [x, packed], (1, conv.out_channels, 70))
 
 
+def shared_bytes(tile):
+    """Of the window, the two panels, and the coefficients of two chunks, of all slices."""
+    pitch = tile.window_pitch + 2 * tile.panel_pitch
+    coefficients = 2 * 4 * tile.precision.per_word
+    return 4 * tile.slices * tile.chunk * (tile.precision.parts * pitch + coefficients)
+
+
 @pytest.mark.parametrize("reduced", REDUCED, ids=lambda precision: precision.value)
 @pytest.mark.parametrize(
     ("rows", "channels", "taps", "dilation"),
@@ -242,10 +249,9 @@ def test_a_missing_barrier_is_noticed(compile_kernels, conv, reduced, count):
 )
 def test_a_tile_of_the_decoder_fits(reduced, rows, channels, taps, dilation):
     tile = product_tile(rows, channels, taps, 1, dilation, precision=reduced)
-    words = reduced.parts * tile.chunk * (tile.window_pitch + tile.panel_pitch)
-    assert words * 4 <= SHARED_BYTES
+    assert shared_bytes(tile) <= CUDA_SHARED_BYTES
     assert tile.slices == 1
-    assert tile.stages == (1 if reduced.parts == 1 else -(-taps // 5))
+    assert tile.stages <= -(-taps // (4 if reduced.parts == 2 else 6))
     assert tile.chunk * tile.chunks * reduced.per_word >= channels
     assert tile.weight_shape == tile.pack(np.zeros((rows, channels, taps), np.float32)).shape
     # The banks of a fragment's lanes: four words by eight neighbours.
@@ -264,14 +270,17 @@ def test_many_taps_are_taken_in_stages_and_what_does_not_fit_is_refused(reduced)
 
 @pytest.mark.parametrize("reduced", REDUCED, ids=lambda precision: precision.value)
 def test_a_deep_product_whose_slices_do_not_fit_has_none(reduced):
-    tile = product_tile(64, 512, 3, 1, 120, precision=reduced)
+    tile = product_tile(64, 512, 3, 1, 200, precision=reduced)
     assert (tile.slices, tile.block_rows) == (1, 64)
-    assert 4 * reduced.parts * tile.chunk * (tile.window_pitch + tile.panel_pitch) <= SHARED_BYTES
+    assert shared_bytes(tile) <= CUDA_SHARED_BYTES
 
 
 @pytest.mark.cuda_build
-def test_parts_spill_no_registers(compile_kernels):
-    """Two blocks of 256 threads have 128 registers a thread; a block has 48 KiB of its own."""
+def test_parts_fit_registers(compile_kernels):
+    """A multiprocessor has 64 Ki registers, for two blocks or three; a block has 48 KiB.
+
+    A few words may be spilled: that costs less than a block less on the multiprocessor.
+    """
     try:
         compiler = find_cuda_compiler()
     except EnvironmentFault as fault:
@@ -288,8 +297,8 @@ def test_parts_spill_no_registers(compile_kernels):
     resources = compiler.compile(source, ("sm_80", "sm_90")).resources
     assert len(resources) == 2 * len(convs)
     for kernel in resources:
-        assert kernel.spill_bytes == 0, kernel
-        assert kernel.registers <= 128, kernel
+        assert kernel.spill_bytes <= 32, kernel
+        assert kernel.registers <= 168, kernel
         assert kernel.shared_bytes <= 48 << 10, kernel
 
 
@@ -306,10 +315,7 @@ def test_small_products_stay_float32():
 def test_slices_of_a_deep_product_fit(reduced, channels, taps):
     tile = product_tile(1024, channels, taps, precision=reduced)
     assert (tile.slices, tile.block_rows, tile.block_columns, tile.warps) == (4, 32, 32, 2)
-    words = reduced.parts * tile.slices * tile.chunk
-    panel, window = 4 * words * tile.panel_pitch, 4 * words * tile.window_pitch
-    assert max(panel, window) <= SHARED_BYTES
-    assert panel + window <= SLICED_BYTES
+    assert shared_bytes(tile) <= CUDA_SHARED_BYTES
     assert tile.chunk * tile.chunks * reduced.per_word >= channels
     assert tile.weight_shape == tile.pack(np.zeros((1024, channels, taps), np.float32)).shape
     for pitch in (tile.window_pitch, tile.panel_pitch):
