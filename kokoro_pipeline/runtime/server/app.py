@@ -82,7 +82,7 @@ def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
         if problem.status == 500:
             log.error("a request failed", exc_info=error)
         elif problem.status > 500:  # the machine's state, such as too much work
-            log.warning("a request failed: %s", problem.message)
+            log.warning("a request failed: %s", problem.logged)
         return problem.response()
 
     for kind in (Problem, TimeoutError, KokoroError):

@@ -6,11 +6,15 @@ from typing import Any
 
 from fastapi.responses import JSONResponse
 
-from kokoro_pipeline.errors import InputError, KokoroError
+from kokoro_pipeline.errors import ArtifactError, InputError, KokoroError
 
 
 class Problem(Exception):
-    """An error with the HTTP status that tells the client whose it is."""
+    """An error with the HTTP status that tells the client whose it is.
+
+    `message` is what the client is told, and `logged` what the log says in its place, such as the
+    path of a file.
+    """
 
     def __init__(
         self,
@@ -20,6 +24,7 @@ class Problem(Exception):
         param: str | None = None,
         code: str | None = None,
         headers: dict[str, str] | None = None,
+        logged: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -27,6 +32,7 @@ class Problem(Exception):
         self.param = param
         self.code = code
         self.headers = headers or {}
+        self.logged = message if logged is None else logged
 
     def body(self) -> dict[str, Any]:
         """The JSON of the answer."""
@@ -57,6 +63,13 @@ def problem_of(error: Exception) -> Problem:
         return Problem(400, str(error), code="invalid_value")
     if isinstance(error, TimeoutError):
         return Problem(504, "the speech was not made within the time limit", code="timeout")
+    if isinstance(error, ArtifactError):
+        return Problem(
+            503,
+            "a file of the artifact is missing or damaged: the log of the server names it",
+            code="artifact_damaged",
+            logged=str(error),
+        )
     if isinstance(error, KokoroError):
         return Problem(503, str(error), code="unavailable")
     return Problem(500, f"a defect of the server: {type(error).__name__}", code="internal_error")

@@ -102,7 +102,7 @@ async def combine_voices(request: Request) -> Response:
             400, "expected the voices as a string or a list of names", param="voices"
         ) from error
     voice = context.voice(names if isinstance(names, str) else "+".join(names))
-    pack = await asyncio.to_thread(load_voice, voice, context.artifact.voices)
+    pack = await asyncio.to_thread(load_voice, voice, context.artifact.voices, context.voices)
     name = voice.replace(":", "").replace(",", "-")[:100]
     return Response(
         encode_tensor(pack),

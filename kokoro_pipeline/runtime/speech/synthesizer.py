@@ -457,7 +457,8 @@ class Synthesizer:
     def _pack(self, request: SpeechRequest, functions: tuple[str, ...] | None = None) -> Array:
         """The voice of a request, for an artifact that has the functions, by default all."""
         self._require(functions or self._binding.functions)
-        return load_voice(request.voice, self._artifact.voices)
+        artifact = self._artifact
+        return load_voice(request.voice, artifact.voices, artifact.manifest.voices)
 
     def _plan(self, piece: Piece, pack: Array) -> _Plan:
         chunks: list[_Chunk] = []

@@ -8,13 +8,13 @@ import io
 import math
 import operator
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from kokoro_pipeline.config import MAX_PHONEMES, STYLE_DIM
-from kokoro_pipeline.errors import EnvironmentFault, InputError
+from kokoro_pipeline.errors import ArtifactError, EnvironmentFault, InputError
 
 from .tensor_file import read_tensor_file
 
@@ -27,17 +27,21 @@ LARGEST_STYLE = 1e4
 _RAW_BYTES = math.prod(PACK_SHAPE) * 4
 
 
-def load_voice(voice: str | os.PathLike[str] | np.ndarray, directory: Path) -> np.ndarray:
+def load_voice(
+    voice: str | os.PathLike[str] | np.ndarray, directory: Path, promised: Collection[str] = ()
+) -> np.ndarray:
     """Load a voice pack, float32 [510, 1, 256].
 
     `voice` is the name of a voice in `directory` (see `list_voices`), a file (.npy, .bin, .pt), an
     array float32 [510, 1, 256] or [510, 256], or a blend of names and files, such as
     "af_heart:0.6,af_bella:0.4", or "af_heart,af_bella" for equal parts. Weights must be positive
     and are divided by their sum. A string is treated as a file if it contains "/" or ends in .npy,
-    .bin or .pt.
+    .bin or .pt. `promised` are the names that `directory` has to have, as an artifact's manifest
+    lists them: that such a file is missing or damaged is no mistake of who asks for it.
 
     Raises InputError for an unknown name (the message lists similar ones), a file that cannot be
-    read, an invalid shape, dtype or value, and invalid weights.
+    read, an invalid shape, dtype or value, and invalid weights, and ArtifactError for a promised
+    voice that is missing or cannot be read.
     """
     if isinstance(voice, np.ndarray):
         return check_pack(voice, "the voice array")
@@ -51,7 +55,10 @@ def load_voice(voice: str | os.PathLike[str] | np.ndarray, directory: Path) -> n
     if _is_file_name(text) and os.path.isfile(text):  # noqa: PTH113  (Path's raises)  whatever commas and colons its name has
         return read_voice_file(Path(text))
     parts = parse_blend(text)
-    packs = [_load_one(name, directory) for name in parts]
+    packs = [
+        _load_promised(name, directory) if name in promised else _load_one(name, directory)
+        for name in parts
+    ]
     if len(packs) == 1:
         return packs[0]
     # One by one, because `sum` compensates errors of floats from Python 3.12 on.
@@ -194,6 +201,17 @@ def _load_one(name: str, directory: Path) -> np.ndarray:
     near = difflib.get_close_matches(name, files, n=5, cutoff=0.5)
     said = f"did you mean {' or '.join(near)}?" if near else f"it has {_some(sorted(files))}"
     raise InputError(f"unknown voice {name!r} in {directory}: {said}")
+
+
+def _load_promised(name: str, directory: Path) -> np.ndarray:
+    remedy = "copy the artifact again, or build it anew"
+    try:
+        file = _files(directory).get(name)
+        if file is not None:
+            return read_voice_file(file)
+    except InputError as error:
+        raise ArtifactError(f"the artifact's voice {name} is damaged: {error}; {remedy}") from error
+    raise ArtifactError(f"the artifact's voice {name} is gone from {directory}: {remedy}")
 
 
 def _some(names: list[str], limit: int = 8) -> str:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,13 @@ class Server:
             target=self.said.extend, args=(self.process.stderr,), daemon=True
         )
         self._reader.start()
+
+    def lines(self, count: int) -> list[str]:
+        """What it has said, once these are `count` lines or ten seconds have passed."""
+        deadline = time.monotonic() + 10
+        while len(self.said) < count and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return list(self.said)
 
     def post(self, path: str, **options: Any) -> Any:
         return httpx.post(self.url + path, timeout=60, **options)

@@ -182,6 +182,29 @@ def test_the_artifact_vanishes(start_server, toy_artifact, tmp_path):
     assert server.get("/health").status_code == 200
 
 
+def test_a_voice_vanishes(start_server, toy_artifact, tmp_path):
+    """Which is no mistake of the client, and where the voice was is none of its business."""
+    folder = tmp_path / "kokoro"
+    shutil.copytree(toy_artifact, folder)
+    server = start_server(folder)
+    (folder / "voices" / "af_bella.npy").unlink()
+    document = "<speak><voice name='af_bella'>Hello.</voice></speak>"
+    for path, body in (
+        (SPEECH, {"input": "Hello.", "voice": "af_bella"}),
+        (SPEECH, {"input": "Hello.", "voice": "af_heart+af_bella"}),
+        (SPEECH, {"input": document, "ssml": True}),
+        ("/v1/audio/voices/combine", "af_bella+af_heart"),
+    ):
+        answer = server.post(path, json=body)
+        assert answer.status_code == 503
+        error = answer.json()["error"]
+        assert error["code"] == "artifact_damaged"
+        assert "/" not in error["message"]
+    assert server.post(SPEECH, json={"input": "Hi.", "voice": "af_heart"}).status_code == 200
+    lines = server.lines(4)
+    assert all(f"af_bella is gone from {folder / 'voices'}" in line for line in lines)
+
+
 def workers_of(pid: int) -> list[int]:
     rows = subprocess.run(
         ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(pid)],

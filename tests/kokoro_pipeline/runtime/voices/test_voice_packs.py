@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kokoro_pipeline.errors import EnvironmentFault, InputError
+from kokoro_pipeline.errors import ArtifactError, EnvironmentFault, InputError
 from kokoro_pipeline.runtime.voices import (
     PACK_SHAPE,
     list_voices,
@@ -283,6 +283,25 @@ def test_a_pt_file_of_several_tensors(tmp_path: Path) -> None:
 def test_a_voice_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFault, match="cannot write"):
         write_voice(tmp_path / "absent" / "x.npy", PACKS["af_heart"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "af_heart is gone from"), (b"", "af_heart is damaged"), (b"\x93NUMPY", "is damaged")],
+)
+@pytest.mark.parametrize("voice", ["af_heart", "af_bella:2,af_heart:1"])
+def test_a_promised_voice_that_is_missing_is_the_artifacts_fault(
+    folder: Path, voice: str, content: bytes | None, message: str
+) -> None:
+    file = folder / "voices" / "af_heart.npy"
+    if content is None:
+        file.unlink()
+    else:
+        file.write_bytes(content)
+    with pytest.raises(ArtifactError, match=message):
+        load_voice(voice, folder, ("af_bella", "af_heart"))
+    with pytest.raises(InputError):
+        load_voice(voice, folder)
 
 
 def test_style_row() -> None:
