@@ -151,13 +151,20 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 
 def _log_config() -> dict[str, Any]:
-    """Uvicorn's, with requests on standard error as well: standard output is for `--json`."""
+    """Uvicorn's, with requests on standard error as well: standard output is for `--json`.
+
+    What the application has logged before it breaks a connection is not logged again.
+    """
     import copy
 
     from uvicorn.config import LOGGING_CONFIG
 
+    from ..runtime.server.failures import WithoutBrokenAnswers
+
     config = copy.deepcopy(LOGGING_CONFIG)
     config["handlers"]["access"]["stream"] = "ext://sys.stderr"
+    config.setdefault("filters", {})["unbroken"] = {"()": WithoutBrokenAnswers}
+    config["handlers"]["default"]["filters"] = ["unbroken"]
     return config
 
 

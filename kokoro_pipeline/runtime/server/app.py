@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -19,6 +18,7 @@ from kokoro_pipeline.version import __version__
 
 from .context import ServerContext, file_state
 from .engines import Engine
+from .failures import BrokenAnswer, log_failure
 from .metrics import Metrics
 from .middleware import Gate
 from .problems import Problem, problem_of
@@ -28,8 +28,6 @@ from .routes_page import router as page_router
 from .routes_status import router as status_router
 from .settings import ServerSettings
 from .speaking import Speaker
-
-log = logging.getLogger("kokoro_pipeline.server")
 
 
 def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
@@ -79,10 +77,8 @@ def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
     @app.exception_handler(Exception)
     async def answer(_: Request, error: Exception) -> Response:
         problem = problem_of(error)
-        if problem.status == 500:
-            log.error("a request failed", exc_info=error)
-        elif problem.status > 500:  # the machine's state, such as too much work
-            log.warning("a request failed: %s", problem.logged)
+        if problem.status >= 500 and not isinstance(error, BrokenAnswer):
+            log_failure("a request failed", error)
         return problem.response()
 
     for kind in (Problem, TimeoutError, KokoroError):

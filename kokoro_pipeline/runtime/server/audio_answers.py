@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
@@ -13,14 +12,15 @@ from fastapi.responses import Response, StreamingResponse
 from ..audio import MEDIA_TYPES, make_encoder
 from ..audio.encoding import Encoder
 from ..speech.result import Speech
+from .failures import BrokenAnswer, log_failure
 from .problems import problem_of
 from .schemas import Captioned, WordTimestamp
 from .speaking import Pieces
 
-log = logging.getLogger("kokoro_pipeline.server")
-
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """No cache keeps speech, and no proxy holds it back."""
+
+_LATE = "speaking failed after the first piece"
 
 
 class _Encoded:
@@ -78,8 +78,8 @@ def stream_events(pieces: Pieces, name: str, headers: dict[str, str], characters
                 "total_tokens": characters + round(encoded.seconds * 40),
             }
             yield _event("speech.audio.done", usage=usage)
-        except Exception as error:
-            log.exception("speaking failed after the first piece")
+        except Exception as error:  # noqa: BLE001 - logged, and told to the client
+            log_failure(_LATE, error)
             yield _event("error", **problem_of(error).body())
 
     return StreamingResponse(
@@ -133,9 +133,9 @@ async def _logged(pieces: Pieces) -> AsyncGenerator[Speech, None]:
     try:
         async for piece in pieces:
             yield piece
-    except Exception:
-        log.exception("speaking failed after the first piece")
-        raise
+    except Exception as error:
+        log_failure(_LATE, error)
+        raise BrokenAnswer from error
     finally:
         await pieces.aclose()
 

@@ -57,7 +57,10 @@ class Engine(Protocol):
 
 
 class WorkerDied(EnvironmentFault):
-    """A worker process ended while it worked; another one takes its place."""
+    """A worker process ended while it worked; another one takes its place.
+
+    The message names the process and how it ended, which is for the log and not for clients.
+    """
 
 
 class LocalEngine:
@@ -134,12 +137,21 @@ class ProcessEngine:
                 self._connection.send(job)
                 result: Speech | None = self._receive()
             except (EOFError, OSError) as error:
-                if not self._closed:
-                    self._start()
-                raise WorkerDied(
-                    "the worker that spoke this has died and is replaced: send the request again"
-                ) from error
+                died = f"worker process {self.pid} {self._end()} while it spoke"
+                if self._closed:
+                    raise WorkerDied(died) from error
+                self._start()
+                raise WorkerDied(f"{died}, and is replaced") from error
             return result
+
+    def _end(self) -> str:
+        """How the process ended, whose connection is closed already."""
+        self._process.join(timeout=5)
+        code = self._process.exitcode
+        if code is None or code >= 0:
+            return f"ended with status {code}"
+        known = {number.value: number.name for number in signal.Signals}
+        return f"was ended by {known.get(-code, f'signal {-code}')}"
 
     def _receive(self) -> Any:
         failed, result = self._connection.recv()

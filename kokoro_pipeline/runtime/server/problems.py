@@ -8,6 +8,8 @@ from fastapi.responses import JSONResponse
 
 from kokoro_pipeline.errors import ArtifactError, InputError, KokoroError
 
+from .engines import WorkerDied
+
 
 class Problem(Exception):
     """An error with the HTTP status that tells the client whose it is.
@@ -68,6 +70,13 @@ def problem_of(error: Exception) -> Problem:
             503,
             "a file of the artifact is missing or damaged: the log of the server names it",
             code="artifact_damaged",
+            logged=str(error),
+        )
+    if isinstance(error, WorkerDied):
+        return Problem(
+            503,
+            "the worker that spoke this has died and is replaced: send the request again",
+            code="unavailable",
             logged=str(error),
         )
     if isinstance(error, KokoroError):

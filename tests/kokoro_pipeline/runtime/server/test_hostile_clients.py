@@ -31,6 +31,11 @@ def impatient(start_server, toy_artifact):
     return start_server(toy_artifact, "--receive-limit", str(LIMIT), "--time-limit", "3")
 
 
+@pytest.fixture(scope="module")
+def two_workers(start_server, toy_artifact):
+    return start_server(toy_artifact, "--workers", "2")
+
+
 @pytest.fixture
 def connect(impatient) -> Iterator[Callable[..., socket.socket]]:
     host, port = impatient.url.removeprefix("http://").split(":")
@@ -107,9 +112,13 @@ def test_who_waits_between_two_requests_is_not(impatient):
     connection.close()
 
 
-def active(server: Any) -> float:
+def metric(server: Any, name: str) -> float:
     rows = server.get("/metrics").text.splitlines()
-    return next(float(row.split()[1]) for row in rows if row.startswith("kokoro_active_requests "))
+    return next(float(row.split()[1]) for row in rows if row.startswith(f"{name} "))
+
+
+def active(server: Any) -> float:
+    return metric(server, "kokoro_active_requests")
 
 
 @pytest.mark.slow
@@ -243,6 +252,54 @@ def test_a_worker_is_killed_while_it_speaks(start_server, toy_artifact):
     assert [server.post(SPEECH, json=body).status_code for _ in range(4)] == [200] * 4
     after = workers_of(server.process.pid)
     assert len(after) == 2 and not set(after) & set(before)
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "broken"),
+    [
+        (SPEECH, {}, True),
+        (SPEECH, {"stream_format": "sse"}, False),
+        ("/dev/captioned_speech", {}, True),
+    ],
+    ids=["audio", "events", "captions"],
+)
+def test_a_worker_that_dies_in_mid_stream_is_one_line_in_the_log(
+    two_workers, path, options, broken
+):
+    """Which names what happened; it was 250 lines of traceback, from which nobody could tell."""
+    server = two_workers
+    known = len(server.said)
+    workers = workers_of(server.process.pid)
+    body = {"input": "One more sentence is said here. " * 5000, "response_format": "pcm"}
+    ended: list[bytes | None] = []
+
+    def ask() -> None:
+        with httpx.stream("POST", server.url + path, json=body | options, timeout=60) as answer:
+            begun.set()
+            try:
+                ended.append(b"".join(answer.iter_bytes()))
+            except httpx.RemoteProtocolError:
+                ended.append(None)
+
+    begun = threading.Event()
+    client = threading.Thread(target=ask)
+    client.start()
+    begun.wait(30)
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + 30
+    while metric(server, "kokoro_busy_workers") < 1 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    client.join(30)
+    if broken:
+        assert ended == [None]
+    else:
+        assert b'"type": "error"' in ended[0] and b"is replaced" in ended[0]
+    assert server.post(SPEECH, json={"input": "Hi."}).status_code == 200
+    [line] = server.lines(known + 1)[known:]
+    assert "worker process" in line and "was ended by SIGKILL" in line
 
 
 def test_the_viewer_of_the_api_needs_nothing_from_elsewhere(start_server, toy_artifact):
