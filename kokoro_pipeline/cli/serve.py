@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import os
+import signal
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import EnvironmentFault, InputError
 from . import arguments, exit_codes
@@ -181,10 +184,33 @@ def _allow_connections() -> None:
 
 
 def _run(server: Any, listening: socket.socket) -> None:
+    graceful = server.handle_exit
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and server.should_exit:
+            _end_at_once()
+        graceful(number, frame)
+
+    server.handle_exit = end  # uvicorn's own would cancel the requests, and tell of each
     try:
         server.run(sockets=[listening])
     except KeyboardInterrupt:  # raised again by uvicorn after it has shut down
         return
+
+
+def _end_at_once() -> NoReturn:
+    """End the process, whatever its threads and workers do, as Ctrl-C asks that is repeated.
+
+    This is called by a handler of signals, which must not write to a stream that is in use, and
+    workers ignore what the terminal and `multiprocessing` would end them with.
+    """
+    from multiprocessing import active_children  # loaded with the engines
+
+    for worker in active_children():
+        worker.kill()
+    with contextlib.suppress(OSError):
+        os.write(2, b"kokoro-pipeline: error: interrupted before its requests had ended\n")
+    os._exit(exit_codes.INTERRUPTED)
 
 
 def _listen(settings: ServerSettings) -> socket.socket:
@@ -211,8 +237,6 @@ def _listen(settings: ServerSettings) -> socket.socket:
 
 def _holder(port: int) -> str:
     """The process that listens on a port, where Linux tells."""
-    import contextlib
-
     wanted = f":{port:04X}"
     inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):

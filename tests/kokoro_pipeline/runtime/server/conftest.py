@@ -50,6 +50,12 @@ class Server:
             time.sleep(0.02)
         return list(self.said)
 
+    def last_words(self) -> list[str]:
+        """All that it has said, once it has ended and its workers, which say things too."""
+        self._reader.join(10)
+        assert not self._reader.is_alive(), "a worker is still there"
+        return self.said
+
     def post(self, path: str, **options: Any) -> Any:
         return httpx.post(self.url + path, timeout=60, **options)
 

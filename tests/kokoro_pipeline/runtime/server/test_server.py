@@ -357,6 +357,23 @@ def test_a_signal_ends_it_after_the_running_requests(start_server, toy_artifact,
     assert answers == [expected(TEXT * 40)]
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_second_ctrl_c_ends_it_at_once(start_server, toy_artifact, workers):
+    """Without tracebacks, and without waiting for workers, which ignore what ends others."""
+    server = start_server(toy_artifact, "--workers", str(workers))
+    body = {"input": TEXT * 500, "response_format": "pcm"}
+    with httpx.stream("POST", server.url + "/v1/audio/speech", json=body, timeout=60) as answer:
+        parts = answer.iter_bytes()
+        next(parts)
+        server.process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            server.process.wait(0.5)  # it waits for the request
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(5) == 130
+    [line] = server.last_words()
+    assert line == "kokoro-pipeline: error: interrupted before its requests had ended\n"
+
+
 def test_a_port_in_use_is_named(start_server, toy_artifact, run_serve):
     server = start_server(toy_artifact)
     port = server.url.rpartition(":")[2]
