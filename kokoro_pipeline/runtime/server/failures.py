@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from .problems import problem_of
@@ -18,19 +19,21 @@ class BrokenAnswer(Exception):
 
 
 class WithoutBrokenAnswers(logging.Filter):
-    """Leaves out what the HTTP server says of a `BrokenAnswer`."""
+    """Leaves out the tracebacks of a `BrokenAnswer` and of requests that the server cancels.
+
+    It cancels those that have not ended some time after SIGTERM, and says how many they are.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the record is written."""
-        return not (record.exc_info and _is_broken_answer(record.exc_info[1]))
+        return not (record.exc_info and _is_told(record.exc_info[1]))
 
 
-def _is_broken_answer(error: BaseException | None) -> bool:
+def _is_told(error: BaseException | None) -> bool:
     # Tasks wrap it in a group of one.
     grouped = getattr(error, "exceptions", ())
-    return isinstance(error, BrokenAnswer) or (
-        bool(grouped) and all(map(_is_broken_answer, grouped))
-    )
+    told = isinstance(error, BrokenAnswer | asyncio.CancelledError)
+    return told or (bool(grouped) and all(map(_is_told, grouped)))
 
 
 def log_failure(what: str, error: Exception) -> None:

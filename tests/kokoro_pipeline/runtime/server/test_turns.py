@@ -1,14 +1,16 @@
-"""Who gets the next engine, and voices as clients write them."""
+"""Who gets the next engine, voices as clients write them, and what is logged."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
 pytest.importorskip("fastapi")
 
 from kokoro_pipeline.errors import InputError
+from kokoro_pipeline.runtime.server.failures import BrokenAnswer, WithoutBrokenAnswers
 from kokoro_pipeline.runtime.server.settings import ServerSettings
 from kokoro_pipeline.runtime.server.turns import Turns
 from kokoro_pipeline.runtime.server.voice_names import resolve_voice
@@ -194,6 +196,32 @@ def test_voices_have_the_names_of_other_servers(text: str, voice: str) -> None:
 def test_nothing_else_is_a_voice(text: str) -> None:
     with pytest.raises(InputError):
         resolve_voice(text, VOICES)
+
+
+class _Group(Exception):
+    """As ExceptionGroup, which Python 3.10 has not."""
+
+    def __init__(self, *exceptions: BaseException) -> None:
+        super().__init__("unhandled errors in a TaskGroup")
+        self.exceptions = exceptions
+
+
+@pytest.mark.parametrize(
+    ("error", "written"),
+    [
+        (None, True),
+        (ValueError("a defect"), True),
+        (_Group(BrokenAnswer(), ValueError("a defect")), True),
+        (BrokenAnswer(), False),
+        (_Group(BrokenAnswer()), False),
+        (asyncio.CancelledError(), False),
+    ],
+    ids=repr,
+)
+def test_the_log_has_the_tracebacks_of_defects_alone(error, written) -> None:
+    told = None if error is None else (type(error), error, None)
+    record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "failed", (), told)
+    assert WithoutBrokenAnswers().filter(record) is written
 
 
 @pytest.mark.parametrize(
