@@ -27,6 +27,9 @@ _WORD = re.compile(rf"[^\s{_DANDAS}]+|[{_DANDAS}]+")
 # Stock reads "3,50" as two numbers around a comma; it is one entry all the same.
 _INSIDE_NUMBERS = ".,:"
 _ODD_SPACE = re.compile(r"[^\S \u00a0\u202f]")
+_STRESS = re.compile("[ˈˌ ]")
+_HELD = 900
+"""Phonemes and ends of words that eSpeak surely holds: it drops what is over 1,000 of a clause."""
 # The model has no symbol for the retroflex l of Marathi words in Hindi.
 _NEAREST = str.maketrans("ɭ", "l")
 
@@ -64,10 +67,34 @@ def _clause(clause: str, start: int, read: ClauseReader) -> Iterator[Piece]:
     yield Piece(start, start, clause[:leading])
     words = list(_WORD.finditer(clause))
     alone = ["" if word[0][0] in _DANDAS else read(word[0]) for word in words]
-    for part in share(alone, read(spoken).translate(_NEAREST)):
-        first, last = words[part.first], words[part.last]
-        yield Piece(start + first.start(), start + last.end(), part.phonemes)
+    for part in _held(len(spoken), alone):
+        within = words[part]
+        begin, end = within[0].start(), within[-1].end()
+        if part.start:
+            yield Piece(start + begin, start + begin, " ")
+        for each in share(alone[part], read(clause[begin:end]).translate(_NEAREST)):
+            first, last = within[each.first], within[each.last]
+            yield Piece(start + first.start(), start + last.end(), each.phonemes)
     yield Piece(start, start, clause[leading + len(spoken) :])
+
+
+def _held(characters: int, alone: list[str]) -> list[slice]:
+    """The parts of a clause, given the phonemes of its words alone, that eSpeak reads to the end.
+
+    Prose is one part: eSpeak cuts it after 800 characters by itself, and these have fewer phonemes
+    than it holds. Words that are spelled and numbers can have more phonemes than characters.
+    """
+    sizes = [len(_STRESS.sub("", word)) + 1 for word in alone]
+    total = sum(sizes)
+    if total <= max(_HELD, characters):
+        return [slice(0, len(alone))]
+    cuts, size = [0], 0
+    for i, each in enumerate(sizes):
+        size += each
+        if size > _HELD and i > cuts[-1]:
+            cuts.append(i)
+            size = each
+    return [slice(first, last) for first, last in zip(cuts, [*cuts[1:], len(alone)], strict=True)]
 
 
 def _numbers_joined(text: str, pieces: list[Piece]) -> list[Piece]:

@@ -218,6 +218,21 @@ def test_a_text_without_any_mark_is_read_whole(code: str):
     check_positions(text, read)
 
 
+@pytest.mark.parametrize("code", ["es", "fr", "hi", "it", "pt-br"])
+@pytest.mark.parametrize("words", [["pst", "brr", "krk"], ["1789", "1848", "1999"]], ids=str)
+def test_long_lists_of_what_is_spelled_or_counted_are_read_to_the_end(code: str, words: list[str]):
+    """Of a clause with more than 1,000 phonemes eSpeak drops the rest, and kokoro with it."""
+    text = " ".join(words * 60)
+    read = phonemize(text, code)
+    assert [word.text for word in read.words] == words * 60
+    counts = {
+        word: {len(each.phonemes.split()) for each in read.words if each.text == word}
+        for word in words
+    }
+    assert all(len(found) == 1 for found in counts.values()), counts  # none has several's
+    check_positions(text, read)
+
+
 @pytest.mark.slow
 def test_the_tables_are_what_the_installed_kokoro_reads():
     """Japanese is left out: kokoro imports packages for it that are not needed here."""
