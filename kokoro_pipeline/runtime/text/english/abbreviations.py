@@ -53,6 +53,18 @@ def _key(match: re.Match[str]) -> str:
     return f"{match[1]} {LETTER_A if match[2] else ''}"
 
 
+def _known_as(match: re.Match[str]) -> str:
+    """What comes before a name that somebody else has, had or was given: "f/k/a Acme"."""
+    return {"a": "also", "f": "formerly", "n": "now"}[match[1].lower()] + " known as"
+
+
+_DATES = "|".join(
+    (
+        r"\d",
+        *(rf"{word}\b" for word in (*_MONTHS, *_MONTHS.values(), *_DAYS, *_DAYS.values(), "May")),
+    )
+)
+_WEEKENDS = "the|this|next|last|every|each|all|long|per|a"
 _PER_TIME = {"mo": "month", "yr": "year", "hr": "hour", "wk": "week"}
 
 
@@ -202,7 +214,9 @@ _PHRASES = (
     ),
     (re.compile(r"(?<=\()[Rr]et\.(?=\))"), "retired"),
     (re.compile(r"(?<!\w)w/o(?!\w)"), "without"),
-    (re.compile(r"(?<!\w)w/(?![vwec]\b)(?=\s?[A-Za-z\d])"), "with "),
+    (re.compile(r"\b[Ww]/r/t\b"), "with respect to"),
+    (re.compile(r"(?<![\w/])([AaFfNn])/[Kk]/[Aa](?![\w/])"), _known_as),
+    (re.compile(r"(?<!\w)w/(?!(?:[vwec]|in|out)\b)(?=\s?[A-Za-z\d])"), "with "),
     (re.compile(r"\bIPv(?=[46]\b)"), "I.P.V "),
     (re.compile(r"(?<=[a-z]s )([A-Z])[-–](?=[A-Z](?![\w'’-]))|\b(A)[-–](?=Z\b)"), _letters),
     (re.compile(rf"\b([Ss]q|[Cc]u)\.?\s(?={_LENGTHS}\b)"), _squared),
@@ -222,8 +236,16 @@ _PHRASES = (
         r"\1-\2s",
     ),
     (re.compile(r"(?<=\b[QH]\d)['’](?=\d\d\b)"), " "),
-    (re.compile(r"\b[Ww]/[Cc]\b(?=,?\s(?:[A-Z]|\d))"), "week commencing"),
-    (re.compile(r"\b[Ww]/[Ee]\b(?=,?\s(?:[A-Z]|\d))"), "week ending"),
+    (re.compile(rf"\b[Ww]/[Cc]\b(?=,?\s(?:{_DATES}))"), "week commencing"),
+    (re.compile(rf"\b[Ww]/[Ee]\b(?=,?\s(?:{_DATES}))"), "week ending"),
+    (re.compile(rf"(\b(?i:{_WEEKENDS}) )w/e(?![\w/])"), r"\1weekend"),
+    (
+        re.compile(
+            r"(?<![\w/])[Bb]/[Ww](?=\s(?:photo(?:graph)?|picture|image|film|movie|print|scan|cop(?:y|ies)"
+            r"|tv|TV|television|camera|drawing|version|mode)s?\b)|(?<=\bin )[Bb]/[Ww](?=[.,;!?]|$)"
+        ),
+        "black and white",
+    ),
     (re.compile(r"\bM\s?[-–]\s?(F|Th)\b(?=,?\s\d|[.;,:]|$)"), _weekdays),
     (re.compile(r"\b(?:GMT|UTC)[-−–](?=\d)"), lambda m: f"{m[0][:3]} minus "),
     (re.compile(r"\b24/7/365\b"), "24/7 three sixty-five"),

@@ -70,6 +70,12 @@ _RATE = re.compile(r"(?:\s?/\s?|\sper\s)[a-z]+\s[a-z]")
 _AT_SEA = re.compile(
     r"\s(?:offshore|off|out to sea|from|north|south|east|west|upwind|downwind|astern)\b"
 )
+# Knots, and where something heavy or a bomb is named the symbol of kilotons.
+_OF_TONS = re.compile(
+    r"-?\s(?:(?:nuclear|atomic|atom|thermonuclear)\s)?(?:bombs?|warheads?|weapons?|devices?|yield|blast|explosion"
+    r"|detonation|test)\b|\s(?:of\s)?(?:TNT|CO2|CO₂|carbon|ore|concentrate|coal|steel|copper|uranium|lithium"
+    r"|methane|emissions)\b|\sper\s(?:year|annum)\b"
+)
 _POWERS = {"²": "square", "2": "square", "³": "cubic", "3": "cubic"}
 
 
@@ -297,6 +303,8 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     name = _UNITS.get(unit, "inch")
     if unit == "nm" and _AT_SEA.match(match.string, match.end()):
         name = "nautical mile"
+    if unit == "kt" and _OF_TONS.match(match.string, match.end()):
+        name = "kiloton"
     if power:
         name = f"{_POWERS[power]} {name}"
     singular = (is_one(low) and not high) or joint == "-" or is_one_of_a_kind(match)
@@ -344,6 +352,11 @@ def _per(unit: str, power: str | None) -> str:
 def _plural(name: str) -> str:
     base = name.removeprefix("square ").removeprefix("cubic ")
     return name[: len(name) - len(base)] + (_PLURALS.get(base) or plural(base))
+
+
+def _karats(match: re.Match[str], british: bool) -> str:
+    """The fineness of gold, whose symbols thousands and knots have elsewhere: "18k gold"."""
+    return f"{plain(match[1] or match[2], british)} karat"
 
 
 def _kelvin(match: re.Match[str], british: bool) -> str:
@@ -547,6 +560,14 @@ def without_point(match: re.Match[str], unit: str) -> tuple[str, str]:
 
 
 UNITS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?<![\w.,])([89]|1\d|2[0-4])[\s-]?(?:[kK]|[kK]t|KT|ct)"
+            r"(?=[\s-](?:(?:solid|white|yellow|rose|pink|red)[\s-])?gold\b)"
+            r"|(?<![\w.,])([89]|1\d|2[0-4])[\s-]?kt(?=\s(?:ring|necklace|chain|bracelet|pendant|earrings)s?\b)"
+        ),
+        _karats,
+    ),
     (
         re.compile(
             r"(?<=\d)(?<!\b[Aa] \d)(?<!\b[Aa] \d\d)\sK"

@@ -137,6 +137,7 @@ _INITIALS_AND = re.compile(r"\b([A-Z]{1,3})&([A-Z]{1,3})\b")
 _LEADING_POINT = re.compile(r"(?<![\w.])\.(?=[A-Za-z])")
 _SLASHED = re.compile(r"(?<![\w/])([A-Za-z]{1,8}/[A-Za-z]{1,8})(?![\w/])")
 _SLASHED_WORDS = pairs("slashes")
+_SHORT_SLASHES = pairs("short_slashes")
 _LETTERS_SLASHED = re.compile(r"(?<![\w/])[A-Z]{1,4}(?:/[A-Z]{1,4})+(?![\w/])")
 _LONE_SLASH = re.compile(r"/+")
 _EMOTICON = re.compile(
@@ -250,7 +251,8 @@ def _spelled(letters: str) -> str:
 
 def _slashed(match: re.Match[str]) -> str:
     """Words that have a slash between them by custom: "and/or", "he/she"."""
-    words = _SLASHED_WORDS.get(match[1].lower())
+    small = match[1][0].lower() + match[1][1:]
+    words = _SHORT_SLASHES.get(small) or _SLASHED_WORDS.get(match[1].lower())
     if words is None:
         return match[0]
     return words.capitalize() if match[1][0].isupper() and not match[1].isupper() else words

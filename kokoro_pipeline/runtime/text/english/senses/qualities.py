@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from .place import NEAR, SUBJECTS, Choose, Place, Sounds
 
 
@@ -66,15 +68,36 @@ def _beloved(place: Place) -> Sounds | None:
 
 def _number(place: Place) -> Sounds | None:
     """More numb than before: "my feet grew number as we walked"."""
+    return ("nˈʌməɹ", "nˈʌmə") if _is_more_numb(place) else None
+
+
+def _is_more_numb(place: Place) -> bool:
     before, after = place.at(-1), place.at(1)
-    numb = before in NEAR["grow_number"] and after == "than"
-    numb = numb or (after == "than" and place.tag(-1) == "NNS")
+    if before == "and" and place.at(-2) == "number":  # "number and number"
+        return _is_more_numb(place._replace(i=place.i - 2))
+    if after == "and" and place.at(2) == "number":
+        after = place.at(3)
+    ends = after in ("", ".", ",", "!", ";", "?")
+    more = ends or after in NEAR["after_numb"]
+    body = before in NEAR["numb_parts"]
+    if after == "than" and (before in NEAR["grow_number"] or body or place.tag(-1) == "NNS"):
+        return True
+    if before in NEAR["get_number"] and more:
+        return True
+    if before in NEAR["be_number"] and more:  # "my arm is number now"
+        return "," not in place.before(3) and not NEAR["numb_parts"].isdisjoint(place.before(3))
+    if body and more and _is_made(place):
+        return True
     made = not {"made", "makes", "make"}.isdisjoint(place.before(4))
-    ends = after in ("", ".", ",", "!")
-    numb = numb or (made and ends and place.tag(-1) == "NNS")
-    numb = numb or (before == "and" and place.at(-2) == "number")
-    numb = numb or (before in NEAR["get_number"] and after in NEAR["after_numb"])
-    return ("nˈʌməɹ", "nˈʌmə") if numb else None
+    return made and after in ("", ".", ",", "!") and place.tag(-1) == "NNS"
+
+
+def _is_made(place: Place) -> bool:
+    """Whether somebody's part of the body becomes something: "made my left arm number"."""
+    return any(
+        word in NEAR["made_numb"] and owner in NEAR["numb_owners"]
+        for word, owner in pairwise(place.before(5))
+    )
 
 
 def _closer(place: Place) -> Sounds | None:

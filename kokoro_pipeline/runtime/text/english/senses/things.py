@@ -13,6 +13,7 @@ def _lead(place: Place) -> Sounds | None:
         return None
     poisons = place.at(1) == "poisoning"  # "lead pipes lead to lead poisoning"
     metal = poisons or _is_tested(place) or (possible and _is_metal(place))
+    metal = metal or _is_reported(place)
     return ("lˈɛd", "lˈɛd") if metal else None
 
 
@@ -59,6 +60,31 @@ def _is_tested(place: Place) -> bool:
     if before == "to":
         return place.at(-2) in ("exposure", "exposures", "exposed")
     return before == "for" and not NEAR["tested"].isdisjoint(place.before(7))
+
+
+def _wind(place: Place) -> Sounds | None:
+    """What blows, in reports that have no verb: "wind 20 kt", "wind NW up to 30 mph"."""
+    return ("wˈɪnd", "wˈɪnd") if _is_reported(place) else None
+
+
+def _is_reported(place: Place) -> bool:
+    """Whether the word begins a phrase of itself and of an amount in one of its units.
+
+    A length is a speed before "per", and else what a command measures out: "wind 20 meters of
+    yarn", but "wind 20 meters per second".
+    """
+    word = place.words[place.i]
+    if place.i and place.at(-1) not in NEAR["before_report"]:
+        return False
+    for j in range(place.i + 1, min(place.i + 16, len(place.words))):
+        unit = place.words[j]
+        if unit in NEAR[f"{word}_units"]:
+            return True
+        if unit in NEAR[f"{word}_rates"]:
+            return "per" in place.words[j + 1 : j + 2]
+        if place.tags[j] != "CD" and unit not in NEAR["reported"]:
+            return False
+    return False
 
 
 def _is_subject(place: Place) -> bool:
@@ -215,6 +241,7 @@ def _bases(place: Place) -> Sounds | None:
 
 THINGS: dict[str, Choose] = {
     "lead": _lead,
+    "wind": _wind,
     "bass": _bass,
     "basses": _bass,
     "does": _does,
