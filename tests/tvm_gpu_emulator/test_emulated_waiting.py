@@ -16,20 +16,20 @@ NOTHING = 0xFFFFFFFF
 LOAD, STORE = "ld.relaxed.gpu.global.u32", "st.relaxed.gpu.global.u32"
 
 
-def chain(of_next=True, beyond=0):
-    """(y [6, 40]): row b + 1 is row b plus the block's sum of it; row 0 is given.
+def chain(of_next=True, beyond=0, blocks=BLOCKS):
+    """(y [blocks + 1, 40]): row b + 1 is row b plus the block's sum of it; row 0 is given.
 
     A block waits for row b, which the block before stores (or, without `of_next`, for its own).
     """
     with IRBuilder() as builder, T.prim_func():
         T.func_name("chain")
         T.func_attr({"global_symbol": "chain"})
-        y = T.match_buffer(T.arg("y", T.handle()), (BLOCKS + 1, THREADS), "uint32")
+        y = T.match_buffer(T.arg("y", T.handle()), (blocks + 1, THREADS), "uint32")
         with (
-            T.launch_thread("blockIdx.x", BLOCKS) as index,
+            T.launch_thread("blockIdx.x", blocks) as index,
             T.launch_thread("threadIdx.x", THREADS) as thread,
         ):
-            block = BLOCKS - 1 - index  # the first block of the grid has to wait for all others
+            block = blocks - 1 - index  # the first block of the grid has to wait for all others
             row = T.alloc_buffer((THREADS,), "uint32", scope="shared")
             word = T.alloc_buffer((1,), "uint32", scope="local")
             T.buffer_store(word, tirx.const(NOTHING, "uint32"), [0])
@@ -45,10 +45,10 @@ def chain(of_next=True, beyond=0):
     return builder.get()
 
 
-def run(kernel, cache, **options):
+def run(kernel, cache, blocks=BLOCKS, **options):
     device = tvm.target.Target({"kind": "cuda", "arch": "sm_90"}, host="llvm")
     executable = emulate(kernel, device, cache=cache, **options)
-    y = np.full((BLOCKS + 1, THREADS), NOTHING, np.uint32)
+    y = np.full((blocks + 1, THREADS), NOTHING, np.uint32)
     y[0] = np.arange(THREADS)
     executable["chain"](y)
     return y
@@ -73,3 +73,10 @@ def test_a_deadlock_is_reported(cache, check):
 def test_a_store_outside_of_the_buffer_is_found(cache):
     with pytest.raises(EmulationFault, match="outside of"):
         run(chain(beyond=1), cache, check=True)
+
+
+def test_many_blocks_are_checked_and_too_many_are_refused(cache):
+    found = run(chain(blocks=200), cache, blocks=200, check=True)
+    assert (found[1:] != NOTHING).any(axis=1).all()
+    with pytest.raises(RuntimeError, match="room for 1024 .* 1100 blocks"):
+        run(chain(blocks=1100), cache, blocks=1100, check=True)

@@ -30,8 +30,8 @@ struct Cell {
 // Memory of the checker: one slot of address space per buffer, 4 GiB apart with the data in the
 // middle, so that an index that is wrong by less than a gigabyte stays in its own slot.
 constexpr unsigned kSlotBits = 32;
-constexpr unsigned kSlots = 256;
-constexpr size_t kArena = size_t(kSlots) << kSlotBits;
+constexpr unsigned kSlots = 1024;
+constexpr unsigned kFewSlots = 96;  // what the arena has at least; address space can be scarce
 struct Slot {
   uintptr_t base;
   size_t bytes;
@@ -44,6 +44,7 @@ struct Slot {
   std::string name, shape;
 };
 uintptr_t arena;
+unsigned arena_slots;
 Slot slots[kSlots];
 bool warps_synchronize;  // some warp has met by itself in this block: warp epochs matter
 unsigned slot_count;
@@ -58,9 +59,22 @@ struct Note {
 };
 std::map<uintptr_t, Note> notes;
 
-bool make_arena() {
-  if (arena) return true;
-  void* memory = mmap(nullptr, kArena, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+void free_arena() {
+  for (Slot& slot : slots) {
+    if (slot.cells) munmap(slot.cells, slot.cell_bytes);
+    slot = {};
+  }
+  if (arena) munmap(reinterpret_cast<void*>(arena), size_t(arena_slots) << kSlotBits);
+  arena = 0;
+}
+
+// An arena of at least this many slots, at most kSlots; false without the address space.
+bool make_arena(unsigned wanted) {
+  if (arena && wanted <= arena_slots) return true;
+  free_arena();
+  arena_slots = std::max(wanted, kFewSlots);
+  void* memory = mmap(nullptr, size_t(arena_slots) << kSlotBits, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   arena = reinterpret_cast<uintptr_t>(memory);
   Dl_info info;
@@ -69,17 +83,8 @@ bool make_arena() {
   return true;
 }
 
-void free_arena() {
-  for (Slot& slot : slots) {
-    if (slot.cells) munmap(slot.cells, slot.cell_bytes);
-    slot = {};
-  }
-  if (arena) munmap(reinterpret_cast<void*>(arena), kArena);
-  arena = 0;
-}
-
 Slot* make_slot(size_t bytes, unsigned item, bool shared) {
-  if (slot_count == kSlots || bytes > size_t(1) << 30) return nullptr;
+  if (slot_count == arena_slots || bytes > size_t(1) << 30) return nullptr;
   Slot& slot = slots[slot_count];
   slot.base = arena + (size_t(slot_count) << kSlotBits) + (size_t(1) << (kSlotBits - 1));
   ++slot_count;

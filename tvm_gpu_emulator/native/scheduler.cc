@@ -517,7 +517,14 @@ int emulator_launch(const Kernel* which, const Value* values, int count) {
   shared_sizes.assign(kernel->shared_count, 0);
   copies.resize(std::max(copies.size(), size_t(thread_count)));
   if (config.check) {
-    if (!make_arena()) return fail("gpu_emulator: no address space for the checker (ulimit -v?)");
+    size_t blocks = kernel->waits ? size_t(grid[0] * grid[1] * grid[2]) : 1;
+    size_t wanted = kernel->pointers + kernel->shared_count * blocks;
+    if (wanted > kSlots)
+      return fail("gpu_emulator: the checker has room for " + std::to_string(kSlots) +
+                  " buffers and shared arrays, and " + std::to_string(blocks) +
+                  " blocks that run side by side have " + std::to_string(wanted));
+    if (!make_arena(unsigned(wanted)))
+      return fail("gpu_emulator: no address space for the checker (ulimit -v?)");
     // Cells are made anew for every launch: nothing refers to old intervals.
     if (interval > 0xf0000000u) interval = 0;
     std::string problem;
