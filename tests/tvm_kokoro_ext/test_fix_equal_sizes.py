@@ -113,6 +113,9 @@ HALVES = {  # of x with n, and y with 2 n rows
     "addmm_of_a_row": lambda x, y: torch.addmm(y[0, :1], x[:, 0], EYE),
     "addmv": lambda x, y: torch.addmv(y[: y.shape[0] // 2, 0, 0], x[:, 0], EYE[0]),
     "baddbmm": lambda x, y: torch.baddbmm(y[: y.shape[0] // 2], x, x.transpose(1, 2)),
+    "baddbmm_of_halves": lambda x, y: torch.baddbmm(
+        x, y[: y.shape[0] // 2], y[: y.shape[0] // 2].transpose(1, 2)
+    ),
     "where_number": lambda x, y: torch.where(x > 0, y[: y.shape[0] // 2], 2.0),
 }
 

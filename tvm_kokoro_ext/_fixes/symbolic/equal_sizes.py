@@ -140,13 +140,14 @@ def _product(lhs: Any, rhs: Any) -> Iterator[Sequence[Axis]]:
 
 
 def _sum(addend: Any, lhs: Any, rhs: Any) -> Iterator[Sequence[Axis]]:
-    """The axes of what a matrix product is added to, and those of the product, from the last."""
-    axes = [(lhs, axis) for axis in range(_rank(lhs) - 1)]
+    """The axes of what a matrix product is added to, with those of the product, from the last."""
+    axes = [[(lhs, axis), (rhs, axis)] for axis in range(_rank(lhs) - 2)]
+    axes.append([(lhs, _rank(lhs) - 2)])
     if _rank(rhs) > 1:
-        axes.append((rhs, _rank(rhs) - 1))
+        axes.append([(rhs, _rank(rhs) - 1)])
     for position, own in enumerate(reversed(axes), 1):
         if _rank(addend) >= position:
-            yield [(addend, _rank(addend) - position), own]
+            yield [(addend, _rank(addend) - position), *own]
 
 
 def _was_one(size: Any) -> bool:
