@@ -25,15 +25,17 @@ _NO_DEVICE = 100
 _STUB_LIBRARY = 34
 _MISMATCH = (803, 804)
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_…
+_PROCESSORS = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 
 
 @dataclass(frozen=True)
 class CudaDevice:
-    """A GPU: its name, its architecture, such as "sm_90", and its memory in bytes."""
+    """A GPU: its name, its architecture ("sm_90"), its memory in bytes, its multiprocessors."""
 
     name: str
     arch: str
     memory: int
+    processors: int
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,7 @@ def _device(driver: ctypes.CDLL, index: int) -> CudaDevice:
     name = ctypes.create_string_buffer(256)
     _check(driver, driver.cuDeviceGetName(name, len(name), handle), "cuDeviceGetName")
     numbers = []
-    for attribute in (_MAJOR, _MINOR):
+    for attribute in (_MAJOR, _MINOR, _PROCESSORS):
         value = ctypes.c_int()
         status = driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle)
         _check(driver, status, "cuDeviceGetAttribute")
@@ -183,7 +185,8 @@ def _device(driver: ctypes.CDLL, index: int) -> CudaDevice:
     memory = ctypes.c_size_t()
     _check(driver, driver.cuDeviceTotalMem_v2(ctypes.byref(memory), handle), "cuDeviceTotalMem")
     text = name.value.decode("utf-8", errors="replace")
-    return CudaDevice(text, f"sm_{numbers[0]}{numbers[1]}", memory.value)
+    major, minor, processors = numbers
+    return CudaDevice(text, f"sm_{major}{minor}", memory.value, processors)
 
 
 def _check(driver: ctypes.CDLL, status: int, call: str) -> None:

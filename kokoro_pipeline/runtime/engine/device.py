@@ -27,6 +27,9 @@ AUTO = "auto"
 CPU = "cpu"
 KNOWN = "auto, cpu, cuda, cuda:N (N is the GPU's number, from 0), metal"
 
+MIN_PROCESSORS = 8
+"""Multiprocessors that a CUDA artifact needs: so many blocks of its LSTMs wait for each other."""
+
 _CODES = {CPU: 1, "cuda": 2, "metal": 8}  # DLPack's
 _DRIVER_OF_CUDA = {12: "525", 13: "580"}
 
@@ -73,7 +76,7 @@ def find_device(
 
     Raises InputError for an unknown device or an index out of range, ArtifactError if the library
     is for another kind of device or another GPU, and EnvironmentFault if the machine lacks the
-    device, the driver, or the required version of it.
+    device, the driver, or the required version of it, or the GPU is too small.
     """
     kind, index = parse_device(wanted)
     if kind == AUTO:
@@ -126,6 +129,12 @@ def _cuda(index: int, target: TargetInfo, where: str, driver: CudaDriver) -> Dev
         raise ArtifactError(
             f"{where} has code for {built}, and cuda:{index} ({gpu.name}) is {gpu.arch}: build for "
             f"it with: kokoro-pipeline build --target '{wish}' -o DIR"
+        )
+    if gpu.processors < MIN_PROCESSORS:
+        raise EnvironmentFault(
+            f"cuda:{index} ({gpu.name}) has {gpu.processors} multiprocessors, and the LSTMs need "
+            f"{MIN_PROCESSORS} at the same time: take a larger GPU (or slice of one), or run an "
+            "artifact for the CPU: kokoro-pipeline build --target llvm -o DIR"
         )
     return Device("cuda", index, gpu.name, gpu.memory)
 

@@ -8,9 +8,9 @@ kernel writes, until its block stores h with a single access of 32 bits, and oth
 until it holds something else. No order between different words is assumed.
 
 A block that waits occupies its processor, so the blocks of a direction must run at the same time.
-There are at most 16 of them, they are neighbours in the grid, and devices start blocks in the order
-of the grid: as long as a device can run that many blocks at all, the first direction that is
-running is complete, and makes room for those after it. Metal does not promise that blocks which
+They are neighbours in the grid, and devices start blocks in the order of the grid: as long as a
+device can run that many blocks at all, the first direction that is running is complete, and makes
+room for those after it. `find_device` refuses a GPU with fewer processors than the model needs. Metal does not promise that blocks which
 wait for each other make progress, and uses `lstm`.
 """
 

@@ -53,7 +53,9 @@ int cuDeviceGetName(char* name, int size, int device) {
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
   long arch = number("FAKE_CUDA_ARCH", 90);
-  *value = attribute == 75 ? arch / 10 : arch % 10;
+  *value = attribute == 75   ? arch / 10
+           : attribute == 76 ? arch % 10
+                             : number("FAKE_CUDA_PROCESSORS", 100);  // attribute 16
   return 0;
 }
 int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = number("FAKE_CUDA_MEMORY", 1L << 30), 0; }

@@ -66,13 +66,24 @@ def test_metal_is_for_macs(monkeypatch):
 def test_a_gpu_needs_code_for_it(archs, gpu, runs, monkeypatch):
     monkeypatch.setattr(device, "needed_version", lambda _library: 13)
     target = TargetInfo("cuda", "generic", (), "linux-x86_64", archs)
-    driver = CudaDriver((13, 0), (CudaDevice("A GPU", gpu, 8 << 30),))
+    driver = CudaDriver((13, 0), (CudaDevice("A GPU", gpu, 8 << 30, 100),))
     if runs:
         found = find_device("cuda", target, ask_driver=lambda: driver)
         assert found == Device("cuda", 0, "A GPU", 8 << 30)
     else:
         with pytest.raises(ArtifactError, match=rf'is {gpu}.*"arch": "{gpu}"'):
             find_device("cuda", target, ask_driver=lambda: driver)
+
+
+def test_a_gpu_with_fewer_processors_than_blocks_that_wait_is_refused(monkeypatch):
+    """It would never end: a block that waits keeps its processor."""
+    monkeypatch.setattr(device, "needed_version", lambda _library: 13)
+    small, enough = (CudaDevice(f"{n} of them", "sm_87", 8 << 30, n) for n in (7, 8))
+    driver = CudaDriver((13, 0), (small, enough))
+    target = TargetInfo("cuda", "generic", (), "linux-x86_64", ("sm_80",))
+    with pytest.raises(EnvironmentFault, match=r"cuda:0 .* has 7 multiprocessors.*--target llvm"):
+        find_device("cuda:0", target, ask_driver=lambda: driver)
+    assert find_device("cuda:1", target, ask_driver=lambda: driver).name == "8 of them"
 
 
 def test_a_build_says_why_it_is_not_validated(monkeypatch):

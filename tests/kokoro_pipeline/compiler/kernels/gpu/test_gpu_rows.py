@@ -20,6 +20,7 @@ from kokoro_pipeline.compiler.kernels.gpu.statistics import row_statistics
 from kokoro_pipeline.compiler.model.operators import lstm_recurrence as torch_lstm
 from kokoro_pipeline.compiler.model.operators import masked_attention
 from kokoro_pipeline.errors import InputError
+from kokoro_pipeline.runtime.engine.device import MIN_PROCESSORS
 from tvm_gpu_emulator import EmulationFault
 
 LINEAR = {
@@ -162,6 +163,12 @@ def test_an_lstm_over_several_blocks(spread, hidden, lengths):
     arguments, expected = lstm_case(hidden, lengths)
     y = spread(str(hidden), arguments, expected.shape)
     np.testing.assert_allclose(y, expected, rtol=0, atol=4e-6)
+
+
+def test_a_gpu_that_is_accepted_runs_all_blocks_that_wait_for_each_other():
+    """The model's LSTMs have 256 hidden units a direction; a block takes a multiprocessor."""
+    units = spread_units(256)
+    assert units is not None and 256 // units <= MIN_PROCESSORS
 
 
 def test_a_nan_passes_from_block_to_block(spread):
