@@ -158,7 +158,7 @@ def spread(compile_kernels):
 
 
 @pytest.mark.parametrize("hidden", SPREAD)
-@pytest.mark.parametrize("lengths", [[1], [5, 3], [0, 7, 4]])
+@pytest.mark.parametrize("lengths", [[1], [5, 3], [0, 4]])
 def test_an_lstm_over_several_blocks(spread, hidden, lengths):
     arguments, expected = lstm_case(hidden, lengths)
     y = spread(str(hidden), arguments, expected.shape)
