@@ -81,7 +81,7 @@ def _memory(instruction: str, operands: str, names: Sequence[str]) -> str | None
         if relaxed[1] == "ld" and operands == " %0, [%1];":
             return f"{names[0]} = emulator::emulator_load_relaxed({names[1]}, __LINE__);"
         if relaxed[1] == "st" and operands == " [%0], %1;":
-            return f"emulator::emulator_store_relaxed({names[0]}, {names[1]}, __LINE__);"
+            return f"emulator::emulator_store_relaxed({names[0]}, {names[1]});"
     return None
 
 

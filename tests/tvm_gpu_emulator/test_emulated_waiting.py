@@ -16,7 +16,7 @@ NOTHING = 0xFFFFFFFF
 LOAD, STORE = "ld.relaxed.gpu.global.u32", "st.relaxed.gpu.global.u32"
 
 
-def chain(of_next=True, beyond=0, blocks=BLOCKS):
+def chain(of_next=True, beyond=0, blocks=BLOCKS, barriers=1):
     """(y [blocks + 1, 40]): row b + 1 is row b plus the block's sum of it; row 0 is given.
 
     A block waits for row b, which the block before stores (or, without `of_next`, for its own).
@@ -37,7 +37,8 @@ def chain(of_next=True, beyond=0, blocks=BLOCKS):
             with T.While(word[0] == tirx.const(NOTHING, "uint32")):
                 T.evaluate(T.ptx[LOAD](word[0], source))
             T.buffer_store(row, word[0], [thread])
-            T.evaluate(tirx.call_intrin("int32", "tirx.tvm_storage_sync", "shared"))
+            with T.serial(0, barriers):
+                T.evaluate(tirx.call_intrin("int32", "tirx.tvm_storage_sync", "shared"))
             with T.serial(0, THREADS) as other:
                 T.buffer_store(word, word[0] + row[other], [0])
             to = tirx.address_of(y[block + 1 + beyond, thread])
@@ -80,3 +81,9 @@ def test_many_blocks_are_checked_and_too_many_are_refused(cache):
     assert (found[1:] != NOTHING).any(axis=1).all()
     with pytest.raises(RuntimeError, match="room for 1024 .* 1100 blocks"):
         run(chain(blocks=1100), cache, blocks=1100, check=True)
+
+
+def test_more_barriers_than_the_checker_tells_apart_are_refused(cache):
+    with pytest.raises(EmulationFault, match="barrier 65536 of a block that runs beside others"):
+        run(chain(blocks=2, barriers=70000), cache, blocks=2, check=True)
+    assert (run(chain(blocks=2, barriers=70000), cache, blocks=2)[2] != NOTHING).all()

@@ -79,7 +79,7 @@ void emulator_commit_copies();
 void emulator_wait_for_copies(unsigned groups);
 // Accesses that are ordered with those of no other thread; a load lets other threads run first.
 uint32_t emulator_load_relaxed(const void* place, int line);
-void emulator_store_relaxed(const void* place, uint32_t value, int line);
+void emulator_store_relaxed(const void* place, uint32_t value);
 }  // extern "C"
 
 }  // namespace emulator

@@ -189,6 +189,15 @@ bool run_block() {
     if (!at_one_line)
       divergent(line, waiting,
                 place(other) + " at the one of line " + std::to_string(fibers[other].line));
+    if (interval == block_last_interval && config.check) {
+      current = &fibers[waiting];
+      report("launch", line, 0, 0,
+             here() + " is at barrier " + std::to_string(kIntervals) +
+                 " of a block that runs beside others: the checker tells fewer apart");
+      current = nullptr;
+      fatal = true;
+      return true;
+    }
     ++interval;
     for (unsigned w = 0; w < warp_count; ++w) warps[w].epoch = 0;
     for (unsigned i = 0; i < thread_count; ++i) fibers[i].state = State::ready;
@@ -262,7 +271,6 @@ bool guard_buffers(std::string& problem) {
   return true;
 }
 
-std::vector<char> dynamic_memory;
 std::vector<void*> shared_places;
 std::vector<size_t> shared_sizes;
 
@@ -279,12 +287,80 @@ void exchange(Block& block) {
   std::swap(warps_synchronize, block.warps_synchronize);
 }
 
-void start_fibers() {
+// Gives the running block its fibers; false, with the problem, where there is no memory for them.
+bool start_fibers(std::string& problem) {
+  if (!make_fibers(thread_count)) {
+    problem = "no memory for the stacks of " + std::to_string(thread_count) +
+              " threads: " + strerror(errno) + " (sysctl vm.max_map_count, ulimit -v?)";
+    return false;
+  }
   for (unsigned i = 0; i < thread_count; ++i) {
     fibers[i].index = {i % block_extent.x, i / block_extent.x % block_extent.y,
                        i / block_extent.x / block_extent.y};
     if (!fibers[i].started) prepare(fibers[i]);
   }
+  return true;
+}
+
+// Gives the running block its shared arrays: guarded ones for the checker, those of the kernel, or
+// where `own` is set and for dynamic ones new ones in `memory`. False, with the problem, where the
+// checker has no room.
+bool place_shared(size_t dynamic, bool own, std::vector<std::vector<char>>& memory,
+                  std::string& problem) {
+  memory.resize(kernel->shared_count);
+  for (unsigned i = 0; i < kernel->shared_count; ++i) {
+    const SharedArray& array = kernel->shared[i];
+    size_t bytes = array.bytes ? array.bytes : dynamic;
+    shared_sizes[i] = bytes;
+    if (config.check) {
+      Slot* slot = make_slot(bytes, array.item, true);
+      if (!slot) {
+        problem = std::string("no room to check ") + array.name;
+        return false;
+      }
+      slot->name = array.name;
+      slot->shape = "shared memory, " + std::to_string(bytes / slot->item) + " elements";
+      make_cells(*slot);
+      shared_places[i] = reinterpret_cast<void*>(slot->base);
+    } else if (array.data && !own) {
+      shared_places[i] = array.data;
+    } else {
+      memory[i].resize(bytes + 128);
+      uintptr_t start = (reinterpret_cast<uintptr_t>(memory[i].data()) + 127) / 128 * 128;
+      shared_places[i] = reinterpret_cast<void*>(start);
+    }
+  }
+  return true;
+}
+
+// Shared memory starts as NaN: nobody may rely on zeros or on the block before.
+void clear_shared() {
+  for (unsigned i = 0; i < kernel->shared_count; ++i)
+    memset(shared_places[i], 0xff, shared_sizes[i]);
+}
+
+// The blocks of a launch, one after the other. False, with the problem, where memory is missing.
+bool run_in_turn(const int64_t* grid, size_t dynamic, std::string& problem) {
+  static std::vector<std::vector<char>> memory;
+  bool fiberless = kernel->block && !config.check;
+  if (!place_shared(dynamic, false, memory, problem)) return false;
+  if (!fiberless && !start_fibers(problem)) return false;
+  for (unsigned z = 0; z < grid[2] && !fatal; ++z)
+    for (unsigned y = 0; y < grid[1] && !fatal; ++y)
+      for (unsigned x = 0; x < grid[0] && !fatal; ++x) {
+        block_index = {x, y, z};
+        clear_shared();
+        if (fiberless) {
+          kernel->block(arguments, block_index, block_extent);
+        } else {
+          if (config.check) block_intervals.push_back(interval + 1);
+          begin_block();
+          run_block();
+        }
+      }
+  if (fatal)  // fibers were left in the middle of the kernel
+    for (unsigned i = 0; i < thread_count; ++i) fibers[i].started = false;
+  return true;
 }
 
 void report_deadlock() {
@@ -304,47 +380,23 @@ bool run_side_by_side(const int64_t* grid, size_t dynamic, std::string& problem)
   std::vector<Block> blocks(size_t(grid[0] * grid[1] * grid[2]));
   uint32_t next = interval;
   size_t live = blocks.size();
-  for (size_t number = 0; number < blocks.size(); ++number) {
+  for (size_t number = 0; number < blocks.size() && problem.empty(); ++number) {
     Block& block = blocks[number];
     block.index = {unsigned(number % grid[0]), unsigned(number / grid[0] % grid[1]),
                    unsigned(number / (grid[0] * grid[1]))};
     block.interval = next;
-    block.shared_places.assign(kernel->shared_count, nullptr);
+    block.shared_places.resize(kernel->shared_count);
+    block.warps.resize(warps.size());
+    block.copies.resize(thread_count);
     exchange(block);
-    warps.resize((thread_count + kWarp - 1) / kWarp);
-    copies.resize(thread_count);
-    for (unsigned i = 0; i < kernel->shared_count; ++i) {
-      const SharedArray& array = kernel->shared[i];
-      size_t bytes = array.bytes ? array.bytes : dynamic;
-      shared_sizes[i] = bytes;
-      if (config.check) {
-        Slot* slot = make_slot(bytes, array.item, true);
-        if (!slot) {
-          problem = std::string("no room to check ") + array.name + " of " +
-                    std::to_string(blocks.size()) + " blocks that run side by side";
-        } else {
-          slot->name = array.name;
-          slot->shape = "shared memory, " + std::to_string(bytes / slot->item) + " elements";
-          make_cells(*slot);
-          shared_places[i] = reinterpret_cast<void*>(slot->base);
-        }
-      } else {
-        block.memory.emplace_back(bytes + 128);
-        uintptr_t start = (reinterpret_cast<uintptr_t>(block.memory.back().data()) + 127) / 128 * 128;
-        shared_places[i] = reinterpret_cast<void*>(start);
-      }
-      if (shared_places[i]) memset(shared_places[i], 0xff, bytes);
-    }
-    if (!make_fibers(thread_count)) problem = "no memory for the stacks of all blocks";
-    if (problem.empty()) {
-      start_fibers();
+    if (place_shared(dynamic, true, block.memory, problem) && start_fibers(problem)) {
+      clear_shared();
       begin_block();
       block_last_interval = block_first_interval + kIntervals - 1;
       block_intervals.push_back(block_first_interval);
       next = block_last_interval;
     }
     exchange(block);
-    if (!problem.empty()) break;
   }
   size_t before = progress;
   for (unsigned passes = 0; problem.empty() && live && !fatal; ++passes) {
@@ -446,7 +498,7 @@ uint32_t emulator_load_relaxed(const void* place, int line) {
   return value;
 }
 
-void emulator_store_relaxed(const void* place, uint32_t value, int) {
+void emulator_store_relaxed(const void* place, uint32_t value) {
   if (config.check) check_place(uintptr_t(place), 4, true, __builtin_return_address(0));
   memcpy(const_cast<void*>(place), &value, sizeof value);
   ++progress;
@@ -506,16 +558,13 @@ int emulator_launch(const Kernel* which, const Value* values, int count) {
 
   thread_count = unsigned(block[0] * block[1] * block[2]);
   block_extent = {unsigned(block[0]), unsigned(block[1]), unsigned(block[2])};
-  bool fiberless = kernel->block && !config.check;
-  if (!fiberless && !kernel->waits && !make_fibers(thread_count))
-    return fail("gpu_emulator: no memory for the stacks of " + std::to_string(thread_count) +
-                " threads: " + strerror(errno) + " (sysctl vm.max_map_count, ulimit -v?)");
   warps.resize((thread_count + kWarp - 1) / kWarp);
 
   slot_count = 0;
   shared_places.assign(kernel->shared_count, nullptr);
   shared_sizes.assign(kernel->shared_count, 0);
   copies.resize(std::max(copies.size(), size_t(thread_count)));
+  std::string problem;
   if (config.check) {
     size_t blocks = kernel->waits ? size_t(grid[0] * grid[1] * grid[2]) : 1;
     size_t wanted = kernel->pointers + kernel->shared_count * blocks;
@@ -527,55 +576,14 @@ int emulator_launch(const Kernel* which, const Value* values, int count) {
       return fail("gpu_emulator: no address space for the checker (ulimit -v?)");
     // Cells are made anew for every launch: nothing refers to old intervals.
     if (interval > 0xf0000000u) interval = 0;
-    std::string problem;
     if (!guard_buffers(problem)) return fail("gpu_emulator: " + problem);
-  }
-  for (unsigned i = 0; i < kernel->shared_count && !kernel->waits; ++i) {
-    const SharedArray& array = kernel->shared[i];
-    size_t bytes = array.bytes ? array.bytes : dynamic;
-    shared_sizes[i] = bytes;
-    if (config.check) {
-      Slot* slot = make_slot(bytes, array.item, true);
-      if (!slot) return fail(std::string("gpu_emulator: no room to check ") + array.name);
-      slot->name = array.name;
-      slot->shape = "shared memory, " + std::to_string(bytes / slot->item) + " elements";
-      make_cells(*slot);
-      shared_places[i] = reinterpret_cast<void*>(slot->base);
-    } else if (array.data) {
-      shared_places[i] = array.data;
-    } else {
-      dynamic_memory.resize(bytes + 128);
-      uintptr_t start = (reinterpret_cast<uintptr_t>(dynamic_memory.data()) + 127) / 128 * 128;
-      shared_places[i] = reinterpret_cast<void*>(start);
-    }
   }
 
   launch_first_interval = interval + 1;
   block_intervals.clear();
-  if (kernel->waits) {
-    std::string problem;
-    if (!run_side_by_side(grid, dynamic, problem)) return fail("gpu_emulator: " + problem);
-  } else if (!fiberless) {
-    start_fibers();
-  }
-  for (unsigned z = 0; z < grid[2] && !fatal && !kernel->waits; ++z)
-    for (unsigned y = 0; y < grid[1] && !fatal; ++y)
-      for (unsigned x = 0; x < grid[0] && !fatal; ++x) {
-        block_index = {x, y, z};
-        // Shared memory starts as NaN: nobody may rely on zeros or on the block before.
-        for (unsigned i = 0; i < kernel->shared_count; ++i)
-          memset(shared_places[i], 0xff, kernel->shared[i].bytes ? kernel->shared[i].bytes : dynamic);
-        if (fiberless) {
-          kernel->block(arguments, block_index, block_extent);
-        } else {
-          if (config.check) block_intervals.push_back(interval + 1);
-          begin_block();
-          run_block();
-        }
-      }
+  if (!(kernel->waits ? run_side_by_side : run_in_turn)(grid, dynamic, problem))
+    return fail("gpu_emulator: " + problem);
   current = nullptr;
-  if (fatal && !kernel->waits)  // fibers were left in the middle of the kernel
-    for (unsigned i = 0; i < thread_count; ++i) fibers[i].started = false;
   for (unsigned i = 0; i < slot_count; ++i) {
     Slot& slot = slots[i];
     if (slot.written && !slot.shared)

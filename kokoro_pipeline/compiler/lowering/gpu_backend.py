@@ -106,7 +106,7 @@ class GpuBackend(Backend):
         return Kernel(row_statistics, (channels, epsilon))
 
     def lstm_recurrence(self, hidden: int) -> Kernel:
-        if self.blocks_may_wait and spread_units(hidden) is not None:
+        if self.blocks_may_wait and spread_units(hidden, self.max_threads) is not None:
             spread = spread_lstm_recurrence, (hidden,)
             return Kernel(*spread, "gpu_lstm_recurrent", pack_lstm_recurrent)
         static = hidden, lstm_splits(hidden, self.max_threads)

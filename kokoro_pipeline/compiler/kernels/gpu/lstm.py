@@ -25,6 +25,7 @@ from .math import SCALARS
 from .threads import (
     MAX_THREADS,
     Buffer,
+    Expr,
     Parameter,
     T,
     add_to,
@@ -58,6 +59,29 @@ def lstm_splits(hidden: int, max_threads: int) -> int:
     return 2 if hidden % 2 == 0 and 2 * hidden <= max_threads else 1
 
 
+def recurrence_parameters(batch: Expr, steps: Expr, hidden: int) -> list[Parameter]:
+    """The arguments of `lstm_recurrence`."""
+    return [
+        Parameter("gates", (batch, steps, 2 * GATES * hidden)),
+        Parameter("recurrent", (2, hidden, hidden, GATES)),
+        Parameter("lengths", (batch,), "int64"),
+        Parameter("output", (batch, steps, 2 * hidden)),
+    ]
+
+
+def length_of(lengths: Buffer, b: Expr, steps: Expr) -> Expr:
+    """The steps of a batch row, at most `steps`."""
+    return bind(tirx.min(tirx.max(tirx.Cast("int32", lengths[b]), i32(0)), steps))
+
+
+def next_hidden(cell: Buffer, sums: Buffer) -> Expr:
+    """Update the cell state of a unit by its four gates, and return its h."""
+    i, f, g, o = (sums[i32(gate)] for gate in range(GATES))
+    kept = hold(sigmoid(SCALARS, f) * cell[i32(0)])
+    store(cell, 0, kept + sigmoid(SCALARS, i) * tanh(SCALARS, g))
+    return hold(sigmoid(SCALARS, o) * tanh(SCALARS, cell[i32(0)]))
+
+
 def lstm_recurrence(hidden: int, splits: int = 1) -> tirx.PrimFunc:
     """The kernel (gates, recurrent, lengths) -> output; see the module's docstring.
 
@@ -80,7 +104,7 @@ def lstm_recurrence(hidden: int, splits: int = 1) -> tirx.PrimFunc:
     def body(gates: Buffer, recurrent: Buffer, lengths: Buffer, output: Buffer) -> None:
         n = bind(i32(steps))
         with launch([2, i32(batch)], [H, splits]) as ((direction, b), (unit, part)):
-            length = bind(tirx.min(tirx.max(tirx.Cast("int32", lengths[b]), i32(0)), n))
+            length = length_of(lengths, b, n)
             h = shared(H)
             partial = shared(max(splits - 1, 1) * GATES * H)
             cell = registers(1)
@@ -111,10 +135,7 @@ def lstm_recurrence(hidden: int, splits: int = 1) -> tirx.PrimFunc:
                         add_to(sums, gate, gates[start + gate * H])
                         for other in range(splits - 1):
                             add_to(sums, gate, partial[(other * GATES + gate) * H + unit])
-                    i, f, g, o = (sums[i32(gate)] for gate in range(GATES))
-                    kept = hold(sigmoid(SCALARS, f) * cell[i32(0)])
-                    store(cell, 0, kept + sigmoid(SCALARS, i) * tanh(SCALARS, g))
-                    out = hold(sigmoid(SCALARS, o) * tanh(SCALARS, cell[i32(0)]))
+                    out = next_hidden(cell, sums)
                     store(h, unit, out)
                     store(output, (b * n + t) * (2 * H) + direction * H + unit, out)
             with T.If(part == 0), T.Then(), T.serial(i32(0), n - length) as late:
@@ -122,11 +143,6 @@ def lstm_recurrence(hidden: int, splits: int = 1) -> tirx.PrimFunc:
 
     return build_kernel(
         f"gpu_lstm_recurrence_h{H}x{splits}",
-        [
-            Parameter("gates", (batch, steps, 2 * GATES * H)),
-            Parameter("recurrent", (2, H, H, GATES)),
-            Parameter("lengths", (batch,), "int64"),
-            Parameter("output", (batch, steps, 2 * H)),
-        ],
+        recurrence_parameters(batch, steps, H),
         body,
     )

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 
 from tvm import tirx
 
-from .threads import WARP, Buffer, Expr, T, bind, i32, registers, store
+from .threads import WARP, Buffer, Expr, T, bind, i32, registers, store, where
 from .tile import Place, ProductTile
 
 MAX_AHEAD = 32
@@ -64,10 +64,10 @@ class Panels(ABC):
     def _offset(self, number: int) -> Expr:
         return number * self._stride + self._lane
 
-    def _exists(self, number: int) -> Expr:
-        """Whether round `number` of this thread lies within the panel."""
+    def _exists(self, number: int) -> Expr | None:
+        """Whether round `number` of this thread lies within the panel; None if it always does."""
         if (number + 1) * self._stride <= self._tile.panel_words:
-            return tirx.const(True, "bool")
+            return None
         return self._offset(number) < self._tile.panel_words
 
 
@@ -77,7 +77,7 @@ class _CopiedPanels(Panels):
         with T.If(step < tile.turns * tile.stages), T.Then():
             source, to = bind(self._source(step)), bind(self.start_of(step))
             for number in range(self._rounds):
-                with T.If(self._exists(number)), T.Then():
+                with where(self._exists(number)):
                     offset = self._offset(number)
                     shared = tirx.address_of(self._place.panel[to + offset])
                     memory = tirx.address_of(self._weights[source + offset])
@@ -114,11 +114,7 @@ class _FetchedPanels(Panels):
         source = bind(self._source(step))
         for number in range(self._rounds):
             offset = bind(self._offset(number))
-            with (
-                T.If(self._exists(number)),
-                T.Then(),
-                T.vectorized(i32(0), i32(self._vector)) as v,
-            ):
+            with where(self._exists(number)), T.vectorized(i32(0), i32(self._vector)) as v:
                 if self._is_ahead:
                     store(panel, to + offset + v, self._values[number * self._vector + v])
                 else:

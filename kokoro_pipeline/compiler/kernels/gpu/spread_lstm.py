@@ -20,13 +20,10 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
-from ..common.elementary import sigmoid, tanh
-from .lstm import GATES
-from .math import SCALARS
+from .lstm import GATES, length_of, next_hidden, recurrence_parameters
 from .threads import (
     Buffer,
     Expr,
-    Parameter,
     T,
     add_to,
     bind,
@@ -34,13 +31,13 @@ from .threads import (
     ceil_div,
     const,
     div,
-    hold,
     i32,
     launch,
     registers,
     shared,
     store,
     synchronize,
+    u32,
 )
 
 SHARE = 16
@@ -51,14 +48,16 @@ FILL_THREADS = 256
 UNWRITTEN, INFINITY = 0xFFFFFFFF, 0x7F800000
 NAN = 0x7FC00000
 """What is stored for any NaN, since UNWRITTEN is one too."""
+LOAD, STORE = "ld.relaxed.gpu.global.u32", "st.relaxed.gpu.global.u32"
 
 
-def spread_units(hidden: int) -> int | None:
+def spread_units(hidden: int, max_threads: int = THREADS) -> int | None:
     """The hidden units of a block, or None where the weights of a block do not fit its registers.
 
-    There are `hidden / SHARE` threads for each unit, and at most `THREADS` in a block.
+    There are `hidden / SHARE` threads for each unit, and at most `THREADS` in a block, for which
+    `max_threads` have to be allowed.
     """
-    if hidden % SHARE:
+    if hidden % SHARE or max_threads < THREADS:
         return None
     units = THREADS * SHARE // hidden
     while units >= MIN_UNITS and hidden % units:
@@ -82,9 +81,6 @@ def spread_lstm_recurrence(hidden: int) -> tirx.PrimFunc:
     def body(gates: Buffer, recurrent: Buffer, lengths: Buffer, output: Buffer) -> None:
         n, rows = bind(i32(steps)), bind(i32(batch))
 
-        def length_of(b: Expr) -> Expr:
-            return bind(tirx.min(tirx.max(tirx.Cast("int32", lengths[b]), i32(0)), n))
-
         with launch(
             [tirx.max(ceil_div(n * 2 * H, FILL_THREADS), i32(1)), rows], [FILL_THREADS]
         ) as (
@@ -93,12 +89,12 @@ def spread_lstm_recurrence(hidden: int) -> tirx.PrimFunc:
         ):
             at = bind(block * FILL_THREADS + thread)
             with T.If(at < n * 2 * H), T.Then():
-                unwritten = tirx.reinterpret("float32", _u32(UNWRITTEN))
-                is_step = div(at, 2 * H) < length_of(b)
+                unwritten = tirx.reinterpret("float32", u32(UNWRITTEN))
+                is_step = div(at, 2 * H) < length_of(lengths, b, n)
                 store(output, b * (n * 2 * H) + at, tirx.Select(is_step, unwritten, const(0)))
 
         with launch([H // U, 2, rows], [U, parts]) as ((block, direction, b), (lane, part)):
-            length = length_of(b)
+            length = length_of(lengths, b, n)
             unit, thread = bind(block * U + lane), bind(part * U + lane)
             h, partial = shared(H), shared(parts * U * GATES)
             weights = registers(SHARE * GATES)
@@ -117,16 +113,16 @@ def spread_lstm_recurrence(hidden: int) -> tirx.PrimFunc:
 
             def receive(step: Expr, t: Expr) -> None:
                 """Wait for the h of the step before, a word for each of the first H threads."""
-                store(word, 0, tirx.Select(step == 0, _u32(0), _u32(UNWRITTEN)))
+                store(word, 0, tirx.Select(step == 0, u32(0), u32(UNWRITTEN)))
                 before = bind(t - 1 + 2 * direction)
-                with T.While(word[i32(0)] == _u32(UNWRITTEN)):
+                with T.While(word[i32(0)] == u32(UNWRITTEN)):
                     T.evaluate(T.ptx[LOAD](word[i32(0)], place(before, thread)))
                 store(h, thread, tirx.reinterpret("float32", word[i32(0)]))
 
             def send(t: Expr, value: Expr) -> None:
                 store(word, 0, tirx.reinterpret("uint32", value))
-                size = tirx.bitwise_and(word[i32(0)], _u32(0x7FFFFFFF))
-                bits = tirx.Select(size > _u32(INFINITY), _u32(NAN), word[i32(0)])
+                size = tirx.bitwise_and(word[i32(0)], u32(0x7FFFFFFF))
+                bits = tirx.Select(size > u32(INFINITY), u32(NAN), word[i32(0)])
                 T.evaluate(T.ptx[STORE](place(t, unit), bits))
 
             with T.serial(i32(0), length) as step:
@@ -154,25 +150,10 @@ def spread_lstm_recurrence(hidden: int) -> tirx.PrimFunc:
                     for other in range(1, parts):
                         for gate in range(GATES):
                             add_to(sums, gate, partial[(other * U + lane) * GATES + gate])
-                    i, f, g, o = (sums[i32(gate)] for gate in range(GATES))
-                    kept = hold(sigmoid(SCALARS, f) * cell[i32(0)])
-                    store(cell, 0, kept + sigmoid(SCALARS, i) * tanh(SCALARS, g))
-                    send(t, hold(sigmoid(SCALARS, o) * tanh(SCALARS, cell[i32(0)])))
+                    send(t, next_hidden(cell, sums))
 
     return build_kernel(
         f"gpu_spread_lstm_recurrence_h{H}",
-        [
-            Parameter("gates", (batch, steps, 2 * GATES * H)),
-            Parameter("recurrent", (2, H, H, GATES)),
-            Parameter("lengths", (batch,), "int64"),
-            Parameter("output", (batch, steps, 2 * H)),
-        ],
+        recurrence_parameters(batch, steps, H),
         body,
     )
-
-
-LOAD, STORE = "ld.relaxed.gpu.global.u32", "st.relaxed.gpu.global.u32"
-
-
-def _u32(value: int) -> Expr:
-    return tirx.const(value, "uint32")

@@ -38,6 +38,7 @@ from .threads import (
     registers,
     store,
     synchronize,
+    u32,
 )
 from .tile import Geometry, Multiplier, Place, ProductTile
 
@@ -134,7 +135,7 @@ class _TensorCores(Multiplier):
         ]
         self._store_word(to, near)
         word = self._word[i32(0)]
-        kept = tirx.shift_left(word, _u32(16)), tirx.bitwise_and(word, _u32(0xFFFF0000))
+        kept = tirx.shift_left(word, u32(16)), tirx.bitwise_and(word, u32(0xFFFF0000))
         rests = [
             hold(value - tirx.reinterpret("float32", bits))
             for value, bits in zip(values, kept, strict=True)
@@ -236,7 +237,3 @@ class _TensorCores(Multiplier):
 def _least(tile: ProductTile, first_tap: Expr) -> Expr:
     """The taps of the stage that begins with a tap."""
     return tirx.min(i32(tile.stage_taps), i32(tile.geometry.taps) - first_tap)
-
-
-def _u32(value: int) -> Expr:
-    return tirx.const(value, "uint32")

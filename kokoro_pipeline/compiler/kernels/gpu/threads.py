@@ -42,6 +42,11 @@ def i32(value: Expr | int) -> Expr:
     return value if str(value.ty) == "int32" else tirx.Cast("int32", value)
 
 
+def u32(value: int) -> Expr:
+    """A constant of 32 bits without a sign."""
+    return tirx.const(value, "uint32")
+
+
 def const(value: float, dtype: str = "float32") -> Expr:
     """A constant of the given dtype."""
     return tirx.const(float(value) if dtype.startswith("float") else int(value), dtype)
@@ -93,6 +98,16 @@ def launch(
         if resident is not None:
             stack.enter_context(T.attr({_RESIDENT: i32(resident)}))
         yield blocks, lanes
+
+
+@contextmanager
+def where(condition: Expr | None) -> Iterator[None]:
+    """Context under a condition; None is always true, and emits none."""
+    if condition is None:
+        yield
+    else:
+        with T.If(condition), T.Then():
+            yield
 
 
 def shared(size: int, dtype: str = "float32", limit: int = MAX_SHARED_BYTES) -> Buffer:

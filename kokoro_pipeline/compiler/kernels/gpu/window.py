@@ -9,15 +9,14 @@ leave them in a table for all threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from tvm import tirx
 
 from .producer import Producer, arguments_of, channel_function, coefficients_of
-from .threads import WARP, Buffer, Expr, T, bind, const, i32, registers, shared, store
+from .threads import WARP, Buffer, Expr, T, bind, const, i32, registers, shared, store, where
 from .tile import Multiplier, Place, ProductTile
 
 MAX_AHEAD = 32
@@ -104,7 +103,7 @@ class Window:
                 offset = bind(j * WARP + self._place.lane)
                 whole = tile.chunk % tile.warps == 0 and (j + 1) * WARP <= tile.samples
                 exists = tirx.And(slot < tile.chunk, offset < tile.samples)
-                with _where(None if whole else exists):
+                with where(None if whole else exists):
                     position = bind(source.first + offset)
                     to = self._place.window_start + slot * tile.window_pitch + offset
                     for i, channel in enumerate(channels):
@@ -167,13 +166,3 @@ class _Coefficients:
     def _at(self, turn: Expr, channel: Expr, i: int) -> Expr:
         half = tirx.bitwise_and(turn, i32(1)) * self._tile.slices + self._place.part
         return (half * self._count + i) * self._channels + channel
-
-
-@contextmanager
-def _where(condition: Expr | None) -> Iterator[None]:
-    """Context under a condition; None is always true."""
-    if condition is None:
-        yield
-    else:
-        with T.If(condition), T.Then():
-            yield

@@ -228,3 +228,4 @@ def test_an_lstm_takes_the_threads_that_a_block_has(hidden, threads, splits):
 )
 def test_an_lstm_is_spread_where_its_weights_fit_registers(hidden, units):
     assert spread_units(hidden) == units
+    assert spread_units(hidden, 256) is None

@@ -298,7 +298,8 @@ def test_parts_fit_registers(compile_kernels):
     assert len(resources) == 2 * len(convs)
     for kernel in resources:
         assert kernel.spill_bytes <= 32, kernel
-        assert kernel.registers <= 168, kernel
+        has_128_threads = "256x256k7" in kernel.kernel or "transpose" in kernel.kernel
+        assert kernel.registers <= (168 if has_128_threads else 128), kernel
         assert kernel.shared_bytes <= 48 << 10, kernel
 
 
