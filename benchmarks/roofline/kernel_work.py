@@ -255,7 +255,11 @@ class _Walk:
     def _branch(self, condition: Any, then: Any, other: Any) -> None:
         chosen = self.value(condition)
         before = self.lanes
-        taken = before if chosen is None else before & np.broadcast_to(chosen, before.shape)
+        taken = (
+            before
+            if chosen is None
+            else before & np.broadcast_to(np.asarray(chosen, bool), before.shape)
+        )
         if taken.any():
             self.lanes = taken
             self.statement(then)
@@ -446,7 +450,11 @@ class _Walk:
         """Evaluate a conditional, in which lanes only load in their own branch."""
         chosen = self.value(condition)
         before = self.lanes
-        taken = before if chosen is None else before & np.broadcast_to(chosen, before.shape)
+        taken = (
+            before
+            if chosen is None
+            else before & np.broadcast_to(np.asarray(chosen, bool), before.shape)
+        )
         for lanes, side in ((taken, yes), (before & ~taken, no)):
             if lanes.any():
                 self.lanes = lanes

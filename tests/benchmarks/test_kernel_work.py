@@ -15,6 +15,7 @@ from kokoro_pipeline.compiler.kernels.gpu.linear import LinearTile, linear
 from kokoro_pipeline.compiler.kernels.gpu.lstm import lstm_recurrence
 from kokoro_pipeline.compiler.kernels.gpu.spread_lstm import spread_lstm_recurrence
 from kokoro_pipeline.compiler.kernels.gpu.statistics import row_statistics
+from kokoro_pipeline.compiler.kernels.gpu.threads import Parameter, T, build_kernel, launch, store
 from kokoro_pipeline.compiler.passes.bind_threads import bind_function
 from kokoro_pipeline.errors import InputError
 
@@ -135,7 +136,11 @@ def test_a_recurrence_over_blocks_waits_for_the_others_and_reads_weights_once():
 
 
 def test_copies_are_counted_as_they_are_made():
-    """The weights of a convolution on tensor cores, 16 bytes at a time, each once a block."""
+    """The weights of a convolution on tensor cores, 16 bytes at a time, each once a block.
+
+    Besides them, 160 samples of a channel are read, a chunk more than there is and from places that
+    share a sector with the warp beside, and 128 written, a sector in two parts.
+    """
     conv = Conv1d(64, 64, 7, 1, 1, 3, 3)
     tile = conv_tile(conv, precision=Precision.BFLOAT16X3)
     (work,) = count_work(
@@ -143,7 +148,18 @@ def test_copies_are_counted_as_they_are_made():
         [(1, 64, 128), tile.weight_shape, (1, 64, 128)],
     )
     weights = 4 * math.prod(tile.weight_shape)
-    assert work.requested == pytest.approx(weights + 4 * 64 * 128, rel=0.25)
+    others = 4 * 64 * (1.25 * 160 * (tile.turns + 1) / tile.turns + 2 * 128)
+    assert work.requested == pytest.approx(weights + others, rel=0.05)
+
+
+def test_a_condition_that_always_holds_takes_all_lanes():
+    def body(x, y):
+        with launch([1], [64]) as ((_,), (thread,)), T.If(tirx.const(True, "bool")), T.Then():
+            store(y, thread, x[thread])
+
+    kernel = build_kernel("copy", [Parameter("x", (64,)), Parameter("y", (64,))], body)
+    (work,) = count_work(kernel, [(64,), (64,)])
+    assert work.requested == work.unique == 2 * 4 * 64
 
 
 def test_statistics_are_sums_of_a_block():
