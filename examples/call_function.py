@@ -2,7 +2,7 @@
 
     python examples/call_function.py ARTIFACT
 
-The first two of the six functions predict how long each token lasts.
+The first two of the model's six functions predict how long each token lasts.
 """
 
 import sys

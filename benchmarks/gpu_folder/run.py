@@ -30,7 +30,7 @@ from kokoro_pipeline.config import default_config
 from kokoro_pipeline.errors import CheckFailed, EnvironmentFault, InputError, KokoroError
 from kokoro_pipeline.runtime.engine.device import find_device, parse_device
 from kokoro_pipeline.runtime.speech.chunk import predict_timing
-from kokoro_pipeline.runtime.speech.noise import seeded_noise
+from kokoro_pipeline.runtime.speech.noise import draw_noise
 from kokoro_pipeline.runtime.speech.synthesizer import Synthesizer, load
 from kokoro_pipeline.runtime.text.vocabulary import Vocabulary
 from kokoro_pipeline.runtime.voices import load_voice, style_row
@@ -288,7 +288,7 @@ def _case(tts: Synthesizer, seconds: float) -> Case:
         raise InputError(f"--seconds {seconds:g} takes more than one chunk of 510 phonemes")
     style = style_row(load_voice(VOICE, tts.path / "voices"), len(phonemes))
     timing = predict_timing(tts.functions, ids, style, 1.0)
-    noise = seeded_noise(0, 0, timing.total_frames)
+    noise = draw_noise(tts.functions, 0, 0, timing.total_frames)
     return Case(timing.input_ids, style, timing.frames, noise)
 
 

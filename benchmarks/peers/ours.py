@@ -9,7 +9,7 @@ from kokoro_pipeline.benchmarking.samples import Sample
 from kokoro_pipeline.config import MAX_PHONEMES
 from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.runtime.speech.chunk import predict_timing
-from kokoro_pipeline.runtime.speech.noise import seeded_noise
+from kokoro_pipeline.runtime.speech.noise import draw_noise
 
 from .chunk_inputs import Case, load_case, save_case
 from .speaking import speak_case
@@ -36,7 +36,7 @@ class OurContender(OurRole):
             )
         ids, style = chunks[0]
         timing = predict_timing(self._chain, ids, style, SPEED)
-        noise = seeded_noise(SEED, 0, timing.total_frames)
+        noise = draw_noise(self._functions, SEED, 0, timing.total_frames)
         save_case(Path(path), Case(timing.input_ids, style, timing.frames, noise))
 
     def prepare(self, path: str) -> None:

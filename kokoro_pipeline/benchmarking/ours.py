@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..config import MAX_PHONEMES, SAMPLE_RATE, SAMPLES_PER_FRAME, load_config
 from ..runtime.speech.binding import binding_of
-from ..runtime.speech.noise import seeded_noise
+from ..runtime.speech.noise import draw_noise
 from ..runtime.speech.synthesizer import load
 from ..runtime.text.chunking import split_phonemes
 from ..runtime.text.vocabulary import Vocabulary
@@ -26,8 +26,6 @@ from .timed_functions import TimedFunctions
 
 SEED = 0
 SPEED = 1.0
-NOISE = "noise"
-"""The step that draws the noise of the source from the seed."""
 
 
 class OurRole:
@@ -85,18 +83,15 @@ class OurRole:
             return time.perf_counter() - start
 
     def steps(self, phonemes: str, voice: str) -> Sample:
-        """The times of the steps, the functions and the noise, summed over chunks."""
+        """The times of the functions, summed over chunks."""
         timed: Any = TimedFunctions(self._chain)
-        drawing = 0.0
         cpu, start = time.process_time(), time.perf_counter()
         for index, (ids, style) in enumerate(self._chunks(phonemes, voice)):
             timing = self._binding.predict_timing(timed, ids, style, SPEED)
-            before = time.perf_counter()
-            noise = seeded_noise(SEED, index, timing.total_frames)
-            drawing += time.perf_counter() - before
+            noise = draw_noise(timed, SEED, index, timing.total_frames)
             self._binding.render_audio(timed, timing, style, noise)
         seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
-        return Sample(seconds, cpu_seconds, {**timed.seconds, NOISE: drawing})
+        return Sample(seconds, cpu_seconds, timed.seconds)
 
     def _seconds(self, phonemes: str, voice: str) -> float:
         frames = int(self._synthesizer.predict_durations(phonemes, voice, SPEED).sum())

@@ -20,6 +20,7 @@ from ..compiler.model.align import ALIGN
 from ..compiler.model.components import (
     COMPONENT_NAMES,
 )
+from ..compiler.model.noise import NOISE
 from ..compiler.passes.pipeline import (
     OPT_LEVELS,
 )
@@ -44,11 +45,13 @@ class BuildPlan:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """The functions of a checkpoint's library; for a device they include the alignment."""
-        whole = self.components == COMPONENT_NAMES
-        return (
-            (*self.components, ALIGN) if self.target.kind != "llvm" and whole else self.components
-        )
+        """The functions of a checkpoint's library.
+
+        A whole one also draws its noise, and aligns on a device.
+        """
+        if self.components != COMPONENT_NAMES:
+            return self.components
+        return (*self.components, NOISE, *([ALIGN] if self.target.kind != "llvm" else []))
 
 
 def check_options(

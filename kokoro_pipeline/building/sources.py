@@ -29,9 +29,12 @@ from ..compiler.model.align import ALIGN, make_alignment
 from ..compiler.model.align import SIGNATURE as ALIGN_SIGNATURE
 from ..compiler.model.components import (
     SIGNATURES,
+    Component,
     Signature,
     make_components,
 )
+from ..compiler.model.noise import NOISE, make_noise
+from ..compiler.model.noise import SIGNATURE as NOISE_SIGNATURE
 from ..compiler.onnx_file.importing import import_half
 from ..compiler.onnx_file.opening import OnnxFile, is_onnx, open_onnx
 from ..compiler.weights import WeightsFolder, load_model, load_voices, resolve
@@ -91,7 +94,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class _Checkpoint:
-    """Kokoro's six functions, by PyTorch; on a device also the alignment."""
+    """Kokoro's six functions by PyTorch, its noise, and on a device the alignment."""
 
     plan: BuildPlan
     folder: WeightsFolder
@@ -114,12 +117,10 @@ class _Checkpoint:
 
     def modules(self, parameters: ParameterTable, stages: Stages) -> list[tvm.IRModule]:
         components = make_components(self.model, self.plan.components)
-        modules = []
-        for component in [*components, *([make_alignment()] if ALIGN in self.functions else [])]:
-            with stages.stage(f"export {component.name}"):
-                program = export_component(component)
-                modules.append(import_program(program, component.name, parameters))
-        return modules
+        for name, make in ((NOISE, make_noise), (ALIGN, make_alignment)):
+            if name in self.functions:
+                components.append(make())
+        return [_exported(component, parameters, stages) for component in components]
 
     def validate(self, artifact: Artifact, progress: Progress) -> dict[str, Any]:
         return _validate(artifact, self.folder, progress)
@@ -143,7 +144,8 @@ class _Graph:
 
     @property
     def functions(self) -> dict[str, FunctionSpec]:
-        return {name: FunctionSpec(h.inputs, h.outputs) for name, h in self.halves.items()}
+        found = {name: FunctionSpec(h.inputs, h.outputs) for name, h in self.halves.items()}
+        return {**found, NOISE: _function_spec(NOISE)}
 
     def voices(self) -> dict[str, np.ndarray]:
         return self.file.voices()
@@ -153,7 +155,7 @@ class _Graph:
         for name, half in self.halves.items():
             with stages.stage(f"import {name}"):
                 modules.append(import_half(half, name, self.weights, parameters))
-        return modules
+        return [*modules, _exported(make_noise(), parameters, stages)]
 
     def validate(self, artifact: Artifact, progress: Progress) -> dict[str, Any]:
         try:
@@ -217,7 +219,13 @@ def _function_spec(name: str) -> FunctionSpec:
 
 
 def _signature(name: str) -> Signature:
-    return ALIGN_SIGNATURE if name == ALIGN else SIGNATURES[name]
+    return {**SIGNATURES, ALIGN: ALIGN_SIGNATURE, NOISE: NOISE_SIGNATURE}[name]
+
+
+def _exported(component: Component, parameters: ParameterTable, stages: Stages) -> tvm.IRModule:
+    with stages.stage(f"export {component.name}"):
+        program = export_component(component)
+        return import_program(program, component.name, parameters)
 
 
 def not_validated(obstacle: str | None) -> dict[str, Any]:

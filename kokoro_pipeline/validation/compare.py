@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..config import N_HARMONICS, SAMPLES_PER_FRAME
 from ..errors import ArtifactError
+from ..normals import standard_normals
 from ..runtime.speech.alignment import frames_per_token
 from ..runtime.speech.chunk import predict_timing, render_audio
+from ..runtime.speech.noise import NOISE, noise_key
 from .case_reference import CaseReference, rounded
 from .gates import (
     Measurement,
@@ -107,7 +110,7 @@ def compare_case(
 
     expected = reference.arrays.audio
     squared_ours = None
-    if all(name in run for name in FUNCTION_NAMES):
+    if all(name in run for name in FUNCTION_NAMES if name != NOISE):
         squared_ours = float("nan")
         # An unusable output has already failed in its step, and cannot be passed on.
         if all(measured.usable for measured in measurements):
@@ -183,6 +186,21 @@ def _duration(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) 
     return judged
 
 
+def _noise(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> Judged:
+    """Judge the ends of what the artifact draws; its values in between depend on nothing else."""
+    case, frames = reference.inputs.case, reference.frames
+    key = noise_key(int(case.digest[:12], 16), 0)
+    (noise,) = run.outputs_of(NOISE, np.zeros(frames, np.int64), key)
+    outputs["noise"] = noise
+    few = SAMPLES_PER_FRAME * N_HARMONICS * min(frames, 4)
+    judged = []
+    for quantity, start in (("first values", 0), ("last values", noise.size - few)):
+        expected = standard_normals(key, start, start + few)
+        drawn = noise.reshape(-1)[start : start + few]
+        judged.append(judge_network(case.name, NOISE, quantity, drawn, expected))
+    return judged
+
+
 def _text_encoder(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> Judged:
     step, inputs = "text_encoder_forward", reference.inputs
     (t_en,) = run.outputs_of(step, inputs.input_ids, inputs.lengths)
@@ -228,6 +246,7 @@ def _judge_audio(reference: CaseReference, audio: Array, precision: str) -> Meas
 _STEPS = {
     "bert_forward": _bert,
     "duration_forward": _duration,
+    NOISE: _noise,
     "text_encoder_forward": _text_encoder,
     "f0n_forward": _f0n,
     "source_forward": _source,

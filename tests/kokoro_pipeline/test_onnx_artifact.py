@@ -25,7 +25,7 @@ from kokoro_pipeline.compiler.onnx_file.opening import OnnxFile  # noqa: E402
 from kokoro_pipeline.errors import ArtifactError, InputError  # noqa: E402
 from kokoro_pipeline.runtime import load  # noqa: E402
 from kokoro_pipeline.runtime.speech.binding import graph_timing  # noqa: E402
-from kokoro_pipeline.runtime.speech.noise import seeded_noise  # noqa: E402
+from kokoro_pipeline.runtime.speech.noise import draw_noise  # noqa: E402
 from kokoro_pipeline.validation import graph_reference, validate  # noqa: E402
 
 PHONEMES = "hˈɛlO wˈɜɹld"
@@ -49,7 +49,7 @@ def tts(artifact):
 
 def test_the_manifest_says_what_it_is_and_what_is_not_proved(artifact, file):
     manifest = read_artifact(artifact).manifest
-    assert list(manifest.functions) == ["graph_durations", "graph_speech"]
+    assert list(manifest.functions) == ["graph_durations", "graph_speech", "noise_forward"]
     assert manifest.weights.source == str(file.resolve())
     assert manifest.weights.sha256 == file_sha256(file)
     assert manifest.validation["passed"]
@@ -75,7 +75,7 @@ def test_the_audio_is_that_of_onnx_runtime(tts, file):
     pack = np.load(file.parent / "voices" / "af_heart.npy")
     vocabulary = json.loads((tts.path / "config.json").read_text())["vocab"]
     ids = np.array([[0, *(vocabulary[symbol] for symbol in PHONEMES), 0]])
-    noise = seeded_noise(3, 0, int(speech.durations.sum()))
+    noise = draw_noise(tts.functions, 3, 0, int(speech.durations.sum()))
     speed = np.array([1.25], np.float32)
     audio = reference.audio(ids, pack[len(PHONEMES) - 1], speed, noise)
     np.testing.assert_allclose(speech.audio, audio, atol=1e-5)
@@ -90,7 +90,7 @@ def test_the_same_seed_gives_the_same_audio_and_noise_can_be_given(tts):
     one, two, other = (tts.synthesize(PHONEMES, seed=seed).audio for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, two)
     assert len(one) == len(other) and (one != other).any()
-    noise = seeded_noise(1, 0, len(one) // 600)
+    noise = draw_noise(tts.functions, 1, 0, len(one) // 600)
     np.testing.assert_array_equal(tts.synthesize(PHONEMES, noise=noise).audio, one)
 
 

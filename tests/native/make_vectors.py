@@ -17,7 +17,7 @@ import numpy as np
 from kokoro_pipeline.config import default_config
 from kokoro_pipeline.runtime.audio.samples import to_pcm16
 from kokoro_pipeline.runtime.speech.alignment import frames_per_token
-from kokoro_pipeline.runtime.speech.noise import seeded_noise
+from kokoro_pipeline.runtime.speech.noise import noise_key
 from kokoro_pipeline.runtime.text import Vocabulary, split_phonemes
 from kokoro_pipeline.runtime.text.vocabulary import SILENT_MARKS
 from kokoro_pipeline.runtime.voices import load_voice
@@ -37,16 +37,10 @@ def bits(values: np.ndarray) -> list[int]:
     return [int(value) for value in np.asarray(values, np.float32).reshape(-1).view(np.uint32)]
 
 
-def noise(seed: int, chunk: int, frames: int) -> dict[str, Any]:
-    """The noise of a chunk: its first values and the hash of all."""
-    values = seeded_noise(seed, chunk, frames)
-    return {
-        "seed": str(seed),
-        "chunk": chunk,
-        "count": values.size,
-        "first": bits(values.reshape(-1)[:4]),
-        "sha256": hashlib.sha256(values.astype("<f4").tobytes()).hexdigest(),
-    }
+def key(seed: int, chunk: int) -> dict[str, Any]:
+    """The key of the noise of a chunk."""
+    words = [int(word) for word in noise_key(seed, chunk)]
+    return {"seed": str(seed), "chunk": chunk, "key": words}
 
 
 def splitting(phonemes: str, limit: int) -> dict[str, Any]:
@@ -98,13 +92,13 @@ def make() -> dict[str, Any]:
         np.float32,
     )
     return {
-        "noise": [
-            noise(0, 0, 40),
-            noise(0, 1, 1),
-            noise(7, 0, 1),
-            noise(2**32, 3, 1),
-            noise(2**64 + 5, 2, 1),
-            noise(2**200 + 2**100 + 1, 70000, 1),
+        "noise_keys": [
+            key(0, 0),
+            key(0, 1),
+            key(7, 0),
+            key(2**32, 3),
+            key(2**64 + 5, 2),
+            key(2**200 + 2**100 + 1, 70000),
         ],
         "splitting": [
             *(splitting(text, draw.randint(1, 12)) for text in strings),

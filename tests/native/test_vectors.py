@@ -29,7 +29,7 @@ def made(maker: ModuleType) -> dict[str, Any]:
     return {k: v if isinstance(v, list) else [v] for k, v in json.loads(json.dumps(made)).items()}
 
 
-@pytest.mark.parametrize("subject", ["noise", "splitting", "frames", "pcm16", "blends"])
+@pytest.mark.parametrize("subject", ["noise_keys", "splitting", "frames", "pcm16", "blends"])
 def test_python_gives_the_vectors(subject, made, maker):
     table = json.loads(maker.VECTORS.read_text("utf-8"))
     assert table.keys() == made.keys()

@@ -160,4 +160,8 @@ class Backend(ABC):
     def attention(self, heads: int, head_size: int) -> Kernel: ...
 
     @abstractmethod
+    def standard_normals(self, row: tuple[int, int]) -> Kernel:
+        """Noise [1, row[0] * t, row[1]] from a key."""
+
+    @abstractmethod
     def harmonic_source(self, source: HarmonicSource, transform: Transform) -> SourceKernels: ...

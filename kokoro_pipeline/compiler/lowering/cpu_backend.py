@@ -38,6 +38,7 @@ from ..kernels.cpu.core import DEFAULT_CORE, Core
 from ..kernels.cpu.layer_norm import layer_norm
 from ..kernels.cpu.linear import linear, pack_linear
 from ..kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
+from ..kernels.cpu.normals import standard_normals
 from ..kernels.cpu.polar import polar_to_complex
 from ..kernels.cpu.statistics import channel_statistics
 from ..kernels.cpu.tile_conv1d import (
@@ -227,6 +228,9 @@ class CpuBackend(Backend):
 
     def polar(self, bins: int) -> Kernel | None:
         return self._kernel(polar_to_complex, bins) if self.fused else None
+
+    def standard_normals(self, row: tuple[int, int]) -> Kernel:
+        return self._kernel(standard_normals, row)
 
     def harmonic_source(self, source: HarmonicSource, transform: Transform) -> SourceKernels:
         """The harmonic source in float64."""

@@ -18,6 +18,7 @@ from ..kernels.common.harmonic_source import HarmonicSource, Transform
 LSTM_RECURRENCE = "kokoro_pipeline.lstm_recurrence"
 MASKED_ATTENTION = "kokoro_pipeline.masked_attention"
 HARMONIC_SOURCE = "kokoro_pipeline.harmonic_source"
+STANDARD_NORMALS = "kokoro_pipeline.standard_normals"
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,23 @@ def _convert_harmonic_source(node: Any, importer: Any) -> relax.Var:
     )
 
 
+def _convert_standard_normals(node: Any, importer: Any) -> relax.Var:
+    frames, key, rows, columns = importer.retrieve_args(node)
+    (length,) = importer.shape_of(frames)
+    output = relax.TensorType([1, length * rows, columns], "float32")
+    row = relax.ShapeExpr([rows, columns])
+    return importer.block_builder.emit(
+        relax.call_dps_packed(STANDARD_NORMALS, [frames, key, row], out_ty=output)
+    )
+
+
 def convert_map() -> dict[str, Callable[[Any, Any], relax.Var]]:
     """The converters, for `from_exported_program(custom_convert_map=…)`."""
     return {
         "lstm_recurrence.default": _convert_lstm_recurrence,
         "masked_attention.default": _convert_masked_attention,
         "harmonic_source.default": _convert_harmonic_source,
+        "standard_normals.default": _convert_standard_normals,
     }
 
 

@@ -24,6 +24,7 @@ from ..kernels.gpu.conv_transpose1d import (
 from ..kernels.gpu.layer_norm import layer_norm
 from ..kernels.gpu.linear import linear, pack_linear
 from ..kernels.gpu.lstm import lstm_recurrence, lstm_splits, pack_lstm_recurrent
+from ..kernels.gpu.normals import standard_normals
 from ..kernels.gpu.scan import running_sum
 from ..kernels.gpu.spread_lstm import spread_lstm_recurrence, spread_units
 from ..kernels.gpu.statistics import row_statistics
@@ -114,6 +115,9 @@ class GpuBackend(Backend):
 
     def attention(self, heads: int, head_size: int) -> Kernel:
         return Kernel(attention, (heads, head_size))
+
+    def standard_normals(self, row: tuple[int, int]) -> Kernel:
+        return Kernel(standard_normals, (row,))
 
     def harmonic_source(self, source: HarmonicSource, transform: Transform) -> SourceKernels:
         """The harmonic source in fixed point.

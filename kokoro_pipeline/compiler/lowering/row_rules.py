@@ -150,3 +150,12 @@ def harmonic_source(
         dtype=kernels.dtype,
     )
     return Value(first=lowering.call(kernels.spectrum, [wave, basis], source.spectrum_shape))
+
+
+def standard_normals(lowering: FunctionLowering, variable: relax.Var, call: relax.Call) -> Value:
+    """Standard normals [1, rows * t, columns] of a key."""
+    frames, key, row = call.args[1]
+    shape = dimensions(variable)
+    rows, columns = (int(extent) for extent in row.values)
+    kernel = lowering.backend.standard_normals((rows, columns))
+    return Value(first=lowering.call(kernel, [lowering.first(frames), lowering.first(key)], shape))

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .convolution_rules import conv1d, conv1d_transpose, instance_norm, polar
-from .custom_operators import HARMONIC_SOURCE, LSTM_RECURRENCE, MASKED_ATTENTION
+from .custom_operators import (
+    HARMONIC_SOURCE,
+    LSTM_RECURRENCE,
+    MASKED_ATTENTION,
+    STANDARD_NORMALS,
+)
 from .layout_rules import (
     ELEMENTWISE,
     concat,
@@ -16,7 +21,14 @@ from .layout_rules import (
     take,
 )
 from .program_lowering import Rule
-from .row_rules import attention, harmonic_source, layer_norm, linear, lstm_recurrence
+from .row_rules import (
+    attention,
+    harmonic_source,
+    layer_norm,
+    linear,
+    lstm_recurrence,
+    standard_normals,
+)
 
 RULES: Mapping[str, Sequence[Rule]] = {
     **{f"relax.{name}": (elementwise,) for name in ELEMENTWISE},
@@ -33,8 +45,15 @@ RULES: Mapping[str, Sequence[Rule]] = {
     HARMONIC_SOURCE: (harmonic_source,),
     LSTM_RECURRENCE: (lstm_recurrence,),
     MASKED_ATTENTION: (attention,),
+    STANDARD_NORMALS: (standard_normals,),
 }
 """By the name of an operator; the first rule that gives a value wins."""
 
-SOURCE_RULES: Mapping[str, Sequence[Rule]] = {HARMONIC_SOURCE: RULES[HARMONIC_SOURCE]}
+NOISE_RULES: Mapping[str, Sequence[Rule]] = {STANDARD_NORMALS: RULES[STANDARD_NORMALS]}
+"""For level 0: noise has the same values on every level."""
+
+METAL_RULES: Mapping[str, Sequence[Rule]] = {
+    **NOISE_RULES,
+    HARMONIC_SOURCE: RULES[HARMONIC_SOURCE],
+}
 """For level 0 on Metal, which cannot compute the harmonic source in any other way."""

@@ -1,6 +1,6 @@
 """`align_forward`: repeats token columns over frames, for features that are on a device.
 
-On the CPU, numpy does this between two calls. On a GPU it is a seventh function of the artifact, so
+On the CPU, numpy does this between two calls. On a GPU it is a function of the artifact, so
 that only the durations are copied to the host between the other six.
 """
 

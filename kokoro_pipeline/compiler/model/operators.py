@@ -1,4 +1,4 @@
-"""Custom operators that `torch.export` keeps intact: LSTM, masked attention, harmonic source.
+"""Custom operators that `torch.export` keeps intact: LSTM, attention, harmonic source, noise.
 
 All have a plain torch implementation, so an exported program still runs, and can be checked, in
 eager mode.
@@ -7,6 +7,8 @@ eager mode.
 from __future__ import annotations
 
 import torch
+
+from kokoro_pipeline import normals
 
 from .stft import spectrum
 
@@ -165,3 +167,22 @@ def _(
     *levels: float,
 ) -> torch.Tensor:
     return f0.new_empty(1, basis.shape[0], f0.shape[1] * (block // hop) + 1)
+
+
+@torch.library.custom_op("kokoro_pipeline::standard_normals", mutates_args=())
+def standard_normals(
+    frames: torch.Tensor, key: torch.Tensor, rows: int, columns: int
+) -> torch.Tensor:
+    """Draw float32 [1, rows * t, columns] of standard normals from a key.
+
+    frames: int64 [t], of which only the length counts. key: int64 [2], two words of 32 bits.
+    `kokoro_pipeline.normals` defines the values.
+    """
+    count = frames.shape[0] * rows * columns
+    values = normals.standard_normals(key.numpy(), 0, count)
+    return torch.from_numpy(values).float().reshape(1, -1, columns)
+
+
+@standard_normals.register_fake
+def _(frames: torch.Tensor, key: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
+    return torch.empty(1, frames.shape[0] * rows, columns)

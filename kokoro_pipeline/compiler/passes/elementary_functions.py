@@ -51,6 +51,9 @@ class ScalarExpression(Arithmetic):
     def to_integer(self, x: tirx.Expr) -> tirx.Expr:
         return tirx.Cast(f"int{self.bits}", x)
 
+    def from_integer(self, x: tirx.Expr) -> tirx.Expr:
+        return tirx.Cast(self.dtype, x)
+
     def bits_of(self, x: tirx.Expr) -> tirx.Expr:
         return tirx.reinterpret(f"int{self.bits}", x)
 

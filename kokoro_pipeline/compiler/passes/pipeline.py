@@ -27,7 +27,7 @@ from ..lowering.cpu_backend import CpuBackend
 from ..lowering.gpu_backend import GpuBackend
 from ..lowering.lower_to_kernels import lower_to_kernels
 from ..lowering.parameter_table import ParameterTable
-from ..lowering.rules import SOURCE_RULES
+from ..lowering.rules import METAL_RULES, NOISE_RULES
 from .bind_operators import bind_operators
 from .bind_threads import bind_threads
 from .clip_takes import clip_takes
@@ -141,13 +141,15 @@ def phases(
 ) -> list[Phase]:
     """The phases of a build for a CPU, CUDA or Metal. Of the Relax functions, `entry` are kept.
 
-    The levels are those of `OPT_LEVELS`. On a GPU, level 0 runs one thread per element, and only
-    the harmonic source uses kernels on Metal, which has no float64; level 1 uses the explicit
-    kernels, level 2 also fuses norms, activations and residuals into the convolutions. Running the
-    phases adds the packed weights to `parameters`. `precision`, one of `PRECISIONS`, is that of the
-    products of the functions in `REDUCED`, on levels 1 and 2 of a GPU, and on level 2 of a CPU with
-    AMX. There "float32" means the parts of `TILED`, and for CUDA those of `gpu_operands`. `choices`
-    are the algorithms of convolutions on a CPU that are not left to the model of costs.
+    The levels are those of `OPT_LEVELS`. On level 0, only noise is a kernel, and on Metal, which
+    has no float64, the harmonic source. On a GPU, level 0 runs one thread per element, level 1 uses
+    the explicit kernels, level 2 also fuses norms, activations and residuals into the convolutions.
+
+    Running the phases adds the packed weights to `parameters`. `precision`, one of `PRECISIONS`, is
+    that of the products of the functions in `REDUCED`, on levels 1 and 2 of a GPU, and on level 2
+    of a CPU with AMX. There "float32" means the parts of `TILED`, and for CUDA those of
+    `gpu_operands`. `choices` are the algorithms of convolutions on a CPU that are not left to the
+    model of costs.
     """
     on_cpu, on_metal = target.kind.name == "llvm", target.kind.name == "metal"
     backend: Backend
@@ -165,8 +167,9 @@ def phases(
             return bind_operators(module)
         return bind_operators(module, gpu_lstm_recurrence, has_float64=not on_metal)
 
-    def without_float64(module: tvm.IRModule) -> tvm.IRModule:
-        return lower_to_kernels(module, parameters, backend, SOURCE_RULES)
+    def without_choice(module: tvm.IRModule) -> tvm.IRModule:
+        rules = METAL_RULES if on_metal else NOISE_RULES
+        return lower_to_kernels(module, parameters, backend, rules)
 
     def vectorize(module: tvm.IRModule) -> tvm.IRModule:
         return schedule_loops(module, VectorTarget.of(target).lanes)
@@ -191,9 +194,9 @@ def phases(
     record = [] if memory is None else [named("RecordWorkspace", memory.record)]
     clip = named("ClipTakes", clip_takes)
     if opt_level == 0:
-        source = [named("LowerSources", without_float64)] if on_metal else []
+        only = named("LowerWithoutChoice", without_choice)
         middle = [
-            Phase("bind_operators", [clip, *source, *clean]),
+            Phase("bind_operators", [clip, only, *clean]),
             Phase("legalize", legalize),
             *([] if on_cpu else [Phase("schedule", schedule)]),
         ]

@@ -1,4 +1,7 @@
-"""How a chunk is spoken with an artifact's functions: by Kokoro's six, or one graph's two."""
+"""How a chunk is spoken with an artifact's functions: by Kokoro's six, or one graph's two.
+
+The noise of both is a function of its own.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from kokoro_pipeline.errors import ArtifactError, InputError
 from ..engine.arrays import Array
 from .alignment import token_of_frame
 from .chunk import Functions, Timing, check_frames, finite, predict_timing, render_audio
+from .noise import NOISE
 
 FUNCTIONS = (
     "bert_forward",
@@ -30,7 +34,7 @@ FUNCTIONS = (
     "source_forward",
     "decoder_forward",
 )
-"""The compiled functions that synthesis needs, in the order of their calls."""
+"""The compiled functions of the model, in the order of their calls."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Binding:
     timing: tuple[str, ...]
     """The functions that `predict_timing` calls."""
     functions: tuple[str, ...]
-    """All functions that synthesis needs, in the order of their calls."""
+    """All functions that synthesis needs."""
     predict_timing: Callable[[Functions, tuple[int, ...], Array, float], Timing]
     """(functions, ids, style, speed); see `chunk.predict_timing`."""
     render_audio: Callable[[Functions, Timing, Array, Array], Array]
@@ -80,7 +84,7 @@ def graph_audio(functions: Functions, timing: Timing, style: Array, noise: Array
     return finite(functions[GRAPH_SPEECH](timing.input_ids, style, tokens, noise), GRAPH_SPEECH)
 
 
-SIX = Binding(FUNCTIONS[:2], FUNCTIONS, predict_timing, render_audio)
+SIX = Binding(FUNCTIONS[:2], (*FUNCTIONS, NOISE), predict_timing, render_audio)
 
 
 def binding_of(manifest: Manifest) -> Binding:
@@ -89,4 +93,4 @@ def binding_of(manifest: Manifest) -> Binding:
         return SIX
     speed = manifest.functions[GRAPH_DURATIONS].inputs[2]
     timing = functools.partial(graph_timing, speed)
-    return Binding((GRAPH_DURATIONS,), (GRAPH_DURATIONS, GRAPH_SPEECH), timing, graph_audio)
+    return Binding((GRAPH_DURATIONS,), (GRAPH_DURATIONS, GRAPH_SPEECH, NOISE), timing, graph_audio)

@@ -66,8 +66,10 @@ def check_frames(timing: Timing, speed: float) -> Timing:
     return timing
 
 
-def render_audio(functions: Functions, timing: Timing, style: Array, noise: Array) -> Any:
+def render_audio(functions: Functions, timing: Timing, style: Array, noise: Any) -> Any:
     """Render a timed chunk as audio float32 [600*frames], with `noise` float32 [1, 600*frames, 9].
+
+    The noise is an array, or a `Resident` on a device.
 
     Raises ArtifactError if the audio is not finite.
     """

@@ -1,13 +1,13 @@
 """The only random input of the model: the additive noise of the harmonic source.
 
 `noise` is float32 [1, 600 * frames, 9] of standard normals, which kokoro's SineGen draws as
-`torch.randn_like(sine_waves)`.
+`torch.randn_like(sine_waves)`. The artifact draws it from a key, see `draw_noise`.
 """
 
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from kokoro_pipeline.config import N_HARMONICS, SAMPLES_PER_FRAME
 from kokoro_pipeline.errors import InputError
 
-_BLOCK = 1 << 15
-"""Values drawn at a time: they stay in a core's cache until they are rounded."""
+if TYPE_CHECKING:
+    from .chunk import Functions
+
+NOISE = "noise_forward"
+"""The function of an artifact that draws noise."""
 
 
 def noise_shape(frames: int) -> tuple[int, int, int]:
@@ -35,26 +38,22 @@ def check_seed(seed: Any) -> int:
     return number
 
 
-def seeded_noise(seed: int, chunk: int, frames: int) -> NDArray[np.float32]:
-    """Standard normals for chunk number `chunk` of an utterance, float32 [1, 600*frames, 9].
+def noise_key(seed: int, chunk: int) -> NDArray[np.int64]:
+    """The key of chunk number `chunk` of an utterance: two words of 32 bits, int64 [2].
 
-    The chunks of an utterance draw from independent Philox streams, so that the noise of a chunk
-    does not depend on the length of other chunks.
-
-    The values are drawn in float64 and rounded once. numpy's float32 normals depend on the last bit
-    of the C library's logarithm, which differs between machines; in float64 that bit is rounded
-    away. The native runtime draws the same values, see docs/native.md.
+    The chunks of an utterance have independent keys, so that the noise of a chunk does not depend
+    on the length of other chunks. The native runtime makes the same keys, see docs/native.md.
     """
-    stream = np.random.SeedSequence(seed, spawn_key=(chunk,))
-    generator = np.random.Generator(np.random.Philox(stream))
-    noise = np.empty(noise_shape(frames), np.float32)
-    flat = noise.reshape(-1)
-    block = np.empty(min(flat.size, _BLOCK))
-    for start in range(0, flat.size, _BLOCK):
-        drawn = block[: flat.size - start]
-        generator.standard_normal(out=drawn)
-        flat[start : start + drawn.size] = drawn
-    return noise
+    words = np.random.SeedSequence(seed, spawn_key=(chunk,)).generate_state(2)
+    return words.astype(np.int64)
+
+
+def draw_noise(functions: Functions, seed: int, chunk: int, frames: int) -> Any:
+    """Draw the noise of a chunk, float32 [1, 600*frames, 9], by the artifact's functions.
+
+    It is an array, or stays on the device where the functions' results do.
+    """
+    return functions[NOISE](np.zeros(frames, np.int64), noise_key(seed, chunk))
 
 
 def check_noise(noise: Any, frames: int) -> NDArray[np.float32]:

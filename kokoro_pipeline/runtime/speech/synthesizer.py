@@ -33,7 +33,7 @@ from ..text.vocabulary import UnknownSymbol, Vocabulary
 from ..voices import load_voice, style_row
 from .binding import binding_of
 from .chunk import ALIGN
-from .noise import check_noise, seeded_noise
+from .noise import check_noise, draw_noise
 from .pieces import First, Piece, Split
 from .request import SpeechRequest, Voice, check_phonemes, excerpt, splitting_of
 from .result import (
@@ -502,10 +502,11 @@ class Synthesizer:
                 self._inner, chunk.ids, chunk.style, request.speed
             )
             frames = timing.total_frames
-            if noise is None:
-                values = seeded_noise(request.seed, index, frames)
-            else:
-                values = check_noise(noise, frames)
+            values = (
+                draw_noise(self._inner, request.seed, index, frames)
+                if noise is None
+                else check_noise(noise, frames)
+            )
             audio.append(self._binding.render_audio(self._inner, timing, chunk.style, values))
             durations.append(timing.frames)
             spans.append(
@@ -543,8 +544,8 @@ class Synthesizer:
         missing = [name for name in functions if name not in self._functions]
         if missing:
             raise ArtifactError(
-                f"{self.path} has no {', '.join(missing)}: it was built with --components; "
-                "build the whole with: kokoro-pipeline build -o DIR"
+                f"{self.path} has no {', '.join(missing)}: it was built with --components, or by "
+                "an older version; build the whole with: kokoro-pipeline build -o DIR"
             )
 
 

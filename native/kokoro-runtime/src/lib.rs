@@ -47,7 +47,5 @@ pub const MAX_PHONEMES: usize = 510;
 pub const MAX_TOKENS: usize = 512;
 /// Width of one half of a style vector.
 pub const STYLE_DIM: usize = 128;
-/// Harmonics of the source: the fundamental and eight overtones.
-pub const HARMONICS: usize = 9;
 /// The token that stands before and after every chunk.
 pub const BOUNDARY_TOKEN: i64 = 0;

@@ -1,4 +1,4 @@
-"""A stand-in artifact: six functions of the right names, shapes and symbols, compiled in seconds.
+"""A stand-in artifact: functions of the right names, shapes and symbols, compiled in seconds.
 
 Every output depends on every input and parameter, and `ToyReference` computes it in numpy, so that
 tests detect swapped, stale or misread arguments.
@@ -28,6 +28,7 @@ from kokoro_pipeline.artifact.manifest import (
 from kokoro_pipeline.artifact.parameter_file import write_parameters
 from kokoro_pipeline.artifact.writer import ArtifactWriter
 from kokoro_pipeline.config import default_config
+from kokoro_pipeline.normals import standard_normals
 
 N_TOKEN = 178
 
@@ -55,6 +56,10 @@ SIGNATURES: dict[str, tuple[list[TensorSpec], list[TensorSpec]]] = {
         [TensorSpec("en", "float32", (1, 640, "t")), TensorSpec("style", "float32", (1, 128))],
         [TensorSpec("F0", "float32", (1, "2*t")), TensorSpec("N", "float32", (1, "2*t"))],
     ),
+    "noise_forward": (
+        [TensorSpec("frames", "int64", ("t",)), TensorSpec("key", "int64", (2,))],
+        [TensorSpec("noise", "float32", (1, "600*t", 9))],
+    ),
     "source_forward": (
         [TensorSpec("F0", "float32", (1, "2*t")), TensorSpec("noise", "float32", (1, "600*t", 9))],
         [TensorSpec("har", "float32", (1, 22, "120*t+1"))],
@@ -76,6 +81,7 @@ PARAMETERS: dict[str, dict[str, tuple[int, ...]]] = {
     "duration_forward": {"steps": (50,)},
     "text_encoder_forward": {"table": (N_TOKEN,), "channels": (512,)},
     "f0n_forward": {"gain": (640,)},
+    "noise_forward": {},
     "source_forward": {"harmonics": (22,)},
     "decoder_forward": {"window": (600,), "gain": (512,)},
 }
@@ -118,6 +124,9 @@ class ToyReference:
         base = np.repeat((en * gain[None, :, None]).mean(1), 2, 1)
         return base + style.mean(), style[:, :1] - base
 
+    def noise_forward(self, frames, key):
+        return standard_normals(key, 0, 5400 * len(frames)).reshape(1, -1, 9)
+
     def source_forward(self, f0, noise, harmonics):
         wave = noise.sum(2).reshape(1, -1, 5).mean(2) + np.repeat(f0, 60, 1)
         return np.pad(wave, ((0, 0), (0, 1)))[:, None, :] * harmonics[None, :, None]
@@ -133,9 +142,10 @@ class ToyReference:
 class ToyOperators:
     """The same computation in Relax."""
 
-    def __init__(self) -> None:
+    def __init__(self, builder: Any) -> None:
         from tvm import relax
 
+        self.builder = builder
         self.relax = relax
         self.op = relax.op
 
@@ -167,6 +177,16 @@ class ToyOperators:
         f0 = op.add(base, op.mean(style, [1], keepdims=True))
         return self.relax.Tuple([f0, op.subtract(first, base)])
 
+    def noise_forward(self, frames, key):
+        from kokoro_pipeline.compiler.kernels.cpu.normals import standard_normals
+        from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
+        from kokoro_pipeline.compiler.lowering.program_lowering import under_root_block
+
+        kernel = under_root_block(standard_normals(VectorTarget(4, 16), (600, 9)))
+        drawn = self.relax.TensorType([1, frames.ty.shape.values[0] * 600, 9], "float32")
+        name = self.builder.add_func(kernel, "standard_normals")
+        return self.relax.call_tir(name, [frames, key], out_ty=drawn)
+
     def source_forward(self, f0, noise, harmonics):
         op = self.op
         s = f0.ty.shape.values[1]
@@ -191,12 +211,13 @@ class ToyOperators:
 
 
 def toy_module() -> Any:
-    """The six functions as a module of Relax."""
+    """The functions as a module of Relax."""
     from tvm import relax, tirx
 
     from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES
 
-    builder, operators = relax.BlockBuilder(), ToyOperators()
+    builder = relax.BlockBuilder()
+    operators = ToyOperators(builder)
     for name, (inputs, _) in SIGNATURES.items():
         t, s = tirx.Var("t", "int64"), tirx.Var("s", "int64")
         # A signature needs the bare variable: where no input has a bare t, s is 2t.
@@ -237,7 +258,7 @@ def write_toy_artifact(
     more: Mapping[str, FunctionSpec] | None = None,
 ) -> None:
     """An artifact of the compiled library with two voices, flagged synthetic; `more` are functions
-    beyond the six."""
+    beyond these."""
     with ArtifactWriter(output) as writer:
         folder = writer.directory
         (folder / "model.so").write_bytes(library.read_bytes())

@@ -34,7 +34,7 @@ def test_speak(toy_artifact, tmp_path):
 
 def test_call_function(toy_artifact):
     said = run("call_function.py", toy_artifact)
-    assert said.count("_forward(") == 6
+    assert said.count("_forward(") == 7
     assert "refused: bert_forward: argument 0 'input_ids' is int32, expected int64" in said
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kokoro_pipeline.config import default_config
+from kokoro_pipeline.normals import standard_normals
 from kokoro_pipeline.validation.cases import VOICES, Case
 
 if TYPE_CHECKING:
@@ -101,16 +102,21 @@ def tiny(
 
 @pytest.fixture(scope="module")
 def functions(float32: ReferenceModel, float64: ReferenceModel) -> dict[str, Callable[..., Any]]:
-    """The six functions as a good implementation has them: float32 networks, a float64 source."""
+    """The functions as a good implementation has them: float32 networks, a float64 source."""
 
     def source_forward(f0: np.ndarray, noise: np.ndarray) -> np.ndarray:
         return float64.har(float64.waveform(f0, noise)).astype(np.float32)
+
+    def noise_forward(frames: np.ndarray, key: np.ndarray) -> np.ndarray:
+        values = standard_normals(key, 0, 5400 * len(frames))
+        return values.astype(np.float32).reshape(1, -1, 9)
 
     return {
         "bert_forward": lambda input_ids, lengths: float32.bert(input_ids),
         "duration_forward": lambda d_en, style, lengths: float32.duration(d_en, style),
         "text_encoder_forward": lambda input_ids, lengths: float32.text_encoder(input_ids),
         "f0n_forward": float32.f0n,
+        "noise_forward": noise_forward,
         "source_forward": source_forward,
         "decoder_forward": float32.decoder,
     }

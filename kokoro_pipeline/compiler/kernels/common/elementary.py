@@ -36,6 +36,9 @@ class Arithmetic(ABC):
     def to_integer(self, x: Expr) -> Expr: ...
 
     @abstractmethod
+    def from_integer(self, x: Expr) -> Expr: ...
+
+    @abstractmethod
     def bits_of(self, x: Expr) -> Expr:
         """The representation of a number, as an integer."""
 
@@ -62,7 +65,8 @@ class Arithmetic(ABC):
         """An intermediate result that is used once."""
 
 
-def _polynomial(m: Arithmetic, x: Expr, coefficients: tuple[float, ...]) -> Expr:
+def polynomial(m: Arithmetic, x: Expr, coefficients: tuple[float, ...]) -> Expr:
+    """A polynomial by Horner's rule, its highest coefficient first."""
     value = m.const(coefficients[0])
     for coefficient in coefficients[1:]:
         value = m.step(m.fma(value, x, m.const(coefficient)))
@@ -81,7 +85,7 @@ def _power(m: Arithmetic, x: Expr) -> tuple[Expr, Expr]:
     """The numbers p and s, a power of two, in e^x = (1 + p) s, for x in [-87, 88]."""
     n = m.name(m.nearest(x, LOG2_E))
     r = _without(m, x, n, LN2_PARTS)
-    p = m.step(m.fma(_polynomial(m, r, EXP_POLYNOMIAL), m.step(r * r), r))
+    p = m.step(m.fma(polynomial(m, r, EXP_POLYNOMIAL), m.step(r * r), r))
     exponent = tirx.shift_left(m.to_integer(n) + m.integer(127), m.integer(23))
     return p, m.from_bits(exponent)
 
@@ -119,10 +123,10 @@ def gelu_tanh(m: Arithmetic, x: Expr) -> Expr:
 def _sine(m: Arithmetic, r: Expr) -> Expr:
     """sin r for |r| <= pi / 2."""
     z = m.name(r * r)
-    return m.name(m.fma(m.step(r * z), _polynomial(m, z, m.sin_polynomial), r))
+    return m.name(m.fma(m.step(r * z), polynomial(m, z, m.sin_polynomial), r))
 
 
-def _flipped(m: Arithmetic, s: Expr, count: Expr) -> Expr:
+def flipped(m: Arithmetic, s: Expr, count: Expr) -> Expr:
     """(-1)^count s."""
     sign = tirx.shift_left(tirx.bitwise_and(count, m.integer(1)), m.integer(m.bits - 1))
     return m.name(m.from_bits(tirx.bitwise_xor(m.bits_of(s), sign)))
@@ -132,7 +136,7 @@ def sin(m: Arithmetic, x: Expr) -> Expr:
     """sin x: for |x| <= 1e4 an absolute error of 1.5e-7; in float64 3e-16 for |x| <= 1e6."""
     x = m.name(x)
     n = m.name(m.nearest(x, 1.0 / math.pi))
-    return _flipped(m, _sine(m, _without(m, x, n, m.pi_parts)), m.to_integer(n))
+    return flipped(m, _sine(m, _without(m, x, n, m.pi_parts)), m.to_integer(n))
 
 
 def cos(m: Arithmetic, x: Expr) -> Expr:
@@ -143,7 +147,7 @@ def cos(m: Arithmetic, x: Expr) -> Expr:
     x = m.name(x)
     n = m.name(tirx.floor(x * m.const(1.0 / math.pi)))
     r = _without(m, x, m.name(n + m.const(0.5)), m.pi_parts)
-    return _flipped(m, _sine(m, r), m.to_integer(n) + m.integer(1))
+    return flipped(m, _sine(m, r), m.to_integer(n) + m.integer(1))
 
 
 def sin_squared(m: Arithmetic, x: Expr) -> Expr:

@@ -133,6 +133,9 @@ class VectorTarget(Arithmetic):
     def to_integer(self, x: Expr) -> Expr:
         return tirx.Cast(f"int32x{self.lanes}", x)
 
+    def from_integer(self, x: Expr) -> Expr:
+        return tirx.Cast(self.type, x)
+
     def bits_of(self, x: Expr) -> Expr:
         return tirx.reinterpret(f"int32x{self.lanes}", x)
 

@@ -29,6 +29,9 @@ class Scalars(Arithmetic):
     def to_integer(self, x: Expr) -> Expr:
         return tirx.Cast("int32", x)
 
+    def from_integer(self, x: Expr) -> Expr:
+        return tirx.Cast("float32", x)
+
     def bits_of(self, x: Expr) -> Expr:
         return tirx.reinterpret("int32", x)
 

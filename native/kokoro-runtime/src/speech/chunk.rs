@@ -1,11 +1,10 @@
 //! Synthesis of one chunk of at most 510 phonemes with the six compiled functions.
 
 use super::alignment::{frames_per_token, spread_columns, spread_rows};
-use super::noise::Noise;
 use crate::engine::functions::MAX_FRAMES;
 use crate::errors::{Error, Result};
 use crate::tvm::Tensor;
-use crate::{BOUNDARY_TOKEN, HARMONICS, SAMPLES_PER_FRAME, SAMPLE_RATE, STYLE_DIM};
+use crate::{BOUNDARY_TOKEN, SAMPLES_PER_FRAME, SAMPLE_RATE, STYLE_DIM};
 
 /// Calls a compiled function by name.
 pub type Call<'a> = &'a dyn Fn(&str, Vec<Tensor>) -> Result<Vec<Tensor>>;
@@ -59,12 +58,12 @@ pub fn predict_timing(call: Call, ids: &[i64], style: &[f32], speed: f64) -> Res
     Ok(Timing { frames, input_ids, lengths, predictor_style, d })
 }
 
-/// Render a timed chunk as 600 samples a frame.
+/// Render a timed chunk as 600 samples a frame, with the noise of a key.
 pub fn render_audio(
     call: Call,
     timing: &Timing,
     style: &[f32],
-    noise: &mut Noise,
+    noise_key: [i64; 2],
 ) -> Result<Tensor> {
     let t = timing.total_frames() as i64;
     let decoder_style = Tensor::new(&[1, STYLE_DIM as i64], &style[..STYLE_DIM])?;
@@ -76,9 +75,9 @@ pub fn render_audio(
     let asr =
         Tensor::filled(&[1, channels(t_en), t], |out| spread_columns(t_en, &timing.frames, out))?;
     let [f0, energy] = outputs(call("f0n_forward", vec![en, timing.predictor_style.clone()])?)?;
-    let shape = [1, SAMPLES_PER_FRAME as i64 * t, HARMONICS as i64];
-    let values = Tensor::filled(&shape, |out| noise.fill(out))?;
-    let [har] = outputs(call("source_forward", vec![f0.clone(), values])?)?;
+    let clock = Tensor::new(&[t], &vec![0i64; t as usize])?;
+    let [noise] = outputs(call("noise_forward", vec![clock, Tensor::new(&[2], &noise_key)?])?)?;
+    let [har] = outputs(call("source_forward", vec![f0.clone(), noise])?)?;
     let inputs = vec![asr, f0, energy, decoder_style, har];
     let [audio] = outputs(call("decoder_forward", inputs)?)?;
     if !audio.values::<f32>()?.iter().all(|sample| sample.is_finite()) {

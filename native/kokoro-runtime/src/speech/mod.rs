@@ -5,4 +5,3 @@ mod chunk;
 pub mod noise;
 pub mod request;
 pub mod synthesizer;
-mod ziggurat;

@@ -1,10 +1,8 @@
-//! The noise of the harmonic source, the only random input of the model.
+//! The seed of an utterance, and the keys of its noise, the only random input of the model.
 //!
-//! It is numpy's `Generator(Philox(SeedSequence(seed, spawn_key=(chunk,)))).standard_normal()`,
-//! drawn in float64 and rounded once to float32. Rounding hides the last bits, which depend on the
-//! logarithm and the exponential of the C library. `docs/native.md` specifies every step.
+//! The key of a chunk is numpy's `SeedSequence(seed, spawn_key=(chunk,)).generate_state(2)`, and the
+//! artifact's `noise_forward` draws the noise from it. `docs/native.md` specifies every step.
 
-use super::ziggurat::{HEIGHT, INSIDE, WIDTH};
 use crate::errors::{Error, Result};
 
 /// A seed: a whole number from 0 up, of any size, in words of 32 bits, the lowest first.
@@ -90,100 +88,17 @@ fn seed_sequence(entropy: &[u32]) -> [u32; 4] {
     })
 }
 
-/// Standard normals from a Philox4x64-10 stream.
-#[derive(Clone, Debug)]
-pub struct Noise {
-    key: [u64; 2],
-    counter: [u64; 4],
-    block: [u64; 4],
-    used: usize,
-}
-
-impl Noise {
-    /// The stream of chunk number `chunk` of an utterance.
-    pub fn new(seed: &Seed, chunk: u32) -> Noise {
-        let mut entropy = seed.0.clone();
-        // A spawn key follows entropy of at least the pool's size.
-        if entropy.len() < 4 {
-            entropy.resize(4, 0);
-        }
-        entropy.push(chunk);
-        let [a, b, c, d] = seed_sequence(&entropy).map(u64::from);
-        Noise { key: [a | b << 32, c | d << 32], counter: [0; 4], block: [0; 4], used: 4 }
+/// The key of the noise of chunk number `chunk` of an utterance: two words of 32 bits, as the
+/// compiled function `noise_forward` takes them.
+pub fn noise_key(seed: &Seed, chunk: u32) -> [i64; 2] {
+    let mut entropy = seed.0.clone();
+    // A spawn key follows entropy of at least the pool's size.
+    if entropy.len() < 4 {
+        entropy.resize(4, 0);
     }
-
-    /// Fill `out` with the next values of the stream.
-    pub fn fill(&mut self, out: &mut [f32]) {
-        for value in out {
-            *value = self.normal() as f32;
-        }
-    }
-
-    fn word(&mut self) -> u64 {
-        if self.used == 4 {
-            self.next_block();
-        }
-        self.used += 1;
-        self.block[self.used - 1]
-    }
-
-    fn next_block(&mut self) {
-        for word in &mut self.counter {
-            *word = word.wrapping_add(1);
-            if *word != 0 {
-                break;
-            }
-        }
-        let (mut c, mut key) = (self.counter, self.key);
-        for _ in 0..10 {
-            let first = u128::from(c[0]) * 0xd2e7_470e_e14c_6c93;
-            let second = u128::from(c[2]) * 0xca5a_8263_9512_1157;
-            c = [
-                (second >> 64) as u64 ^ c[1] ^ key[0],
-                second as u64,
-                (first >> 64) as u64 ^ c[3] ^ key[1],
-                first as u64,
-            ];
-            key[0] = key[0].wrapping_add(0x9e37_79b9_7f4a_7c15);
-            key[1] = key[1].wrapping_add(0xbb67_ae85_84ca_a73b);
-        }
-        self.block = c;
-        self.used = 0;
-    }
-
-    fn uniform(&mut self) -> f64 {
-        (self.word() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
-    }
-
-    /// The next value in float64, by the ziggurat.
-    fn normal(&mut self) -> f64 {
-        const EDGE: f64 = 3.654_152_885_361_009;
-        const INVERSE_EDGE: f64 = 0.273_661_237_329_758_3;
-        loop {
-            let bits = self.word();
-            let strip = (bits & 0xff) as usize;
-            let magnitude = bits >> 9 & 0x000f_ffff_ffff_ffff;
-            let distance = magnitude as f64 * f64::from_bits(WIDTH[strip]);
-            let x = if bits >> 8 & 1 == 1 { -distance } else { distance };
-            if magnitude < INSIDE[strip] {
-                return x;
-            }
-            if strip == 0 {
-                loop {
-                    let beyond = -INVERSE_EDGE * (-self.uniform()).ln_1p();
-                    let height = -(-self.uniform()).ln_1p();
-                    if height + height > beyond * beyond {
-                        let tail = EDGE + beyond;
-                        return if magnitude >> 8 & 1 == 1 { -tail } else { tail };
-                    }
-                }
-            }
-            let (low, high) = (f64::from_bits(HEIGHT[strip]), f64::from_bits(HEIGHT[strip - 1]));
-            if (high - low) * self.uniform() + low < (-0.5 * x * x).exp() {
-                return x;
-            }
-        }
-    }
+    entropy.push(chunk);
+    let [first, second, ..] = seed_sequence(&entropy);
+    [first.into(), second.into()]
 }
 
 #[cfg(test)]
@@ -208,15 +123,5 @@ mod tests {
         for text in ["", "-1", "+1", " 1", "1.0", "x", "٣"] {
             assert!(text.parse::<Seed>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn a_stream_does_not_depend_on_how_it_is_drawn() {
-        let seed = Seed::from(3);
-        let (mut whole, mut parts) = ([0.0; 100], [0.0; 100]);
-        Noise::new(&seed, 1).fill(&mut whole);
-        let mut stream = Noise::new(&seed, 1);
-        parts.chunks_mut(7).for_each(|part| stream.fill(part));
-        assert_eq!(whole, parts);
     }
 }

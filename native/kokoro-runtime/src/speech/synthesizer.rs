@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::chunk::{predict_timing, render_audio, Timing};
-use super::noise::{Noise, Seed};
+use super::noise::{noise_key, Seed};
 use super::request::Request;
 use crate::artifact::{self, config, Artifact, Manifest};
 use crate::engine::device::{check_device, Device};
@@ -19,13 +19,14 @@ use crate::tvm::Tensor;
 use crate::{MAX_PHONEMES, SAMPLES_PER_FRAME};
 
 /// The compiled functions that synthesis needs.
-const FUNCTIONS: [&str; 6] = [
+const FUNCTIONS: [&str; 7] = [
     "bert_forward",
     "duration_forward",
     "text_encoder_forward",
     "f0n_forward",
     "source_forward",
     "decoder_forward",
+    "noise_forward",
 ];
 
 /// A function of artifacts that were built from the graph in an ONNX file.
@@ -193,8 +194,8 @@ impl Synthesizer {
     /// Render a chunk of a plan, as a tensor of 32-bit floats.
     pub fn render(&self, plan: &Plan, index: usize) -> Result<Tensor> {
         let (timing, style) = &plan.chunks[index];
-        let mut noise = Noise::new(&plan.seed, index as u32);
-        render_audio(&|name, inputs| self.call(name, inputs), timing, style, &mut noise)
+        let key = noise_key(&plan.seed, index as u32);
+        render_audio(&|name, inputs| self.call(name, inputs), timing, style, key)
     }
 
     fn require_functions(&self) -> Result<()> {
@@ -213,8 +214,8 @@ impl Synthesizer {
             )));
         }
         Err(Error::artifact(format!(
-            "{} has no {}: it was built with --components; build the whole with: kokoro-pipeline \
-             build -o DIR",
+            "{} has no {}: it was built with --components, or by an older version; build the whole \
+             with: kokoro-pipeline build -o DIR",
             self.artifact.path.display(),
             missing.join(", ")
         )))

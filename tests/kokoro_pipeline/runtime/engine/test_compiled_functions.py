@@ -28,6 +28,7 @@ def inputs_of(name: str, *, batch: int = 1, n: int = 7, t: int = 5) -> list[np.n
         "duration_forward": [normal(batch, 512, n), normal(batch, 128), lengths],
         "text_encoder_forward": [ids, lengths],
         "f0n_forward": [normal(1, 640, t), normal(1, 128)],
+        "noise_forward": [np.zeros(t, np.int64), generator.integers(0, 1 << 32, 2)],
         "source_forward": [normal(1, 2 * t), normal(1, 600 * t, 9)],
         "decoder_forward": [
             normal(1, 512, t),
@@ -56,12 +57,13 @@ NAMES = [
     "duration_forward",
     "text_encoder_forward",
     "f0n_forward",
+    "noise_forward",
     "source_forward",
     "decoder_forward",
 ]
 
 
-def test_all_six_are_there_by_name(functions):
+def test_all_are_there_by_name(functions):
     assert list(functions) == NAMES
     with pytest.raises(KeyError):
         functions["vocoder_forward"]

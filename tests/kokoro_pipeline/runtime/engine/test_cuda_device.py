@@ -198,9 +198,10 @@ def test_only_durations_and_audio_come_back(machine, symbols, tmp_path):
     n = len(phonemes) + 2
     down = [line for line in spoken if line.startswith("down ")]
     assert down == 2 * [f"down {4 * n * 50}", f"down {4 * 600 * frames}"]
-    # Ids twice, lengths three times, style thrice, the tokens of frames, and the noise.
+    # Ids twice, lengths three times, style thrice, the tokens of frames, and the key of the noise,
+    # which is drawn on the device.
     up = [int(line.split()[1]) for line in spoken if line.startswith("up ")]
-    once = [8 * n, 8, 4 * 128, 8, 8 * n, 8, 8 * frames, 4 * 128, 4 * 600 * frames * 9, 4 * 128]
+    once = [8 * n, 8, 4 * 128, 8, 8 * frames, 16, 8 * n, 8, 8 * frames, 4 * 128, 4 * 128]
     assert up == 2 * once
 
 

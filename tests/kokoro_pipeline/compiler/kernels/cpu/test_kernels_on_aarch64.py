@@ -36,6 +36,7 @@ from kokoro_pipeline.compiler.kernels.cpu.harmonic_source import excitation, pac
 from kokoro_pipeline.compiler.kernels.cpu.layer_norm import layer_norm
 from kokoro_pipeline.compiler.kernels.cpu.linear import linear, pack_linear
 from kokoro_pipeline.compiler.kernels.cpu.lstm import lstm_recurrence, pack_lstm_recurrent
+from kokoro_pipeline.compiler.kernels.cpu.normals import standard_normals
 from kokoro_pipeline.compiler.kernels.cpu.polar import polar_to_complex
 from kokoro_pipeline.compiler.kernels.cpu.statistics import channel_statistics
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
@@ -44,6 +45,7 @@ from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import (
     pack_winograd_conv1d,
     winograd_conv1d,
 )
+from kokoro_pipeline.normals import standard_normals as exact_normals
 
 pytestmark = pytest.mark.qemu
 
@@ -155,6 +157,7 @@ def make_kernels() -> dict[Any, Any]:
         **{("transposed", name): conv_transpose1d(NEON, conv) for name, conv in TRANSPOSED.items()},
         **{("depthwise", c): depthwise_upsample(NEON, c) for c in (3, 20)},
         "polar": polar_to_complex(NEON, 11),
+        "normals": standard_normals(NEON, (60, 9)),
         **{("linear", shape): linear(NEON, *shape) for shape in LINEAR},
         **{("lstm", h): lstm_recurrence(NEON, h) for h in HIDDEN},
         **{("attention", size): attention(NEON, *size) for size in HEADS},
@@ -209,6 +212,15 @@ def test_statistics_of_what_a_convolution_writes(name, kernels, make_same_conv_c
         exact = y.astype(np.float64)
         np.testing.assert_allclose(mean, exact.mean(1), rtol=2e-7, atol=2e-6)
         np.testing.assert_allclose(rstd, 1 / np.sqrt(exact.var(1) + 1e-5), rtol=2e-6)
+
+
+def test_normals(kernels):
+    for frames in (1, 8):
+        key = np.array([frames, 1 << 31])
+        values = tvm.runtime.tensor(np.full((1, 60 * frames, 9), np.nan, np.float32))
+        kernels["normals"](*map(tvm.runtime.tensor, (np.zeros(frames, np.int64), key)), values)
+        expected = exact_normals(key, 0, 540 * frames).reshape(values.shape)
+        np.testing.assert_allclose(values.numpy(), expected, rtol=0, atol=2e-6)
 
 
 def test_the_harmonic_source_is_this_machines(kernels):

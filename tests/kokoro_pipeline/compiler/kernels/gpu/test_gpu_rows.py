@@ -14,12 +14,14 @@ from kokoro_pipeline.compiler.kernels.gpu.lstm import (
     lstm_splits,
     pack_lstm_recurrent,
 )
+from kokoro_pipeline.compiler.kernels.gpu.normals import standard_normals
 from kokoro_pipeline.compiler.kernels.gpu.scan import running_sum
 from kokoro_pipeline.compiler.kernels.gpu.spread_lstm import spread_lstm_recurrence, spread_units
 from kokoro_pipeline.compiler.kernels.gpu.statistics import row_statistics
 from kokoro_pipeline.compiler.model.operators import lstm_recurrence as torch_lstm
 from kokoro_pipeline.compiler.model.operators import masked_attention
 from kokoro_pipeline.errors import InputError
+from kokoro_pipeline.normals import standard_normals as exact_normals
 from kokoro_pipeline.runtime.engine.device import MIN_PROCESSORS
 from tvm_gpu_emulator import EmulationFault
 
@@ -40,6 +42,7 @@ def kernels(kind, compile_kernels):
         "layer_norm": layer_norm(200, 1e-12),
         "layer_norm of a sum": layer_norm(200, 1e-12, True),
         "running_sum": running_sum(3),
+        "normals": standard_normals((60, 9)),
         "lstm by 1": lstm_recurrence(HIDDEN, 1),
         "lstm by 2": lstm_recurrence(HIDDEN, 2),
         "attention": attention(2, 64),
@@ -49,6 +52,14 @@ def kernels(kind, compile_kernels):
 
 def normal(rng, *shape):
     return rng.standard_normal(shape).astype(np.float32)
+
+
+def test_normals_are_those_of_their_definition(kernels):
+    for frames, key in ((1, [0, 0]), (3, [0xFFFFFFFF, 1 << 31]), (8, [7, 9])):
+        words, shape = np.array(key, np.int64), (1, 60 * frames, 9)
+        values = kernels("normals", [np.zeros(frames, np.int64), words], shape)
+        expected = exact_normals(words, 0, values.size).reshape(shape)
+        np.testing.assert_allclose(values, expected, rtol=0, atol=2e-6)
 
 
 @pytest.mark.slow
