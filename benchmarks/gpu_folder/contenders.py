@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from benchmarks.peers.chunk_inputs import Case
 from benchmarks.peers.speaking import speak
 from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.runtime.speech.alignment import token_of_frame
+from kokoro_pipeline.runtime.speech.noise import draw_noise
 from kokoro_pipeline.runtime.speech.synthesizer import Synthesizer
 
 from .plain_model import PlainKokoro
@@ -25,6 +27,9 @@ PEERS = {
     "graphs": "PyTorch eager as two CUDA graphs, float32",
     "graphs-tf32": "the same with TF32 products",
 }
+SEED = 0
+"""The seed of the noise of every case."""
+
 _WARM_UPS = 3
 """Runs before a capture, in which libraries choose their algorithms."""
 
@@ -44,8 +49,9 @@ class Ours:
         self._case = case
 
     def speak(self) -> NDArray[np.float32]:
-        """Audio [1, 600t]; the noise is copied to the device in every call."""
-        return speak(self._functions, self._case)[None]
+        """Audio [1, 600t]; the noise is drawn on the device in every call, as that of the case."""
+        noise = draw_noise(self._functions, SEED, 0, int(self._case.frames.sum()))
+        return speak(self._functions, replace(self._case, noise=noise))[None]
 
 
 class Plain:

@@ -37,7 +37,7 @@ from kokoro_pipeline.runtime.voices import load_voice, style_row
 from kokoro_pipeline.validation.case_reference import CaseReference
 from kokoro_pipeline.validation.validation_report import ValidationReport
 
-from .contenders import PEERS, Contender, Ours, Plain, settings
+from .contenders import PEERS, SEED, Contender, Ours, Plain, settings
 from .plain_model import PlainKokoro, load_plain
 from .references import compare, load_references
 from .regenerate import Recipe, regenerate
@@ -288,7 +288,7 @@ def _case(tts: Synthesizer, seconds: float) -> Case:
         raise InputError(f"--seconds {seconds:g} takes more than one chunk of 510 phonemes")
     style = style_row(load_voice(VOICE, tts.path / "voices"), len(phonemes))
     timing = predict_timing(tts.functions, ids, style, 1.0)
-    noise = draw_noise(tts.functions, 0, 0, timing.total_frames)
+    noise = draw_noise(tts.functions, SEED, 0, timing.total_frames)
     return Case(timing.input_ids, style, timing.frames, noise)
 
 

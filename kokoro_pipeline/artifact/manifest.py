@@ -20,7 +20,7 @@ from typing import Any, TypeVar, cast
 
 from ..errors import ArtifactError
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """The schema that this package writes and reads; no release has written an older one."""
 
 MANIFEST_NAME = "manifest.json"

@@ -454,10 +454,10 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no-json": (lambda f: (f / "manifest.json").write_text("{"), "not valid JSON"),
     "nan-in-json": (lambda f: edit(f, '"opt_level": 0', '"opt_level": NaN'), "not valid JSON"),
     "not-utf8": (lambda f: (f / "manifest.json").write_bytes(b"\xff"), "is damaged"),
-    "newer": (lambda f: edit(f, '"schema_version": 4', '"schema_version": 5'), "newer"),
-    "older": (lambda f: edit(f, '"schema_version": 4', '"schema_version": 3'), "older"),
+    "newer": (lambda f: edit(f, '"schema_version": 5', '"schema_version": 6'), "newer"),
+    "older": (lambda f: edit(f, '"schema_version": 5', '"schema_version": 4'), "older"),
     "schema-of-another-type": (
-        lambda f: edit(f, '"schema_version": 4', '"schema_version": "4"'),
+        lambda f: edit(f, '"schema_version": 5', '"schema_version": "5"'),
         "schema_version is",
     ),
     "edited": (lambda f: edit(f, '"opt_level": 0', '"opt_level": 1'), "content hashes to"),

@@ -544,8 +544,8 @@ class Synthesizer:
         missing = [name for name in functions if name not in self._functions]
         if missing:
             raise ArtifactError(
-                f"{self.path} has no {', '.join(missing)}: it was built with --components, or by "
-                "an older version; build the whole with: kokoro-pipeline build -o DIR"
+                f"{self.path} has no {', '.join(missing)}: it was built with --components; "
+                "build the whole with: kokoro-pipeline build -o DIR"
             )
 
 

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::errors::{Error, Result};
 
 /// The schema that this library reads.
-pub const SCHEMA_VERSION: u64 = 4;
+pub const SCHEMA_VERSION: u64 = 5;
 /// The name of the manifest in the folder.
 pub const MANIFEST_NAME: &str = "manifest.json";
 /// The name of the parameter file in the folder.

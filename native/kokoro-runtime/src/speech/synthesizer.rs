@@ -214,8 +214,8 @@ impl Synthesizer {
             )));
         }
         Err(Error::artifact(format!(
-            "{} has no {}: it was built with --components, or by an older version; build the whole \
-             with: kokoro-pipeline build -o DIR",
+            "{} has no {}: it was built with --components; build the whole with: kokoro-pipeline \
+             build -o DIR",
             self.artifact.path.display(),
             missing.join(", ")
         )))
