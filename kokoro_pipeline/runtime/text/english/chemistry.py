@@ -8,10 +8,11 @@ from ..tracked import Piece
 from .number_forms import Rule
 from .numbers import in_pairs
 
-_ELEMENT = (
+ELEMENT = (
     r"(?:A[cglrstu]|B[aeikr]?|C[adelorsu]?|E[ru]|Fe?|G[ade]|H[efgo]?|I[nr]?|Kr?|L[aiu]|M[gno]|N[abdei]?"
     r"|O[s]?|P[btu]?|R[abnu]|S[bceimnr]?|T[aehil]|U|V|W|Xe|Yb?|Z[nr])"
 )
+"""The symbol of an element."""
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻−", "0123456789+--")
 
 
@@ -58,10 +59,10 @@ def _isotope(match: re.Match[str], british: bool) -> str:
 
 
 ISOTOPES: tuple[Rule, ...] = (
-    (re.compile(rf"(?<![\w)])([¹²³⁰⁴-⁹]{{1,3}})({_ELEMENT})(?!\w)"), _isotope),
+    (re.compile(rf"(?<![\w)])([¹²³⁰⁴-⁹]{{1,3}})({ELEMENT})(?!\w)"), _isotope),
     (
         re.compile(
-            rf"\b((?:{_ELEMENT}\d{{0,2}}){{1,6}})([²³⁴]?[⁺⁻])"
+            rf"\b((?:{ELEMENT}\d{{0,2}}){{1,6}})([²³⁴]?[⁺⁻])"
             r"|\b(Na|Ca|Mg|Cl|Fe|Zn|Cu|Li|Al|Ag|Br|Mn|Pb|Ba|K|H|OH|NH4|NO3|HCO3)"
             r"([2-4²³⁴]?(?:\+|⁺|⁻)|(?<=Cl)-|(?<=Br)-)(?=\s(?![\d(=])|[.,;:)]|$)"
         ),
@@ -83,9 +84,9 @@ FORMULAS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?:\b(?:CO2|NO2|SO2|CH4|NH3|HNO3|O2|N2|(?:Na|K)(?:Cl|OH)|HCl"
-            rf"|(?=(?:[A-Za-z]+\d+[A-Z]|[A-Z][A-Za-z]*[a-z][A-Za-z]*\d))(?:{_ELEMENT}\d{{0,2}}){{2,8}})"
-            rf"|(?<![\w.])(?:{_ELEMENT}\d{{0,2}}){{0,4}}(?:\((?:{_ELEMENT}\d{{0,2}}){{1,5}}\)\d{{1,2}}){{1,2}}"
-            rf"(?:{_ELEMENT}\d{{0,2}}){{0,4}})"
+            rf"|(?=(?:[A-Za-z]+\d+[A-Z]|[A-Z][A-Za-z]*[a-z][A-Za-z]*\d))(?:{ELEMENT}\d{{0,2}}){{2,8}})"
+            rf"|(?<![\w.])(?:{ELEMENT}\d{{0,2}}){{0,4}}(?:\((?:{ELEMENT}\d{{0,2}}){{1,5}}\)\d{{1,2}}){{1,2}}"
+            rf"(?:{ELEMENT}\d{{0,2}}){{0,4}})"
             r"(?!\w)"
         ),
         _formula,

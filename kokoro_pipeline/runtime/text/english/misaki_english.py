@@ -37,6 +37,10 @@ _CODE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z]+)+")
 _PARTS = re.compile("[A-Z]?[a-z]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _DRAWN_OUT = re.compile(r"([a-z])\1{2,}", re.IGNORECASE)
+# What stands before a hyphen, and names of one syllable, in capitals.
+_PREFIXES = frozenset({"anti", "co", "ex", "mid", "non", "pre", "pro", "re", "semi", "un"})
+_VOWELS = re.compile("[AEIOUY]+")
+_SYLLABLE = re.compile("(?=.{4})[^AEIOU]{1,2}[AEIOUY]{1,2}[^AEIOU]{1,2}")
 # "dont", "im", "theyre": contractions whose apostrophe is left out.
 _CONTRACTED = re.compile(
     r"(?:(.+n)(t)|(i|you|we|they|s?he|it|that|there|what|who|where|how)(m|ve|re|ll|d|s))",
@@ -137,6 +141,7 @@ class EnglishG2P(en.G2P):
         self.unk = ""
         self._reader = reader
         self._markup: Callable[[int, int], Markup | None] = _no_markup
+        self._shouted = False
         self._own: frozenset[str] = frozenset()
         self._tagger = self._rule_tagger()
 
@@ -211,15 +216,20 @@ class EnglishG2P(en.G2P):
         return en.apply_stress(read, token._.stress), 2
 
     def read(
-        self, sentence: str, markup: Callable[[int, int], Markup | None] = _no_markup
+        self,
+        sentence: str,
+        markup: Callable[[int, int], Markup | None] = _no_markup,
+        shouted: bool = False,
     ) -> list[ReadWord]:
         """Read the words and marks of one normalised sentence, in order.
 
         `markup` tells what the input says of the characters from one position to another. For a
-        placeholder this is where the phonemes come from.
+        placeholder this is where the phonemes come from. `shouted` tells that all words were
+        written in capitals, which then make no letters of ordinary words.
         """
         reader = copy.copy(self)  # misaki hands nothing but the text to `tokenize`
         reader._markup = markup
+        reader._shouted = shouted
         _, tokens = reader(sentence, preprocess=False)
         return [
             ReadWord(tk.text, tk.start_ts, tk.end_ts, tk.phonemes or "", tk.whitespace)
@@ -337,7 +347,7 @@ class EnglishG2P(en.G2P):
         return result
 
     def _tagged(self, sentence: str) -> tuple[list[Token], list[str]]:
-        shouted = sentence.isupper() and len(sentence.split()) > 1
+        shouted = self._shouted
         parts = [part for token in tokenize(sentence) for part in _without_stammer(token)]
         letters = letters_in_headline([part.text for part in parts]) if shouted else set()
         tokens = [self._spelled(p, shouted and i not in letters) for i, p in enumerate(parts)]
@@ -361,6 +371,23 @@ class EnglishG2P(en.G2P):
             stem = plain.removesuffix("'s")
             if self._is_ordinary(stem.lower()) or stem in self.lexicon.golds:
                 text = plain
-        if shouted and len(text) > 1 and self._is_ordinary(text.lower()):
-            text = text.lower()
+        if shouted and len(text) > 1:
+            parts = text.split("-")
+            text = "-".join(p if p == "US" != text else self._calm(p) for p in parts)
         return token._replace(text=text)
+
+    def _calm(self, word: str) -> str:
+        """A word of a headline in capitals as it is written elsewhere, unless it is letters.
+
+        An unknown word of five letters and more, or one such as CRUZ, is taken for a name.
+        """
+        stem = word.removesuffix("'S")
+        lower = word.lower()
+        if self._is_ordinary(lower) or self._is_ordinary(stem.lower()) or lower in _PREFIXES:
+            return lower
+        if stem in self.lexicon.golds or stem in ACRONYMS or not stem.isalpha():
+            return word
+        known = self._is_written(stem.capitalize())
+        unknown = len(stem) > 4 and len(_VOWELS.findall(stem)) > 1
+        unknown |= bool(_SYLLABLE.fullmatch(stem)) and not self._is_written(stem[:-1])
+        return stem.capitalize() + "'s" * (stem != word) if known or unknown else word

@@ -16,6 +16,7 @@ from typing import Literal
 from ..tracked import Piece, Replacement, Tracked
 from .abbreviations import expand_abbreviations
 from .addresses import expand_addresses
+from .headlines import lower_capitals
 from .mathematics import LETTER_A
 from .numerals import expand_numerals
 from .roman_numerals import expand_roman_numerals
@@ -296,7 +297,7 @@ def _leave_out(text: Tracked, unspoken: list[tuple[int, int]]) -> Tracked:
 
 def _paragraph(text: Tracked, british: bool, unspoken: list[tuple[int, int]]) -> Tracked:
     text = text.sub(_EMOTICON, "").sub(_MARKUP, "").sub(_SPACES, " ")
-    text = expand_abbreviations(expand_addresses(text))
+    text = expand_abbreviations(lower_capitals(expand_addresses(text)))
     text = expand_numerals(expand_roman_numerals(text), british)
     text = _quotes(_read_signs(text)).sub(_DASHES, "—")
     text = _leave_out(text, unspoken)

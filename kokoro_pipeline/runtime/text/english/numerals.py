@@ -10,6 +10,7 @@ import re
 
 from ..tracked import Piece, Tracked
 from .chemistry import FORMULAS, ISOTOPES
+from .codes import CODES
 from .dates import BARE_YEAR, DATES, MONTHS, OF_WHOLE, TIMES, YEARS, day_of_month
 from .designations import DESIGNATIONS, MODELS, VERSIONS, designation
 from .mathematics import EQUATIONS, LETTER_A, POWERS
@@ -388,6 +389,7 @@ _STATES = "|".join(
 _PROVINCES = "|".join(short for kind, short, _ in table("states") if kind == "province")
 
 _RULES: tuple[Rule, ...] = (
+    *CODES,
     (re.compile(r"\d{31,}"), _digits),
     (re.compile(r"(?<![\w~/])~\s?(?=[$£€¥]?\.?\d)"), _about),
     (re.compile(r"\b0x([0-9A-Fa-f]{1,16})(?!\w)|#(?=\w*\d)([0-9A-Fa-f]{6})(?!\w)"), _hexadecimal),
@@ -483,7 +485,8 @@ _RULES: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?:\b(?:[Zz]ip|ZIP)(?: [Cc]ode)?|\b[Cc]ode|\bPIN|\bOTP|\b[Pp]ass(?:code|word)|\bSKU"
-            r"|\b[Tt]ext \w{1,20} to|\b[Ss]erial number|\b[Aa]ccount(?: number)?|\b[Ee]xtension"
+            r"|\bCV[VC]2?|\b[Tt]ext \w{1,20} to|\b[Ss]erial number|\b[Aa]ccount(?: number)?"
+            r"|\b[Ee]xtension"
             rf"|\b(?i:{_CODED}) (?:number|no\.|ID|reference)"
             r"(?=\W{1,3}(?:(?:is|was)\s)?#?\d{5}))"
             r":?\s(?:(?:is|was)(?:\snow)?:?\s)?#?(\d{3,30})(?![\w,.-]*\d)"

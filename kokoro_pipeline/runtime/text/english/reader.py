@@ -21,6 +21,7 @@ from kokoro_pipeline.extras import install_command
 from ..espeak import espeak_reader
 from ..reading import Reader, Sentence
 from ..tracked import Tracked
+from .headlines import is_headline
 from .mathematics import LETTER_A
 from .normalize import PRONOUNCED, Markup, normalize
 from .sentences import split_sentences
@@ -58,21 +59,25 @@ class EnglishReader:
         """
         normalized = normalize(text, self._british)
         sentences = [
-            _read_sentence(self._g2p, sentence, normalized.markup)
+            _read_sentence(self._g2p, sentence, normalized.markup, text)
             for paragraph in normalized.paragraphs
             for sentence in split_sentences(paragraph)
         ]
         return with_written_text(sentences, text, normalized.unspoken)
 
 
-def _read_sentence(g2p: EnglishG2P, sentence: Tracked, markup: Sequence[Markup]) -> SpokenSentence:
+def _read_sentence(
+    g2p: EnglishG2P, sentence: Tracked, markup: Sequence[Markup], source: str
+) -> SpokenSentence:
     def marked(start: int, end: int) -> Markup | None:
         begin, finish = sentence.span(start, end)
         found = bisect.bisect_right(markup, begin, key=lambda mark: mark.start) - 1
         return markup[found] if found >= 0 and finish <= markup[found].end else None
 
     spoken = SpokenSentence()
-    for word in g2p.read(sentence.text, marked):
+    start, end = sentence.span(0, len(sentence))
+    shouted = is_headline(source[start:end])
+    for word in g2p.read(sentence.text, marked, shouted):
         start, end = sentence.span(word.start, word.end)
         is_word = any(c.isalpha() or c in (PRONOUNCED, LETTER_A) for c in word.text)
         spoken.add(start, end, word.phonemes, word.space, is_word)

@@ -1,0 +1,103 @@
+"""Read codes character by character: identifiers in base sixteen, numbers of cards and the like."""
+
+from __future__ import annotations
+
+import re
+
+from ..tracked import Piece, Replacement
+from .chemistry import ELEMENT
+from .mathematics import LETTER_A
+from .number_forms import Rule, looks_like_year
+from .numbers import cardinal, digits, in_pairs
+
+_FORMULA = re.compile(rf"(?:{ELEMENT}(?!0)\d{{0,3}}){{2,}}")
+_IBAN_BEFORE = re.compile(r"\bIBAN\b[^.;!?]{0,20}$")
+
+
+def characters(code: str) -> str:
+    """The names of letters and digits one by one, "three F two"; a colon is named as well."""
+    names = {":": "colon", "a": LETTER_A, "A": LETTER_A}
+    return " ".join(digits(c) if c.isdecimal() else names.get(c, c.upper()) for c in code)
+
+
+def _groups(match: re.Match[str], british: bool) -> str:
+    """Groups of characters with signs between them, where a speaker pauses."""
+    return ", ".join(map(characters, re.findall(r"[A-Za-z0-9]+", match[0])))
+
+
+def _characters(match: re.Match[str], british: bool) -> str:
+    return characters(match[0])
+
+
+def _serial(match: re.Match[str], british: bool) -> str:
+    """Capitals and digits, unless they are a chemical formula: "C12H22O11"."""
+    return match[0] if _FORMULA.fullmatch(match[0]) else characters(match[0])
+
+
+def _card(match: re.Match[str], british: bool) -> str:
+    """The number of a card in groups of four, unless these are years: "1066 1215 1415"."""
+    return match[0] if all(map(looks_like_year, match[0].split())) else _groups(match, british)
+
+
+def _account(match: re.Match[str], british: bool) -> str:
+    """The number of an account: "IBAN DE89 3704 0044 0532 0130 00"."""
+    if not _IBAN_BEFORE.search(match.string, max(0, match.start() - 30), match.start()):
+        return match[0]
+    return _groups(match, british)
+
+
+def _expiry(match: re.Match[str], british: bool) -> list[Piece]:
+    """The month and year on a card: "exp. 09/27"."""
+    month, year = (
+        "oh " * part.startswith("0") + cardinal(int(part)) for part in (match[2], match[3])
+    )
+    return [Piece("expires", *match.span(1)), Piece(f"{month} {year}", match.start(2), match.end())]
+
+
+def _form(match: re.Match[str], british: bool) -> Replacement:
+    """Forms of taxes: "a 1099-MISC"."""
+    suffix = " misc" if match[2] else ""
+    return [Piece(in_pairs(match[1], british) + suffix, match.start(1), match.end())]
+
+
+def _apart(match: re.Match[str], british: bool) -> str:
+    return " "
+
+
+CODES: tuple[Rule, ...] = (
+    (
+        re.compile(r"(?<![\w-])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![\w-])"),
+        _groups,
+    ),
+    (re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}(?![\w:-])"), _groups),
+    # An address of the internet's sixth version.
+    (
+        re.compile(
+            r"(?<![\w:.])(?=[a-f:]*\d)(?=[0-9a-f:]*::|(?:[0-9a-f]{1,4}:){7})"
+            r"(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])"
+        ),
+        _characters,
+    ),
+    # Hashes: "commit 3f2a9bc"; a number such as 12e3456 is none.
+    (
+        re.compile(
+            r"(?<![\w.-])(?!\d+e\d+\b)(?=(?:[a-f]*\d){2})(?=\d*[a-f]+\d|[a-f]+\d+[a-f])[0-9a-f]{7,64}(?![\w-])"
+        ),
+        _characters,
+    ),
+    (re.compile(r"(?<![\w-])(?=\d*[A-Z])(?=(?:[A-Z]*\d){4})[A-Z\d]{10,34}(?![\w-])"), _serial),
+    (re.compile(r"\b[A-Z]{2}\d\d(?: [A-Z\d]{4}){2,7}(?: [A-Z\d]{1,3})?(?!\w)"), _account),
+    (
+        re.compile(
+            r"(?<![\w.,-])(?:\d{4}(?: \d{4}){3}(?: \d{1,3})?|3[47]\d\d \d{6} \d{5})(?![\w-]|[.,]\d)"
+        ),
+        _card,
+    ),
+    (re.compile(r"\b([Ee]xp(?:\.|:)?)\s(\d\d?)/(\d\d)(?![\w/]|[.,]\d)"), _expiry),
+    (
+        re.compile(r"(?<![\w.,$-])(1040|109[589])(?=-[A-Z]|s\b|\sforms?\b)(-MISC\b)?"),
+        _form,
+    ),
+    (re.compile(r"(?<=\b[A-Z])/(?=[A-Z]-\d)|(?<=\b[A-Z]-\d\d)/(?=\d\d(?![\w/]))"), _apart),
+)
+"""What no rule for numbers may take apart."""
