@@ -229,6 +229,21 @@ _PHRASES = (
     (re.compile(r"\b[Ll]ong\.(?=\s?\d{1,3}(?:\.\d+)?\s?(?:°|[EW]\b))"), "longitude"),
     (re.compile(r"\bTL;\s?DR\b"), "T.L.D.R"),
     (
+        re.compile(r"(?<=\d[kKM])/(?=(?:yr|mo|wk|hr|year|month|week|day|hour)\b)"),
+        " per ",
+    ),
+    (re.compile(r"\bM&M['’]?s?\b"), "M and M's"),
+    (
+        re.compile(
+            r"(?<![\w.,])3M(?=['’]s\b|\s(?:Co|Company|makes?|made|says?|said|sells?|sold|shares|stock|tape"
+            r"|is|has|was|will|announced|reported|paid|settled|Post-it|respirators?|masks?)\b)"
+            r"|(?:(?<=\bat )|(?<=\bby ))3M(?=[.,;:!?)]|$)"
+        ),
+        "three M",
+    ),
+    (re.compile(r"(?<=\d)[-\s]cyl\b(?:\.(?=\s[a-z]))?"), "-cylinder"),
+    (re.compile(r"\b([Pp])op\.(?=\s(?:of|is|was)\b|:?\s[\d~])"), r"\1opulation"),
+    (
         re.compile(
             r"(?<!\bin )(?<!\bjust )\b([Uu]nder|[Oo]ver) (\d{1,2})s\b"
             r"(?=\s(?:free|half|go|get|pay|travel|eat|swim|are|can|may|must|only|squad|team|league|football)\b)"

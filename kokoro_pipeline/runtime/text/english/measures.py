@@ -59,13 +59,15 @@ _UNITS = {symbol: unit for symbol, unit, *_ in table("units")}
 _PLURALS = {unit: plurals[0] for _, unit, *plurals in table("units") if plurals}
 _PER = {**{s: u for s, u in _UNITS.items() if s[0].isalpha()}, **pairs("per_units")}
 UNIT = "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True))
-_PER_UNIT = "|".join(re.escape(unit) for unit in sorted(_PER, key=len, reverse=True))
+PER_UNIT = "|".join(re.escape(unit) for unit in sorted(_PER, key=len, reverse=True))
 # Abbreviations whose point belongs to them: "5 min. left". It may also end the sentence.
 _POINTED = word_sets("pointed_units")["unit"]
 _SENTENCE_FOLLOWS = re.compile(r"\s*(?:$|\s[“\"(]?[A-Z])")
 _PAID_FOR = re.compile(rf"\s(?:{'|'.join(sorted(word_sets('priced')['noun']))})\b|-an?-[a-z]")
 _MEASURED = {kind: "|".join(sorted(words)) for kind, words in word_sets("measured").items()}
-_OF_A_LENGTH = re.compile(rf"\s(?:{_MEASURED['noun']}|f \d)\b|\)\s(?:{_MEASURED['container']})s?\b")
+_OF_A_LENGTH = re.compile(
+    rf"\s(?:{_MEASURED['noun']}|f \d|[VIWH]-?\d\d?)\b|\)\s(?:{_MEASURED['container']})s?\b"
+)
 _RATE = re.compile(r"(?:\s?/\s?|\sper\s)[a-z]+\s[a-z]")
 _AT_SEA = re.compile(
     r"\s(?:offshore|off|out to sea|from|north|south|east|west|upwind|downwind|astern)\b"
@@ -98,7 +100,7 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
         cents = "." in low and not (small or magnitude)
         first = _amount(low, currency, None, singular, british) if cents else plain(low, british)
         words = f"{first}{scale} to {words}"
-    return ("minus " if minus else "") + words + (f" per {_per(per, power)}" if per else "")
+    return ("minus " if minus else "") + words + (f" per {unit_per(per, power)}" if per else "")
 
 
 def _bills(match: re.Match[str], british: bool) -> str:
@@ -176,7 +178,7 @@ _FEATURE = re.compile(r"\s\d+[A-Za-z]")
 _STRAIGHT = re.compile(r"(\d?)\"")
 
 
-def _is_quoted(text: str) -> bool:
+def is_quoted(text: str) -> bool:
     """Whether a quotation is open behind the text; a sign after a number opens none."""
     open_ = False
     for sign in _STRAIGHT.finditer(text):
@@ -185,7 +187,7 @@ def _is_quoted(text: str) -> bool:
 
 
 def _inches(match: re.Match[str], british: bool) -> Replacement:
-    if _is_quoted(match.string[: match.start()]):
+    if is_quoted(match.string[: match.start()]):
         return match[0]  # it closes a quotation
     describes = NOUN_AFTER.match(match.string, match.end())
     describes = describes or _FEATURE.match(match.string, match.end())
@@ -289,6 +291,12 @@ def unit_name(symbol: str, many: bool) -> str:
 _EQUAL = re.compile(r"\s?[=≈]\s?\d")
 
 
+# The object of a preposition, "A = 5 in total", unless it is another side or says of what.
+_IN_PLACE = re.compile(
+    r"\s(?!(?:and|or|by|x|per|of|wide|tall|long|high|deep|thick|is|are)\b)[A-Za-z]"
+)
+
+
 def _measure(match: re.Match[str], british: bool) -> Replacement:
     minus, low, high, joint, unit, power, per, per_power, again, point = match.groups()
     of_sides = match.string.endswith((" by ", " x ", " × "), 0, match.start())
@@ -296,6 +304,8 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     equal = _EQUAL.match(match.string, match.end()) or match.string.endswith(
         ("= ", "≈ ", "=", "≈"), 0, match.start()
     )
+    if equal and _IN_PLACE.match(match.string, match.end()):
+        equal = False
     if unit == "in" and ends and not equal and not (point and (of_sides or "." in low)):
         return match[0]  # the preposition
     if unit in ("x", "×") and (joint or power):
@@ -317,7 +327,7 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     ):
         name = _plural(name)
     if per:
-        name += f" per {_per(per, per_power)}" + (f" per {_PER[again]}" if again else "")
+        name += f" per {unit_per(per, per_power)}" + (f" per {_PER[again]}" if again else "")
     if point and (
         unit.split()[-1] not in _POINTED or _SENTENCE_FOLLOWS.match(match.string, match.end())
     ):
@@ -341,7 +351,8 @@ def _at_least(match: re.Match[str], british: bool) -> list[Piece]:
     ]
 
 
-def _per(unit: str, power: str | None) -> str:
+def unit_per(unit: str, power: str | None) -> str:
+    """The name of a unit behind "per" or a slash, "second squared"."""
     if not power:
         return _PER.get(unit, unit)
     if _PER.get(unit) in ("second", "minute", "hour"):
@@ -368,8 +379,14 @@ def _unit_alone(match: re.Match[str], british: bool) -> Replacement:
     """A unit without a number: "cents per kWh", "in km/h"."""
     if match["one"]:
         return [Piece(_PER[match["one"]], *match.span("one"))]
-    words = f"{_plural(_UNITS[match['many']])} per {_per(match['per'], match['power'])}"
+    words = f"{_plural(_UNITS[match['many']])} per {unit_per(match['per'], match['power'])}"
     return [Piece(words, match.start("many"), match.end())]
+
+
+def _dotted_alone(match: re.Match[str], british: bool) -> str:
+    """A product of units without a number: "in N·s"."""
+    per = f" per {unit_per(match[2], match[3])}" if match[2] else ""
+    return _plural(_UNITS[match[1]]) + per
 
 
 def _unit_of_many(match: re.Match[str], british: bool) -> list[Piece]:
@@ -386,7 +403,7 @@ def _unit_of_power(match: re.Match[str], british: bool) -> Replacement:
     if match[3]:
         name = f"{_POWERS[match[3]]} {name}"
     if match[4]:
-        name += f" per {_per(match[4], match[5])}"
+        name += f" per {unit_per(match[4], match[5])}"
     return [Piece(name, match.start(2), match.end())]
 
 
@@ -424,6 +441,7 @@ def _with_magnitude(match: re.Match[str], british: bool) -> str:
     return f"{plain(match[1], british)} {_MAGNITUDES[match[2]]}"
 
 
+_DOTTED = "|".join(re.escape(u) for u in sorted(_UNITS, key=len, reverse=True) if "·" in u)
 _LONG_UNIT = "|".join(
     re.escape(u)
     for u in sorted(_UNITS, key=len, reverse=True)
@@ -448,7 +466,7 @@ MONEY: tuple[Rule, ...] = (
             rf"(?:(?<![\w)])([-−]))?(?:\b(US|CA|AU|NZ|HK|A|C|S))?([{_SIGNS}])\s?({NUMBER})"
             rf"(?:\s?(thousand|million|billion|bn|[kKMmB])(?={DASH}))?"
             rf"(?:{DASH}[{_SIGNS}]?({NUMBER}))?{_MAGNITUDE}(?:\s(US|CA|AU|NZ|HK|SG)D\b)?"
-            rf"(?:\s?/\s?({_PER_UNIT}|(?!(?:each|and)\b)[a-z]{{3,14}})(?![^\W²³])([²³])?(?:\.(?=\s[a-z]))?)?"
+            rf"(?:\s?/\s?({PER_UNIT}|(?!(?:each|and)\b)[a-z]{{3,14}})(?![^\W²³])([²³])?(?:\.(?=\s[a-z]))?)?"
         ),
         _money,
     ),
@@ -545,7 +563,7 @@ SIZES: tuple[Rule, ...] = (
 )
 """Heights, and sizes of two or three dimensions."""
 
-UNIT_AFTER_FRACTION = rf"(?!x|×)(?:{UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[a-z])"
+UNIT_AFTER_FRACTION = rf"(?!x|×)(?:{UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[a-z\d]|[,;)]|$)"
 """A unit, with the point of its abbreviation."""
 
 
@@ -578,14 +596,15 @@ UNITS: tuple[Rule, ...] = (
     (
         re.compile(
             rf"(?<=10)([⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}})\s({UNIT}|[CTFHAK])([²³])?"
-            rf"(?:/({_PER_UNIT})([²³])?)?(?![\w'’/²³])"
+            rf"(?:/({PER_UNIT})([²³])?)?(?![\w'’/²³])"
         ),
         _unit_of_power,
     ),
     (
         re.compile(
-            rf"(?:(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}}|(?<=\d\s)[a-z]+s|(?<=CO2)e?)"
-            rf"/({_PER_UNIT})(?:/({_PER_UNIT}))?(?![\w/])"
+            rf"(?:(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}}|(?<=10\^\d)|(?<=10\^\d\d)|(?<=[\d⁰¹²³⁴-⁹]\s)[a-z]+s"
+            rf"|(?<=CO2)e?)"
+            rf"/({PER_UNIT})(?:/({PER_UNIT}))?(?![\w/])"
         ),
         _per_units,
     ),
@@ -604,10 +623,16 @@ UNITS: tuple[Rule, ...] = (
         re.compile(
             rf"(?<![\w.,])(?<![A-Za-z]-)([-−])?({NUMBER})(?:{DASH}({NUMBER}))?(\s?|-)"
             rf"({UNIT}|in)(?<!\dB)([²³]|(?<=m)[23](?!\w))?"
-            rf"(?:/({_PER_UNIT})([²³]|(?<=[ms])[23](?!\w))?(?:/({_PER_UNIT}))?)?"
+            rf"(?:/({PER_UNIT})([²³]|(?<=[ms])[23](?!\w))?(?:/({PER_UNIT}))?)?"
             r"(?![\w²³]|['’][a-z]|(?<=x)-)(\.(?!\w))?"
         ),
         _measure,
+    ),
+    (
+        re.compile(
+            rf"(?<![\w/.·])({_DOTTED})(?:/({PER_UNIT})([²³])?)?(?![\w·²³])",
+        ),
+        _dotted_alone,
     ),
     (
         re.compile(
@@ -622,6 +647,11 @@ UNITS: tuple[Rule, ...] = (
 _COUNTED_IN_MILLIONS = (
     r"followers|subscribers|users|people|views|viewers|listeners|voters|households|downloads"
     r"|members|jobs|homes|fans|copies|customers|accounts|visitors|barrels|tonnes"
+)
+#: What there are thousands of; but screens have 4K, and races 10K.
+_SOME_OF_THEM = (
+    r"(?!\s(?:races|runs|runners|walks|events|finals|times|records|splits|this|was|has|is|plus|across)\b)"
+    r"\s[a-z]{2,}(?:s|people|children)\b"
 )
 _COUNTED_IN_THOUSANDS = (
     r"(?=\s(?:(?:a|per)\s(?:year|month|week)|likes|miles|steps|words|lines|parameters|params|tokens"
@@ -644,7 +674,25 @@ MILLIONS: Rule = (
     re.compile(rf"{START}({NUMBER})(m)\b(?=(\s(?:{_COUNTED_IN_MILLIONS})\b)?)"),
     _millions,
 )
-MAGNITUDE: Rule = (
-    re.compile(rf"{START}({NUMBER})(k|M|bn|tn|[KBT]{_COUNTED_IN_THOUSANDS})\b"),
-    _with_magnitude,
+
+
+def _race(match: re.Match[str], british: bool) -> str:
+    """A race by its kilometers: "he ran a 5k"."""
+    return f"{plain(match[1], british)} K"
+
+
+MAGNITUDES: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?:(?<=\b[Aa]\s)|(?<=\b[Rr][au]n\s)|(?<=first\s)|(?<=running\s)|(?<=charity\s))"
+            r"([1-9]\d?|100)[kK](?=[.,;:!?)]|$|\s(?:and|or|then|in|on|at|last|this|next|every|for|race|run)\b)"
+        ),
+        _race,
+    ),
+    (re.compile(rf"{START}(?![248]K)({NUMBER})(K)(?={_SOME_OF_THEM})"), _with_magnitude),
+    (
+        re.compile(rf"{START}({NUMBER})(k|M|bn|tn|[KBT]{_COUNTED_IN_THOUSANDS})\b"),
+        _with_magnitude,
+    ),
 )
+"""Thousands and more by a letter, but for what has a letter only in its name."""

@@ -374,7 +374,18 @@ class EnglishG2P(en.G2P):
         if shouted and len(text) > 1:
             parts = text.split("-")
             text = "-".join(p if p == "US" != text else self._calm(p) for p in parts)
+        elif text.isupper() and len(text) > 4 and self._is_inflected(text):
+            text = text.lower()
         return token._replace(text=text)
+
+    def _is_inflected(self, text: str) -> bool:
+        """Whether capitals are a form of an ordinary word, which misaki would spell: "MILES"."""
+        lower = text.lower()
+        return (
+            not self._is_written(text)
+            and lower not in self.lexicon.golds
+            and self._is_ordinary(lower)
+        )
 
     def _calm(self, word: str) -> str:
         """A word of a headline in capitals as it is written elsewhere, unless it is letters.

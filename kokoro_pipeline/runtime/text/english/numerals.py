@@ -16,7 +16,7 @@ from .designations import DESIGNATIONS, MODELS, VERSIONS, designation
 from .mathematics import EQUATIONS, LETTER_A, POWERS
 from .measures import (
     INCHES,
-    MAGNITUDE,
+    MAGNITUDES,
     MILLIONS,
     MIXED_SIZES,
     MONEY,
@@ -24,9 +24,11 @@ from .measures import (
     UNIT,
     UNIT_AFTER_FRACTION,
     UNITS,
+    is_quoted,
     unit_name,
     without_point,
 )
+from .notations import NOTATIONS
 from .number_forms import DASH, NUMBER, START, Rule, is_attributive, is_one, looks_like_year, plain
 from .numbers import cardinal, digits, fraction, in_pairs, ordinal, plural, year
 from .tables import table, word_sets
@@ -150,6 +152,11 @@ def _part_of_unit(match: re.Match[str], british: bool) -> list[Piece] | str:
     whole, above, below = match[1], int(match[2]), int(match[3])
     exposure = above == 1 and match[4].rstrip(".") in ("s", "sec") and not whole  # "f/4, 1/250 s"
     if not 0 < above < below or (below > 64 and not exposure):
+        return match[0]
+    if match[4].startswith("mpg"):  # in towns and on highways
+        words = f"{cardinal(above)} {cardinal(below)} miles per gallon"
+        return [Piece(words, match.start(), match.start(4) + 3)]
+    if match[4] == '"' and is_quoted(match.string[: match.start()]):
         return match[0]
     unit, point = without_point(match, match[4])
     spoken = unit_name(unit, many=bool(whole) and not is_attributive(match))
@@ -390,6 +397,7 @@ _PROVINCES = "|".join(short for kind, short, _ in table("states") if kind == "pr
 
 _RULES: tuple[Rule, ...] = (
     *CODES,
+    *NOTATIONS,
     (re.compile(r"\d{31,}"), _digits),
     (re.compile(r"(?<![\w~/])~\s?(?=[$£€¥]?\.?\d)"), _about),
     (re.compile(r"\b0x([0-9A-Fa-f]{1,16})(?!\w)|#(?=\w*\d)([0-9A-Fa-f]{6})(?!\w)"), _hexadecimal),
@@ -517,6 +525,7 @@ _RULES: tuple[Rule, ...] = (
         _time_signature,
     ),
     (re.compile(r"(?<![^\s(=])[-−](?=(?:\d{1,3}\s)?\d{1,3}/\d{1,4}(?![\w/]|[.,]\d))"), _negative),
+    (re.compile(r"(?:(?<=\d/\d)|(?<=\d/\d\d))\"-(?=\d)"), _apart),
     (
         re.compile(
             rf"(?<![\w.,/])(\d{{1,3}}(?:\s|-(?=\d/\d)))?(\d{{1,2}})/(\d{{1,4}})[\s-]?({UNIT_AFTER_FRACTION})"
@@ -591,7 +600,7 @@ _RULES: tuple[Rule, ...] = (
     *VERSIONS,
     (re.compile(rf"{START}({NUMBER})\s?[-–—]\s?({NUMBER})(?!\w|-(?![a-z]{{3}})|[.,]\d)"), _range),
     (re.compile(rf"{START}([-−+±])\s?({NUMBER})(?!\w)"), _signed),
-    MAGNITUDE,
+    *MAGNITUDES,
     *POWERS,
     BARE_YEAR,
     (re.compile(NUMBER), _number),

@@ -9,6 +9,6 @@ ENGLISH = SentenceEnds(
     abbreviations=frozenset(short.lower() for _, short, _ in table("abbreviations"))
     | word_sets("pointed_units")["unit"]
     | {short.lower() for book, words in table("bible") if book.istitle() for short in words.split()}
-    | {"conf", "deg", "exp", "long", "temp", "pub", "rs", "mm", "rt"}
+    | {"conf", "deg", "exp", "long", "temp", "pop", "pub", "rs", "mm", "rt"}
 )
 """A segment is not cut after an abbreviation; whether its point ends a sentence is seen later."""
