@@ -370,7 +370,7 @@ _SHORT_FORMS = {
     **_of_kind("short"),
     **{short.capitalize(): words.capitalize() for short, words in _of_kind("short").items()},
 }
-_SHORT_FORM = re.compile(rf"(?<![\w.'])({'|'.join(_SHORT_FORMS)})(?![\w'])(?!\.(?!\s|$))")
+_SHORT_FORM = re.compile(rf"(?<![\w.'])({'|'.join(_SHORT_FORMS)})(?!\w|'(?!s\b))(?!\.(?!\s|$))")
 #: Days that are no other word, and those that are a verb or a name elsewhere.
 _LONE_DAY = re.compile(
     r"(?<![\w.'’-])(?:Thu(?:rs?)?|Tues?|Weds|Fri)(?![\w.-])"

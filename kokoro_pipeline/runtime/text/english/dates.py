@@ -24,6 +24,7 @@ MONTHS = (
 )
 _MONTH = "|".join(MONTHS)
 _HALF_DAY = r"([aApP]\.?[mM])\b"
+_HOUR = r"(?:1[0-2]|0?[1-9])"
 _ZONES = r"(?:GMT|UTC|BST|CET|CEST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T)"
 _COUNTED_AFTER = re.compile(
     r"\s+(?:people|men|women|children|of\b|more|fewer|percent"
@@ -200,6 +201,8 @@ def _to(match: re.Match[str], british: bool) -> str:
 
 def _decade(match: re.Match[str], british: bool) -> str:
     text = match[1] or match[2] or match[3] or match[4]
+    if text == "00":  # the first decade of the century
+        return "two thousands"
     return plural(year(int(text), british) if len(text) == 4 else cardinal(int(text)))
 
 
@@ -286,6 +289,29 @@ def _minutes(minute: int) -> str:
 def _pointed_clock(match: re.Match[str], british: bool) -> str:
     """A time with a point, as in Britain: "5.30pm"."""
     return cardinal(int(match[1])) + _minutes(int(match[2])) + _half_day(match[3])
+
+
+_MET_AT = re.compile(
+    r"\b(?:meet(?:s|ing)?|met|leav(?:es?|ing)|left|depart(?:s|ed|ing)?|arriv(?:es?|ed|ing)"
+    r"|start(?:s|ed|ing)?|beg[iau]ns?|opens?|dinner|lunch|breakfast|supper|tea|train|bus|coach|ferry"
+    r"|flight|boat|kick(?:s|ed)?[\s-]?off|doors|curtain|film|movie|appointment|class|lesson|lecture"
+    r"|service|mass|party|concert|alarm|wake|woke|(?:get|got) up"
+    r"|(?:shop|bank|store|bar|pub|office) closes)\b"
+    r"[^.;!?]{0,25}\sat\s$",
+    re.IGNORECASE,
+)
+
+
+def _pointed_clock_at(match: re.Match[str], british: bool) -> str:
+    """A time with a point and no more, where something happens at it: "we meet at 7.30"."""
+    before = match.string[max(0, match.start() - 45) : match.start()]
+    return _pointed_clock(match, british) if _MET_AT.search(before) else match[0]
+
+
+def _half_days(match: re.Match[str], british: bool) -> list[Piece]:
+    """Letters for the halves of the day: "8a–6p", "6:05a"."""
+    groups = range(1, len(match.groups()) + 1)
+    return [Piece(f"{match[group]}m", *match.span(group)) for group in groups if match[group]]
 
 
 def _pointed_clock_to(match: re.Match[str], british: bool) -> str:
@@ -493,6 +519,26 @@ DATES: tuple[Rule, ...] = (
 """Dates with a day or a month."""
 
 TIMES: tuple[Rule, ...] = (
+    (
+        re.compile(
+            rf"{START}{_HOUR}(?::[0-5]\d)?([ap])(?:\s?[-–—]\s?|\sto\s)"
+            rf"{_HOUR}(?::[0-5]\d)?([ap])(?![\w'’-])"
+            rf"|{START}{_HOUR}:[0-5]\d([ap])()(?![\w'’-]|\.\s?m\b)"
+            rf"|(?:(?<=\bat )|(?<=\bby )|(?<=\bme )){_HOUR}([ap])()"
+            rf"(?=\s(?:{_ZONES}|tonight|tomorrow|today|sharp)\b)"
+        ),
+        _half_days,
+    ),
+    (
+        re.compile(r"(?<=[A-Z])\s/\s(?=\d{1,2}(?::[0-5]\d|\s?[ap]\.?m)\b)"),
+        lambda match, british: ", ",
+    ),
+    (
+        re.compile(
+            r"(?<=\bat )([01]?\d|2[0-3])\.([0-5]\d)()(?![\w%]|\.\d|\s(?:percent|per|points?)\b)"
+        ),
+        _pointed_clock_at,
+    ),
     (re.compile(rf"\b(?:[Nn]oon|[Mm]idnight)({DASH})(?=\d{{1,2}}(?![:\d]))"), _dates_range),
     (
         re.compile(

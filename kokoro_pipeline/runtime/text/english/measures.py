@@ -81,6 +81,11 @@ _OF_TONS = re.compile(
 _POWERS = {"²": "square", "2": "square", "³": "cubic", "3": "cubic"}
 
 
+def _per_what(unit: str, power: str | None) -> str:
+    """A unit, a noun or another currency behind an amount: "₹83/$"."""
+    return _CURRENCIES[unit].unit if unit in _CURRENCIES else unit_per(unit, power)
+
+
 def _money(match: re.Match[str], british: bool) -> Replacement:
     minus, country, sign, low, small, high, magnitude, behind, per, power = match.groups()
     currency = _CURRENCIES[sign]
@@ -100,7 +105,7 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
         cents = "." in low and not (small or magnitude)
         first = _amount(low, currency, None, singular, british) if cents else plain(low, british)
         words = f"{first}{scale} to {words}"
-    return ("minus " if minus else "") + words + (f" per {unit_per(per, power)}" if per else "")
+    return ("minus " if minus else "") + words + (f" per {_per_what(per, power)}" if per else "")
 
 
 def _bills(match: re.Match[str], british: bool) -> str:
@@ -153,6 +158,8 @@ def _money_before(match: re.Match[str], british: bool) -> str:
 def _cents(match: re.Match[str], british: bool) -> list[Piece]:
     singular = is_one(match[1]) or _names_a_price(match)
     words = f"{plain(match[1], british)} {'cent' if singular else 'cents'}"
+    if match[2]:
+        words += f" per {unit_per(match[2], None)}"
     return [Piece(words, match.start(1), match.end())]
 
 
@@ -466,7 +473,7 @@ MONEY: tuple[Rule, ...] = (
             rf"(?:(?<![\w)])([-−]))?(?:\b(US|CA|AU|NZ|HK|A|C|S))?([{_SIGNS}])\s?({NUMBER})"
             rf"(?:\s?(thousand|million|billion|bn|[kKMmB])(?={DASH}))?"
             rf"(?:{DASH}[{_SIGNS}]?({NUMBER}))?{_MAGNITUDE}(?:\s(US|CA|AU|NZ|HK|SG)D\b)?"
-            rf"(?:\s?/\s?({PER_UNIT}|(?!(?:each|and)\b)[a-z]{{3,14}})(?![^\W²³])([²³])?(?:\.(?=\s[a-z]))?)?"
+            rf"(?:\s?/\s?({PER_UNIT}|(?!(?:each|and)\b)[a-z]{{3,14}}|[{_SIGNS}](?!\d))(?![^\W²³])([²³])?(?:\.(?=\s[a-z]))?)?"
         ),
         _money,
     ),
@@ -480,7 +487,7 @@ MONEY: tuple[Rule, ...] = (
     (
         re.compile(
             rf"(?:{START}(?={NUMBER}\s?¢)|\b(?:me|for|only|just|than|costs?|pays?|paid|owes?)\s(?=\d\dc(?!\w)))"
-            rf"({NUMBER})\s?[¢c]"
+            rf"({NUMBER})\s?[¢c](?:/({PER_UNIT}|[a-z]{{3,14}})(?![^\W²³]))?"
         ),
         _cents,
     ),

@@ -16,7 +16,9 @@ from typing import Literal
 from ..tracked import Piece, Replacement, Tracked
 from .abbreviations import expand_abbreviations
 from .addresses import expand_addresses
+from .clipped import expand_clipped
 from .headlines import lower_capitals
+from .html_remains import without_html
 from .mathematics import LETTER_A
 from .numerals import expand_numerals
 from .roman_numerals import expand_roman_numerals
@@ -297,7 +299,8 @@ def _leave_out(text: Tracked, unspoken: list[tuple[int, int]]) -> Tracked:
 
 def _paragraph(text: Tracked, british: bool, unspoken: list[tuple[int, int]]) -> Tracked:
     text = text.sub(_EMOTICON, "").sub(_MARKUP, "").sub(_SPACES, " ")
-    text = expand_abbreviations(lower_capitals(expand_addresses(text)))
+    text = expand_clipped(lower_capitals(expand_addresses(text)))
+    text = expand_abbreviations(text)
     text = expand_numerals(expand_roman_numerals(text), british)
     text = _quotes(_read_signs(text)).sub(_DASHES, "—")
     text = _leave_out(text, unspoken)
@@ -329,7 +332,7 @@ def normalize(text: str, british: bool = False) -> Normalized:
 
     tracked = Tracked.of(text).sub(_PLACEHOLDER, " ").sub(_GIVEN, given)
     tracked = tracked.sub(_STRESSED, stressed).sub(_LINK, _inner)
-    cleaned = _clean_characters(tracked.sub(_BAR, ",")).sub(_HEADING, "")
+    cleaned = _clean_characters(without_html(tracked.sub(_BAR, ","))).sub(_HEADING, "")
     paragraphs = [
         paragraph
         for part in cleaned.sub(_START, "\n")

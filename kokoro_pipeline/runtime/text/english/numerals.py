@@ -82,6 +82,21 @@ def _apart(match: re.Match[str], british: bool) -> str:
     return " "
 
 
+def _apart_at(match: re.Match[str], british: bool) -> list[Piece]:
+    return [Piece(" ", *match.span(1))]
+
+
+def _cards(match: re.Match[str], british: bool) -> list[Piece]:
+    """Numbers of which there are several: "two 5s"."""
+    return [Piece(plural(cardinal(int(match[2]))), match.start(2), match.end())]
+
+
+def _caliber(match: re.Match[str], british: bool) -> str:
+    """The bore of a gun: "a .357 Magnum", "a .50-cal rifle"."""
+    words = in_pairs(match[1] or match[3], british)
+    return f"{words} caliber" if match[2] else words
+
+
 def _after_number(match: re.Match[str], british: bool) -> list[Piece]:
     """The letter A after a number: "Figure 3a"."""
     return [Piece(f" {LETTER_A} ", *match.span(1))]
@@ -452,11 +467,20 @@ _RULES: tuple[Rule, ...] = (
         re.compile(r"(?<![^\s(])([<>≤≥])(?=[$£€]?\.?\d)(?!3\s*$)"),
         _at_least,
     ),
+    (re.compile(r"\bK(-)(?=9s?\b(?!\s(?:school|student|education|campus)))"), _apart_at),
     (re.compile(r"\bK([-–])(?=\d{1,2}\b)|(?<=[A-Z]\d)–(?=[A-Z]\d)"), _to_next),
     (re.compile(r"(?:(?<=\b[Dd]ial )|(?<=\b[Pp]ress ))\*(?=\d|\s|[.,])"), _star),
     (re.compile(r"(?<=\d{3}[-. ]\d{4}),?\s?[xX]\.?\s?(\d{2,6})\b"), _extension),
     (re.compile(r"(?<=\bCVE)-((?:19|20)\d\d)-(\d{4,7})\b"), _weakness),
     (re.compile(r"(?<![\w.,/])(\d{2,3})/(\d)(?![\w/]|[.,]\d)"), _innings),
+    (
+        re.compile(
+            r"(?<![\w.])\.(\d{2,3})(?:(?=\s(?:ACP|AE|BMG|Colt|LR|Magnum|Remington|S&W|Special|Winchester"
+            r"|calib(?:er|re)|rifle|pistol|revolver|handgun|bullet|round|slug)s?\b)|[-\s](cal(?:iber|ibre)?)\b\.?)"
+            r"|(?<=\b[Aa] )\.(22|357|38|44|45)()(?=[.,;:!?)](?!\d)|$)"
+        ),
+        _caliber,
+    ),
     *DATES,
     *EQUATIONS,
     *TIMES,
@@ -504,6 +528,13 @@ _RULES: tuple[Rule, ...] = (
     ),
     (re.compile(r"\b[Tt]ext (\d{5,6})(?![\w,.-]*\d)"), _code),
     *YEARS,
+    (
+        re.compile(
+            r"\b(two|three|four|five|six|seven|eight|nine|ten|several)\s(\d{1,3})['’]?s\b"
+            r"(?!\s(?:intervals?|delays?|breaks?|timeouts?|clips?|videos?|timers?|pauses?|rests?|sprints?|reps?|sets?)\b)"
+        ),
+        _cards,
+    ),
     MIXED_SIZES,
     INCHES,
     (re.compile(r"(?:(?<=\b[Pp]hase )|(?<=\b[Gg]rade ))(\d)/(\d)(?![\w/])"), _side_by_side),

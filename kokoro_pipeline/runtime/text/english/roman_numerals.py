@@ -15,7 +15,8 @@ _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000
 _COUNTED_WORDS = "|".join(sorted(word_sets("roman")["counted"]))
 _REGNAL_NAMES = "|".join(sorted(word_sets("roman")["regnal"]))
 _COUNTED = re.compile(
-    rf"\b((?i:{_COUNTED_WORDS})s?)\s+({_ROMAN}(?=[ABCab]?\b)|{_SMALL_ROMAN}\b)(?!['’.]\w)"
+    rf"\b(?<!question )((?i:{_COUNTED_WORDS})s?)\s+"
+    rf"({_ROMAN}(?=[ABCab]?\b)|{_SMALL_ROMAN}\b)(?!['’.]\w)"
     rf"(?:(\s?[-–]\s?)({_ROMAN}|{_SMALL_ROMAN})\b)?"
     rf"((?:(?:,|,?\s(?:and|or|to|through|&))\s(?![ICDLM]\b){_ROMAN}\b(?!['’.]\w)){{0,12}})"
 )
@@ -35,6 +36,7 @@ _AS_SUBJECT = (
 _REGNAL = re.compile(
     rf"\b({_REGNAL_NAMES})\s+(?![CDLM]\b|[VX]\s[A-Z])"
     rf"(?:({_ROMAN})(?<!\bI)|(I){_AS_SUBJECT})(?=\W|$)"
+    rf"(?P<others>(?:(?:,|,?\s(?:and|or|to|&))\s(?![ICDLM]\b){_ROMAN}\b(?!['’.]\w|\s[A-Z])){{0,5}})"
 )
 # "Edward I fought" at the start of a sentence, but not "I saw Mary I think".
 _FIRST = re.compile(
@@ -144,5 +146,10 @@ def _has_verb(match: re.Match[str]) -> bool:
 
 
 def _reign(match: re.Match[str]) -> list[Piece]:
-    group = next(g for g in range(len(match.groups()), 0, -1) if match[g])
-    return [Piece(f"the {numbers.ordinal(_roman_value(match[group]))}", *match.span(group))]
+    others = match.groupdict().get("others") and match.span("others")
+    last = match.re.groups - ("others" in match.re.groupindex)
+    group = next(g for g in range(last, 0, -1) if match[g])
+    pieces = [Piece(f"the {numbers.ordinal(_roman_value(match[group]))}", *match.span(group))]
+    for other in _NUMERAL.finditer(match.string, *others) if others else ():
+        pieces.append(Piece(numbers.ordinal(_roman_value(other[0])), *other.span()))
+    return pieces

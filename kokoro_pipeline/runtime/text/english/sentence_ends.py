@@ -9,6 +9,21 @@ ENGLISH = SentenceEnds(
     abbreviations=frozenset(short.lower() for _, short, _ in table("abbreviations"))
     | word_sets("pointed_units")["unit"]
     | {short.lower() for book, words in table("bible") if book.istitle() for short in words.split()}
-    | {"conf", "deg", "exp", "long", "temp", "pop", "pub", "rs", "mm", "rt"}
+    | {
+        "alt",
+        "circ",
+        "conf",
+        "deg",
+        "dia",
+        "diam",
+        "dist",
+        "ea",
+        "elev",
+        "exp",
+        "fl",
+        "illus",
+        "long",
+    }
+    | {"med", "mm", "pop", "pub", "rs", "rt", "temp", "trans"}
 )
 """A segment is not cut after an abbreviation; whether its point ends a sentence is seen later."""

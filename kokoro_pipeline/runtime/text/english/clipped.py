@@ -1,0 +1,132 @@
+"""Clipped words that only their company tells from other words: "no. of items", "est. cost"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ..tracked import Piece, Replacement, Tracked
+from .tables import table
+
+_STATES = {short: name for kind, short, name in table("states") if kind != "province"}
+_POINTED_STATES = {
+    "N.Y.": "New York",
+    "N.J.": "New Jersey",
+    "N.H.": "New Hampshire",
+    "N.M.": "New Mexico",
+    "N.C.": "North Carolina",
+    "N.D.": "North Dakota",
+    "S.C.": "South Carolina",
+    "S.D.": "South Dakota",
+    "R.I.": "Rhode Island",
+    "W.Va.": "West Virginia",
+}
+_COMPASS = {"N": "North", "S": "South", "E": "East", "W": "West"}
+_REGIONS = (
+    r"\bN\.?\s(?=(?:Korea|Dakota|Carolina|Macedonia|Ireland|Vietnam)n?s?\b|Yorkshire\b)"
+    r"|\bS\.?\s(?=(?:Korea|Dakota|Carolina|Sudan|Vietnam)n?s?\b|Yorkshire\b)"
+    r"|\b[NS]\.\s(?=(?:Africa|America)ns?\b|(?:Africa|America|Wales|London)\b)"
+    r"|\bW\.?\s(?=Virginian?s?\b|Midlands\b)|\bE\.?\s(?=Midlands\b|Anglia\b|Timor\b)"
+    r"|\b[EW]\.\s(?=German[ys]?\b|(?:Bank|Africa|Jerusalem|Sussex|Yorkshire|Ham|Indies|Hollywood)\b)"
+)
+_RANKS = {
+    **{"Sgt": "sergeant", "Lt": "lieutenant", "Capt": "captain", "Col": "colonel"},
+    **{"Cpl": "corporal", "Maj": "major", "Gen": "general", "Gov": "governor", "Sen": "senator"},
+    **{"Pvt": "private", "Prof": "professor"},
+}
+_MAKERS = {
+    **{"trans": "translated", "ed": "edited", "illus": "illustrated", "dir": "directed"},
+    **{"prod": "produced", "arr": "arranged"},
+}
+_MEASURED = {
+    **{"elev": "elevation", "alt": "altitude", "dist": "distance", "diam": "diameter"},
+    **{"dia": "diameter", "circ": "circumference"},
+}
+_GUESSED = (
+    "cost|costs|price|value|time|delivery|arrival|wait|size|age|weight|population|revenue|income|total"
+    "|number|amount|completion|release|date|read|reading|duration|distance|calories|tax|taxes|payment"
+    "|budget|range|yield|speed|profit|loss|damage|repair|travel|shipping|reach"
+)
+_PATIENT_DOES = (
+    "is|was|has|had|denies|denied|reports|reported|presents|presented|states|stated|complains|c/o|s/p"
+    "|w/|with|will|can|tolerated|seen|admitted|discharged"
+)
+_COMPLAINTS = (
+    "pain|chest|abdominal|back|head|headaches?|SOB|shortness|fever|cough|nausea|dizziness|fatigue"
+    "|numbness|sore|severe|mild|worsening|blurred|itching|weakness|vomiting|rash|difficulty"
+)
+_SENTENCE_ENDS = re.compile(r"\s*$|\s+[A-Z“\"]")
+
+
+def _point(match: re.Match[str]) -> str:
+    return "." * bool(_SENTENCE_ENDS.match(match.string, match.end()))
+
+
+def _with_case(words: dict[str, str]) -> Callable[[re.Match[str]], str]:
+    """The word of the first group, with a capital where that has one."""
+
+    def expanded(match: re.Match[str]) -> str:
+        word = words[match[1].lower()]
+        return word.capitalize() if match[1][0].isupper() else word
+
+    return expanded
+
+
+def _party(match: re.Match[str]) -> list[Piece]:
+    """The state of a politician: "(D-MN)"."""
+    state = _STATES.get(match[2]) or _POINTED_STATES.get(match[2], match[2])
+    return [Piece(f" {state}", match.end(1), match.end(2))]
+
+
+def _rank(match: re.Match[str]) -> list[Piece]:
+    return [Piece(_RANKS[match[2]], match.start(2), match.end())]
+
+
+def _region(match: re.Match[str]) -> str:
+    name = _COMPASS[match[0][0]]
+    irish = match.string.startswith("Ireland", match.end())
+    return f"{name}ern " if irish else f"{name} "
+
+
+def _pair(match: re.Match[str]) -> str:
+    """Two currencies, "EUR/USD", in letters, so that no amount of the second follows."""
+    return f"{'.'.join(match[1])} {'.'.join(match[2])}"
+
+
+_CODES = "|".join(sign for sign, *_ in table("currencies") if sign.isalpha() and len(sign) == 3)
+
+_PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replacement]], ...] = (
+    (re.compile(r"\b([Nn])o\.\sof\b(?!\scourse\b)"), r"\1umber of"),
+    (
+        re.compile(rf"\b([Ee])st\.(?=\s(?:{_GUESSED})\b|:?\s[$£€~]|\s(?!1[0-9]\d\d\b|20\d\d\b)\d)"),
+        r"\1stimated",
+    ),
+    (re.compile(rf"\b((?i:{'|'.join(_MAKERS)}))\.(?=\sby\b)"), _with_case(_MAKERS)),
+    (re.compile(rf"\b((?i:{'|'.join(_MEASURED)}))\.(?=:?\s[\d~])"), _with_case(_MEASURED)),
+    (re.compile(r"\bfl\.(?=\s(?:ca?\.\s)?(?:1\d{3}|[5-9]\d\d)\b)"), "flourished"),
+    (re.compile(r"\b([Cc])onf\.(?=\s(?:#|no\.|number\b|code\b))"), r"\1onfirmation"),
+    (re.compile(r"(?<=onfirmation )#\s?(?=[A-Z\d])"), "number "),
+    (re.compile(r"\b[Mm]ed(?:-|\.\s)(?=(?:high|low|heat)\b)"), "medium "),
+    (re.compile(r"\bF[Ww][Dd]?(?=:)"), "forward"),
+    (re.compile(r"(?<=[\d%kKmM] )p\.a\.?(?!\w)"), lambda m: f"per annum{_point(m)}"),
+    (re.compile(r"(?<=\d )ea\b\.?"), lambda m: f"each{_point(m) * m[0].endswith('.')}"),
+    (re.compile(rf"\b([Pp])t\.(?=\s(?:{_PATIENT_DOES})(?!\w))"), r"\1atient"),
+    (re.compile(r"\b([Hh])x(?=\sof\b)"), r"\1istory"),
+    (re.compile(rf"(?<!\w)c/o(?=\s(?:{_COMPLAINTS})\b)"), "complaining of"),
+    (re.compile(r"\b([DRI])-([A-Z]{2}|(?:[A-Z][a-z]?\.){2})(?=[),;])"), _party),
+    (
+        re.compile(
+            rf"\b(?i:(an?|the|our|his|her|that|this|former))\s({'|'.join(_RANKS)})\.(?=\s[a-z])"
+        ),
+        _rank,
+    ),
+    (re.compile(_REGIONS), _region),
+    (re.compile(rf"\b({_CODES})/({_CODES})\b"), _pair),
+)
+
+
+def expand_clipped(text: Tracked) -> Tracked:
+    """Write the words out, before the abbreviations that are the same everywhere."""
+    for pattern, words in _PHRASES:
+        text = text.sub(pattern, words)
+    return text
