@@ -82,10 +82,32 @@ def _live(place: Place) -> Sounds | None:
     return ("lˈIv", "lˈIv") if live else None
 
 
+def _resent(place: Place) -> Sounds | None:
+    """The past of "resend", which has a letter or the like as its object or is in the passive."""
+    passive = place.at(-1) in (
+        "be",
+        "been",
+        "was",
+        "were",
+        "is",
+        "are",
+        "and",
+        "has",
+        "have",
+        "had",
+    )
+    sent = "VBN" in place.tags[max(0, place.i - 2) : place.i] or passive
+    object_ = place.words[place.i + 1 : place.i + 5]
+    if sent or not NEAR["sent_again"].isdisjoint(object_):
+        return "ɹisˈɛnt", "ɹiːsˈɛnt"
+    return "ɹəzˈɛnt", "ɹɪzˈɛnt"
+
+
 ACTIONS: dict[str, Choose] = {
     "use": _use,
     "resume": _resume,
     "resumes": _resume,
+    "resent": _resent,
     "dove": _dove,
     "polish": _polish,
     "moped": _moped,
