@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from typing import Any, TypeVar
 
 import anyio
@@ -14,6 +15,9 @@ from .problems import Problem
 from .settings import ServerSettings
 
 B = TypeVar("B", bound=BaseModel)
+
+_TYPES = frozenset({"str", "VoiceId"})
+"""Names of types that are no part of where a mistake is."""
 
 
 async def read_body(request: Request, model: type[B], settings: ServerSettings) -> B:
@@ -38,9 +42,13 @@ async def _read(request: Request, settings: ServerSettings) -> bytes:
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip()
     if kind.lower() not in ("application/json", "text/json"):
         raise Problem(415, f"the body is {kind[:60]!r}, expected application/json")
+    coding = request.headers.get("content-encoding", "identity").strip()
+    if coding.lower() != "identity":
+        raise Problem(415, f"the body is compressed ({coding[:60]!r}): send it as it is")
     try:
         with anyio.fail_after(settings.receive_limit):
-            return await _limited(request, settings.max_body)
+            content = await _limited(request, settings.max_body)
+            return content.removeprefix(codecs.BOM_UTF8)
     except TimeoutError as error:
         raise Problem(
             408,
@@ -66,7 +74,11 @@ async def _limited(request: Request, limit: int) -> bytes:
 
 
 def _problem(error: ValidationError) -> Problem:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    where = ".".join(str(part) for part in first["loc"] if isinstance(part, str)) or None
+    errors = error.errors(include_url=False, include_input=False, include_context=False)
+    # Where a field may have one of several types, the one that fits best has the longest place.
+    field = errors[0]["loc"][:1]
+    first = max((e for e in errors if e["loc"][:1] == field), key=lambda e: len(e["loc"]))
+    parts = [part for part in first["loc"] if isinstance(part, str) and part not in _TYPES]
+    where = ".".join(parts) or None
     message = first["msg"] if where is None else f"{where}: {first['msg']}"
     return Problem(400, message, param=where, code=first["type"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fastapi.responses import JSONResponse
@@ -9,6 +10,9 @@ from fastapi.responses import JSONResponse
 from kokoro_pipeline.errors import ArtifactError, InputError, KokoroError
 
 from .engines import WorkerDied
+
+_PATH = re.compile(r"(?<![\w.])/[^\s/]+/|\b[A-Za-z]:\\")
+"""A path of the server's file system, which is none of a client's business."""
 
 
 class Problem(Exception):
@@ -80,5 +84,7 @@ def problem_of(error: Exception) -> Problem:
             logged=str(error),
         )
     if isinstance(error, KokoroError):
-        return Problem(503, str(error), code="unavailable")
+        told = "the server lacks what this needs: the log of the server names it"
+        message = told if _PATH.search(str(error)) else str(error)
+        return Problem(503, message, code="unavailable", logged=str(error))
     return Problem(500, f"a defect of the server: {type(error).__name__}", code="internal_error")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import itertools
 import json
@@ -229,6 +230,20 @@ def test_few_characters_do_not_ask_for_much_memory(server):
         assert said in answer.json()["error"]["message"]
 
 
+def test_bodies_as_some_clients_write_them(server):
+    """With a byte order mark, which is no part of JSON, or compressed, which is not understood."""
+    path, body = "/v1/phonemize", b'{"input": "Hi."}'
+    for content, coding, status in (
+        (b"\xef\xbb\xbf" + body, "identity", 200),
+        (gzip.compress(body), "gzip", 415),
+        (body, "deflate, gzip", 415),
+    ):
+        headers = {"Content-Type": "application/json", "Content-Encoding": coding}
+        answer = server.post(path, content=content, headers=headers)
+        assert answer.status_code == status
+        assert status == 200 or "compressed" in answer.json()["error"]["message"]
+
+
 def test_other_errors_have_the_same_form(server):
     for answer, status in (
         (server.get("/nowhere"), 404),
@@ -248,6 +263,8 @@ def test_a_field_is_named_as_in_the_request(server):
         ("/v1/audio/speech", {"input": " "}, "input"),
         ("/dev/phonemize", {"text": " "}, "text"),
         ("/dev/generate_from_phonemes", {"phonemes": ""}, "phonemes"),
+        ("/v1/audio/speech", {"input": "x", "voice": 5}, "voice"),
+        ("/v1/audio/speech", {"input": "x", "voice": {"id": 5}}, "voice.id"),
     ):
         answer = server.post(path, json=body)
         assert (answer.status_code, answer.json()["error"]["param"]) == (400, field)

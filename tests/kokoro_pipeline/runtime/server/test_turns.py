@@ -9,8 +9,9 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from kokoro_pipeline.errors import InputError
+from kokoro_pipeline.errors import EnvironmentFault, InputError
 from kokoro_pipeline.runtime.server.failures import BrokenAnswer, WithoutBrokenAnswers
+from kokoro_pipeline.runtime.server.problems import problem_of
 from kokoro_pipeline.runtime.server.settings import ServerSettings
 from kokoro_pipeline.runtime.server.turns import Turns
 from kokoro_pipeline.runtime.server.voice_names import resolve_voice
@@ -222,6 +223,24 @@ def test_the_log_has_the_tracebacks_of_defects_alone(error, written) -> None:
     told = None if error is None else (type(error), error, None)
     record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "failed", (), told)
     assert WithoutBrokenAnswers().filter(record) is written
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (EnvironmentFault("eSpeak's data in /opt/x/espeak-ng-data is incomplete"), False),
+        (EnvironmentFault("packages are not installed (bad magic in '/usr/lib/a.pyc')"), False),
+        (EnvironmentFault("the dictionary in C:\\x\\unidic does not load"), False),
+        (EnvironmentFault("Chinese needs: pip install 'tvm-kokoro[zh]'"), True),
+        (EnvironmentFault("AAC and/or Opus need the extra audio"), True),
+    ],
+    ids=str,
+)
+def test_a_client_is_told_no_path_of_the_server(error, told) -> None:
+    problem = problem_of(error)
+    assert problem.status == 503 and problem.logged == str(error)
+    assert (problem.message == str(error)) is told
+    assert told or problem.message.endswith("the log of the server names it")
 
 
 @pytest.mark.parametrize(

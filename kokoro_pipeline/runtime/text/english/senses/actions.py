@@ -84,21 +84,8 @@ def _live(place: Place) -> Sounds | None:
 
 def _resent(place: Place) -> Sounds | None:
     """The past of "resend", which has a letter or the like as its object or is in the passive."""
-    passive = place.at(-1) in (
-        "be",
-        "been",
-        "was",
-        "were",
-        "is",
-        "are",
-        "and",
-        "has",
-        "have",
-        "had",
-    )
-    sent = "VBN" in place.tags[max(0, place.i - 2) : place.i] or passive
-    object_ = place.words[place.i + 1 : place.i + 5]
-    if sent or not NEAR["sent_again"].isdisjoint(object_):
+    again = place.at(-1) in ("be", "been", "was", "were", "is", "are", "has", "have", "had")
+    if again or not NEAR["sent_again"].isdisjoint(place.words[place.i + 1 : place.i + 5]):
         return "ɹisˈɛnt", "ɹiːsˈɛnt"
     return "ɹəzˈɛnt", "ɹɪzˈɛnt"
 
