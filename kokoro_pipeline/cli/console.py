@@ -5,11 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, TextIO
 
 from ..errors import InputError
 from ..json_values import plain
+
+
+@contextlib.contextmanager
+def naming_stdout() -> Iterator[None]:
+    """Let an error of standard output say that it is one; a closed pipe stays BrokenPipeError."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "cannot write to standard output") from error
 
 
 class Console:
@@ -37,14 +46,17 @@ class Console:
 
     def data(self, text: str) -> None:
         """Print one line, or several, of the result."""
-        print(text, file=self.stdout)
+        with naming_stdout():
+            print(text, file=self.stdout)
+
+    def flush(self) -> None:
+        """Write what is held back of the result."""
+        with naming_stdout():
+            self.stdout.flush()
 
     def json(self, value: Any) -> None:
         """Print `value` as one JSON document; see `plain` for what it may contain."""
-        print(
-            json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False),
-            file=self.stdout,
-        )
+        self.data(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
     def progress(self, text: str) -> None:
         """Report the current activity, if stderr is a terminal."""

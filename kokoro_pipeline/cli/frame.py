@@ -126,7 +126,7 @@ def _run(args: argparse.Namespace, console: Console) -> int:
     command: Command = args.command
     try:
         code = command.run(args, console)
-        console.stdout.flush()  # raises here at the latest for a full disk or a closed pipe
+        console.flush()  # raises here at the latest for a full disk or a closed pipe
         return code
     except BrokenPipeError:
         return exit_codes.PIPE_CLOSED

@@ -132,7 +132,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         url = f"http://{shown}:{port}"
         if args.json:
             console.json({"url": url, "artifact": settings.artifact, "pid": os.getpid()})
-            console.stdout.flush()
+            console.flush()
         console.say(f"serving {settings.artifact} at {url} (Ctrl-C ends it)")
         config = uvicorn.Config(
             app,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from .command import UsageError
-from .console import Console
+from .console import Console, naming_stdout
 from .source_text import STDIN
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def check_outputs(args: argparse.Namespace) -> None:
 
     _check_apart(args)
     if args.output not in (None, STDIN):
+        if args.output.endswith(os.sep):
+            raise InputError(f"cannot write {args.output}: it names a folder; name a file in it")
         check_writable(Path(args.output), args.format)
     if args.output is not None:
         name = _format(args)
@@ -98,7 +101,7 @@ def _check_apart(args: argparse.Namespace) -> None:
 def _is_same(one: Path, other: Path) -> bool:
     if one.exists() and other.exists():
         return one.is_file() and one.samefile(other)
-    return one.resolve() == other.resolve()
+    return os.path.realpath(one) == os.path.realpath(other)  # of circular links, too
 
 
 def _format(args: argparse.Namespace) -> str:
@@ -139,15 +142,23 @@ class Outputs:
 
     def write(self, samples: np.ndarray) -> None:
         """Write samples, float32 [n]; the loudspeaker comes last, for it takes their time."""
-        for each in (self._file, self._stream, self._player):
-            if each is not None:
-                each.write(samples)
+        if self._file is not None:
+            self._file.write(samples)
+        if self._stream is not None:
+            with naming_stdout():
+                self._stream.write(samples)
+        if self._player is not None:
+            self._player.write(samples)
 
     def finish(self) -> None:
         """Complete the files, and wait for the loudspeaker."""
-        for each in (self._file, self._stream, self._player):
-            if each is not None:
-                each.finish()
+        if self._file is not None:
+            self._file.finish()
+        if self._stream is not None:
+            with naming_stdout():
+                self._stream.finish()
+        if self._player is not None:
+            self._player.finish()
 
     def interrupt(self) -> list[Path]:
         """Stop early; returns the files that hold the beginning."""

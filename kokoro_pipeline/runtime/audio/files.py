@@ -51,6 +51,15 @@ def check_writable(path: Path, name: str | None = None) -> None:
     which is not installed.
     """
     check_format(format_of(path, name))
+    check_place(path)
+
+
+def check_place(path: Path) -> None:
+    """Check that a file can be written at a path, whose content is preserved if there is one.
+
+    Raises InputError if the path is a folder, its parent is missing or read-only, or permission is
+    denied.
+    """
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -72,7 +81,7 @@ def check_writable(path: Path, name: str | None = None) -> None:
 
 def _probe_new(path: Path) -> None:
     try:
-        real = path.resolve()  # so that a symbolic link is kept, even if its target does not exist
+        real = Path(os.path.realpath(path))  # a symbolic link is kept, even of nothing
         with real.open("xb"):
             pass
         real.unlink()
@@ -134,7 +143,7 @@ class AudioFile:
         self.samples = 0
         """Samples written so far."""
         self._bytes = 0
-        self._target = path.resolve()  # a symbolic link stays one
+        self._target = Path(os.path.realpath(path))  # a symbolic link stays one
         regular = not path.exists() or path.is_file()
         self._replaces = regular and path.exists()
         self._rewritable = regular

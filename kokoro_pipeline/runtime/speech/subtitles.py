@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ from pathlib import Path
 from kokoro_pipeline.artifact.disk import beside
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 
+from ..audio.files import check_place
 from ..text.reading import Word
 from .result import Speech
 
@@ -325,10 +327,9 @@ def check_subtitles(path: Path) -> None:
     if path.suffix.lower() not in FORMATS:
         known = ", ".join((".srt", ".vtt", ".json", ".TextGrid", ".lab"))
         raise InputError(f"cannot write {path}: unknown subtitles {path.suffix!r}; known: {known}")
-    if path.is_dir():
-        raise InputError(f"cannot write {path}: it is a folder; name a file in it")
     if not path.absolute().parent.is_dir():
         raise InputError(f"cannot write {path}: there is no folder {path.parent}")
+    check_place(path)
 
 
 def write_subtitles(path: Path, speech: Speech) -> None:
@@ -338,7 +339,7 @@ def write_subtitles(path: Path, speech: Speech) -> None:
     """
     check_subtitles(path)
     text = FORMATS[path.suffix.lower()](speech)
-    target = path.resolve()  # a symbolic link stays one
+    target = Path(os.path.realpath(path))  # a symbolic link stays one
     growing = beside(target)
     try:
         if path.exists() and not path.is_file():

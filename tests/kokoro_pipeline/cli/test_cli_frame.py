@@ -241,11 +241,16 @@ def test_a_closed_pipe_is_no_traceback(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_disk_under_stdout_is_one_line(tmp_path):
+@pytest.mark.parametrize(
+    "words",
+    [["voices", "--check", "pack.npy"], ["voices", "--check", "pack.npy", "--json"]],
+    ids=" ".join,
+)
+def test_a_full_disk_under_stdout_is_one_line(tmp_path, words):
     np.save(tmp_path / "pack.npy", np.zeros((510, 1, 256), np.float32))
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "kokoro_pipeline", "voices", "--check", "pack.npy"],
+            [sys.executable, "-m", "kokoro_pipeline", *words],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -255,7 +260,7 @@ def test_a_full_disk_under_stdout_is_one_line(tmp_path):
         )
     assert (done.returncode, done.stderr) == (
         3,
-        "kokoro-pipeline: error: No space left on device\n",
+        "kokoro-pipeline: error: cannot write to standard output: No space left on device\n",
     )
 
 

@@ -259,6 +259,8 @@ def test_json_tells_everything_but_the_samples(run_cli, voice_of, tmp_path):
         (["Hello", "-o", "o.wav", "--subtitles", "o.txt"], "unknown subtitles '.txt'"),
         (["Hello", "-o", "o.wav", "--subtitles", "absent/o.srt"], "no folder absent"),
         (["Hello", "-o", "o.wav", "--pause-paragraph", "31557600000"], "pause_paragraph is 3"),
+        (["Hello", "-o", "absent/"], "absent/: it names a folder"),
+        (["Hello", "-o", "o.wav", "--subtitles", "."], "unknown subtitles ''"),
     ],
     ids=str,
 )
@@ -274,6 +276,31 @@ def test_bad_input_is_refused_before_anything_is_loaded_or_built(
     assert said in ended.err
     assert (spoken.loaded, built) == ([], [])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-f", "circle.srt", "-o", "o.wav"], "cannot read the text circle.srt: Too many levels"),
+        (["Hello", "-o", "circle.wav"], "cannot write circle.wav: Too many levels"),
+        (
+            ["Hello", "-o", "o.wav", "--subtitles", "circle.srt"],
+            "cannot write circle.srt: Too many",
+        ),
+        (["Hello", "-o", "o.wav", "--lexicon", "circle.tsv"], "circle.tsv: Too many levels"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_links_in_a_circle_are_told_before_it_speaks(
+    run_cli, voice_of, tmp_path, monkeypatch, words, said
+):
+    spoken = voice_of()
+    monkeypatch.chdir(tmp_path)
+    for name in ("circle.srt", "circle.wav", "circle.tsv"):
+        Path(name).symlink_to(name)
+    ended = run_cli("say", *words, "--artifact", "kokoro")
+    assert (ended.code, spoken.loaded) == (3, [])
+    assert said in ended.err and "bug" not in ended.err
 
 
 @pytest.mark.parametrize(
