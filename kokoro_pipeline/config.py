@@ -56,15 +56,37 @@ def default_config() -> ModelConfig:
 def load_config(path: Path | None = None) -> ModelConfig:
     """Read a `config.json`, or the one shipped with the package if no path is given.
 
-    Raises InputError if the file cannot be read, is not JSON, or lacks a required key.
+    Raises InputError if the file cannot be read, is not JSON, lacks a required key, or has a
+    vocabulary that the token table does not hold.
     """
     if path is None:
         return default_config()
     try:
         raw = json.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot read the model configuration {path}: {error}") from error
+    if not isinstance(raw, dict):
+        raise InputError(f"{path} is not a Kokoro configuration: it is no JSON object")
     missing = [key for key in ("vocab", "n_token", "plbert", "istftnet") if key not in raw]
     if missing:
         raise InputError(f"{path} is not a Kokoro configuration: it lacks {', '.join(missing)}")
+    wrong = _what_is_wrong(raw)
+    if wrong:
+        raise InputError(f"{path} is not a Kokoro configuration, or is damaged: {wrong}")
     return ModelConfig(raw)
+
+
+def _what_is_wrong(raw: dict[str, Any]) -> str | None:
+    """What a configuration with all keys has of another form, if anything."""
+    for key in ("vocab", "plbert", "istftnet"):
+        if not isinstance(raw[key], dict):
+            return f"{key} is {type(raw[key]).__name__}, expected an object"
+    size = raw["n_token"]
+    if type(size) is not int or size < 1:
+        return f"n_token is {size!r:.40}, expected a whole number above 0"
+    for symbol, token in raw["vocab"].items():
+        if len(symbol) != 1:
+            return f"the symbol {symbol!r:.40} of vocab is not one character"
+        if type(token) is not int or not 0 <= token < size:
+            return f"vocab has {token!r:.40} for {symbol!r}, expected a whole number below {size}"
+    return None

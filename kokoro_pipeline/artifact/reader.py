@@ -123,9 +123,9 @@ def read_artifact(path: Path) -> Artifact:
 def open_artifact(path: Path) -> Artifact:
     """Read the manifest of an artifact and check that it can run here.
 
-    Checks the manifest, the sizes of all files, the hash and the machine of the library, the
-    version of TVM and the features of the CPU. The hash of the parameters is only checked by
-    `verify_artifact`.
+    Checks the manifest, the sizes of all files, the hashes of the library and the configuration,
+    the machine of the library, the version of TVM and the features of the CPU. The hash of the
+    parameters is only checked by `verify_artifact`.
 
     Raises ArtifactError if a check fails, or EnvironmentFault if TVM is missing or the system does
     not report the features of the CPU.
@@ -134,6 +134,8 @@ def open_artifact(path: Path) -> Artifact:
     for name, entry in artifact.manifest.files.items():
         check_size(artifact, name, entry)
     check_hash(artifact, artifact.manifest.library)
+    if CONFIG_NAME in artifact.manifest.files:
+        check_hash(artifact, CONFIG_NAME)  # whose ids are indices into a table of the parameters
     check_machine(artifact.library)
     check_tvm(artifact)
     check_target(artifact.manifest.target, str(path))

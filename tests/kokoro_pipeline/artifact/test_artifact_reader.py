@@ -93,18 +93,22 @@ def test_wrong_size_is_refused_at_open(
     assert name in failures(path)
 
 
-@pytest.mark.parametrize("position", [0, 300, -1])
-def test_bit_flip_in_the_library_is_refused_at_open(
-    tmp_path: Path, make_artifact: Make, position: int
+@pytest.mark.parametrize(
+    ("name", "position"),
+    [("model.so", 0), ("model.so", 300), ("model.so", -1), ("config.json", -1)],
+)
+def test_bit_flip_in_what_is_run_is_refused_at_open(
+    tmp_path: Path, make_artifact: Make, name: str, position: int
 ) -> None:
+    """The configuration too: its ids are indices that the library does not check."""
     path = make_artifact(tmp_path / "a")
-    flip_bit(path / "model.so", position)
-    with pytest.raises(ArtifactError, match=r"model\.so is damaged: its sha256 is"):
+    flip_bit(path / name, position)
+    with pytest.raises(ArtifactError, match=rf"{name} is damaged: its sha256 is"):
         open_artifact(path)
-    assert "model.so" in failures(path)
+    assert name in failures(path)
 
 
-@pytest.mark.parametrize("name", ["params.bin", "config.json", "voices/af_heart.npy"])
+@pytest.mark.parametrize("name", ["params.bin", "voices/af_heart.npy"])
 def test_bit_flip_elsewhere_is_found_by_verify(
     tmp_path: Path, make_artifact: Make, name: str
 ) -> None:
@@ -269,7 +273,7 @@ def test_huge_manifest_is_not_read(
         open_artifact(path)
 
 
-def test_opening_reads_no_file_but_the_library(
+def test_opening_reads_no_file_but_the_library_and_the_configuration(
     tmp_path: Path, make_artifact: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = make_artifact(tmp_path / "a")
@@ -282,4 +286,4 @@ def test_opening_reads_no_file_but_the_library(
 
     monkeypatch.setattr(reader, "file_sha256", watch)
     open_artifact(path)
-    assert read == ["model.so"]
+    assert read == ["model.so", "config.json"]
