@@ -108,7 +108,7 @@ _PHRASES = (
     (re.compile(r"\b[Rr]ef\. ?no\b"), "reference no"),
     (
         re.compile(
-            r"(\b(?:case|part|tel\.?|telephone|phone|acct\.?|account|order|invoice|serial|model|item|job"
+            r"(\b(?i:case|part|tel\.?|telephone|phone|acct\.?|account|order|invoice|serial|model|item|job"
             r"|flight|room|ticket|tracking|reference|the|your|this|my) )no\.(?=\s*[a-z(:]|[,;)])"
         ),
         r"\1number",

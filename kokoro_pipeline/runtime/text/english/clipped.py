@@ -121,6 +121,20 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
         _rank,
     ),
     (re.compile(_REGIONS), _region),
+    (re.compile(r"(?<=\d )ext\.?(?=\s?\d)"), "extension"),
+    (re.compile(r"(?:(?<=\dth )|(?<=\dst )|(?<=\dnd )|(?<=\drd ))c\.(?=$|\s[A-Z])"), "century."),
+    (re.compile(r"(?<=\bratio of )([a-z]+):([a-z]+)\b"), r"\1 to \2"),
+    (re.compile(r"(?<=\bof )exp\b\.?"), lambda m: f"experience{_point(m) * m[0].endswith('.')}"),
+    (re.compile(r"\bHwy\.?(?=\s\d)"), "Highway"),
+    (re.compile(r"\bRt\.?(?=\s\d)"), "Route"),
+    (re.compile(r"\bSte\.(?=\s[A-Z](?:[.,;)]|$|-?\d))"), "Suite"),
+    (re.compile(r"\bApt\.(?=\s#)"), "apartment"),
+    (re.compile(r"\b([Ll])ong\.(?=\s?[-−]?\d{1,3}\.\d{2,})"), r"\1ongitude"),
+    (re.compile(r"\bSgt\.(?=\s(?:1st|[Ff]irst|Maj))"), "Sergeant"),
+    (
+        re.compile(r"(?:(?<=\dst )|(?<=\dnd ))(Sgt|Lt)\.(?=$|[,;)])"),
+        lambda m: _RANKS[m[1]] + "." * (m.end() == len(m.string)),
+    ),
     (re.compile(rf"\b({_CODES})/({_CODES})\b"), _pair),
 )
 

@@ -70,6 +70,7 @@ CODES: tuple[Rule, ...] = (
         _groups,
     ),
     (re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}(?![\w:-])"), _groups),
+    (re.compile(r"(?<![\w.,$#-])\d{5}-\d{4}(?![\w-]|[.,]\d)"), _groups),  # a ZIP code
     # An address of the internet's sixth version.
     (
         re.compile(

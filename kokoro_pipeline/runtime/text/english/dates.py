@@ -213,7 +213,7 @@ def _ages(match: re.Match[str], british: bool) -> str:
 
 _RATIO_BEFORE = re.compile(
     r"\b(?:(?:ratio|dilut(?:ed?|ing|ion)|scale|slope|gradient|odds|proportion|aspect|outnumbered)\b"
-    r"[^.!?;]{0,25}|(?:mix|mixture|split)\b(?:[^.!?;]{0,22}\s)?(?<!at ))$",
+    r"[^.!?;]{0,25}|(?:mix|mixture|split|parts?)\b(?:[^.!?;]{0,22}\s\(?)?(?<!at ))$",
     re.IGNORECASE,
 )
 _RATIO_AFTER = re.compile(

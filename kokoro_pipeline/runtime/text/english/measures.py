@@ -178,7 +178,7 @@ def _per_amount(match: re.Match[str], british: bool) -> list[Piece]:
 
 _EXTENT = re.compile(
     r"\s(?:wide|tall|long|thick|high|deep|across|apart|square|in diameter|[a-z]+ly"
-    r"|taller|longer|higher|deeper|wider|down|below|above|overnight)\b"
+    r"|taller|longer|higher|deeper|wider|down|below|above|overnight|expected|possible|likely|fell)\b"
 )
 #: Another adjective of the same thing: "a 65" 4K TV".
 _FEATURE = re.compile(r"\s\d+[A-Za-z]")
@@ -353,7 +353,9 @@ def _at_least(match: re.Match[str], british: bool) -> list[Piece]:
     return [
         Piece(f"{plain(match[1], british)} plus ", match.start(), match.start(2)),
         Piece(
-            _UNITS[match[2]] if is_attributive(match) else _plural(_UNITS[match[2]]), *match.span(2)
+            _UNITS[match[2]] if is_attributive(match) else _plural(_UNITS[match[2]]),
+            match.start(2),
+            match.end(),
         ),
     ]
 
@@ -480,7 +482,7 @@ MONEY: tuple[Rule, ...] = (
     (
         re.compile(
             rf"{START}(\d{{1,3}}(?:\.\d{{3}})*,\d\d(?=\s?€)|{NUMBER})"
-            rf"(?:\s?(k|[Mm]n?|bn|tn|thousand|million|billion|trillion))?\s?([{_SIGNS}]|(?:{_CODES})\b)"
+            rf"(?:\s?(k|[Mm]n?|bn|tn|thousand|million|billion|trillion))?\s?([{_SIGNS}]|(?!RM)(?:{_CODES})\b)"
         ),
         _money_after,
     ),
@@ -625,7 +627,7 @@ UNITS: tuple[Rule, ...] = (
         _unit_of_many,
     ),
     (re.compile(rf"{START}({NUMBER})[\s-]?A(?![\w'’])"), _amps),
-    (re.compile(rf"{START}({NUMBER})\+\s?(?!x|×)({UNIT})(?![\w/'’])"), _at_least),
+    (re.compile(rf"{START}({NUMBER})\+\s?(?!x|×)({UNIT})(?![\w/'’])(?:\.(?=\s[a-z]))?"), _at_least),
     (
         re.compile(
             rf"(?<![\w.,])(?<![A-Za-z]-)([-−])?({NUMBER})(?:{DASH}({NUMBER}))?(\s?|-)"

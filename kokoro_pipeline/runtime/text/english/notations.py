@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Replacement
+from .dates import MONTHS
 from .measures import PER_UNIT, UNIT, unit_per
 from .number_forms import Rule
+from .numbers import cardinal, fraction
 
 _METRIC = r"k?g|m[lL]|[lL]|[cmk]?m"
 _CUSTOMARY = r"oz|lbs?|fl\.? oz|in|inch(?:es)?|ft|pt|pints?|cups?|tbsp|tsp|miles|gal"
@@ -65,7 +67,67 @@ def _bedrooms(match: re.Match[str], british: bool) -> str:
     return " bedroom"
 
 
+def _height(match: re.Match[str], british: bool) -> str:
+    """Feet and inches with a half: 5'7 1/2"."""
+    feet, inches, above, below = map(int, match.groups())
+    part = fraction(above, below, behind_whole=True)
+    return f"{cardinal(feet)} foot {cardinal(inches)} and {part}"
+
+
+def _later_year(match: re.Match[str], british: bool) -> Replacement:
+    """The last digit of a later year: "1990–2"."""
+    if match[3] <= match[2]:
+        return match[0]
+    return [Piece(f"-{match[1][2]}{match[3]}", match.end(2), match.end())]
+
+
+def _to(match: re.Match[str], british: bool) -> list[Piece]:
+    group = next((i for i in range(1, len(match.groups()) + 1) if match[i]), 0)
+    return [Piece(" to ", *match.span(group))]
+
+
+def _number_sign(match: re.Match[str], british: bool) -> str:
+    return "number "
+
+
+def _central(match: re.Match[str], british: bool) -> str:
+    """Times of programmes in two zones: "8/7c"."""
+    return f"{cardinal(int(match[1]))}, {cardinal(int(match[2]))} central"
+
+
+def _scale(match: re.Match[str], british: bool) -> list[Piece]:
+    """The scale of "Temp: 98.6 F"."""
+    return [Piece(f"°{match[2]}", match.end(1), match.end())]
+
+
+def _point_of_compass(match: re.Match[str], british: bool) -> str:
+    return {"N": "north ", "S": "south ", "E": "east ", "W": "west "}[match[1]]
+
+
 NOTATIONS: tuple[Rule, ...] = (
+    (
+        re.compile(r"(?<![\w.,])(\d)['′]\s?(\d|1[01])\s(\d)/(\d{1,2})(?:\"|″|”|'')"),
+        _height,
+    ),
+    (re.compile(r"\b((?:19|20)\d)(\d)–(\d)(?!\d|[.,]\d|-)"), _later_year),
+    (
+        re.compile(
+            r"\b(?:1[1-9]|20)\d\d(\s?[-–—]\s?)(?=(?:present|now|today|date)\b)"
+            r"|(?<='\d\d)(\s?[-–]\s?)(?='\d\d\b)"
+            rf"|(?<='\d\d)(\s?[-–]\s?)(?=(?:{'|'.join(MONTHS)})\b)"
+            r"|(?<=\b[QH]\d\s\d{4})(\s?[-–]\s?)(?=[QH]\d\b)"
+        ),
+        _to,
+    ),
+    (re.compile(r"(?<!\w)#(?=\d{4,}-\d{4}\b)"), _number_sign),
+    (re.compile(r"(?<![\w/.,])(\d{1,2})/(\d{1,2})c\b"), _central),
+    (
+        re.compile(
+            r"\b[Tt]emp(?:erature)?\.?:?\s(?:is\s|was\s|of\s)?(\d{2,3}(?:\.\d)?)\s?([FC])\b"
+        ),
+        _scale,
+    ),
+    (re.compile(r"\b([NSEW])\s?(?=\d{1,3}(?:\.\d+)?\s?°)"), _point_of_compass),
     (
         re.compile(
             r"(?<![\w.,:/+-])(?<!\d )[1-9]\d{0,2}(?: \d{3})* 000(?! ?\d|[\w/-]|[.,]\d)"

@@ -325,7 +325,8 @@ def _fraction(match: re.Match[str], british: bool) -> str:
         return fraction(high, low)
     if high >= low or low < 2 or not named or (whole is None and high > 31):
         joint = "over" if whole is None else "slash"
-        return f"{whole or ''}{cardinal(high, british)} {joint} {cardinal(low, british)}"
+        apart = " " * match.string[match.end() : match.end() + 1].isalpha()
+        return f"{whole or ''}{cardinal(high, british)} {joint} {cardinal(low, british)}{apart}"
     part = fraction(high, low, behind_whole=bool(whole))
     part += " " * match.string[match.end() : match.end() + 1].isalpha()
     return f"{plain(whole.strip(' -'), british)} and {part}" if whole else part

@@ -63,6 +63,8 @@ _NAMED = re.compile(
 )
 
 
+# "Robert Griffin III", whose first name kings have too.
+_HEIR = re.compile(rf"\b(?:{_REGNAL_NAMES})\s(?:[A-Z]\.?\s)?[A-Z][a-z]+\s(III?)(?=\W|$)(?!['’-]\w)")
 # The number of an item, in parentheses or, where a line begins, with a comma for its point.
 _LISTED = re.compile(
     r"(?<=\()(?:[ivx]{2,5}|(?<=^\()[iv]|i(?=\)[^\n]{1,400}\(ii\)))(?=\))"
@@ -92,7 +94,7 @@ def expand_roman_numerals(text: Tracked) -> Tracked:
     text = text.sub(_CENTURIES, " to ")
     text = text.sub(_CENTURY, lambda m: numbers.ordinal(_roman_value(m[1])))
     text = text.sub(_ROMAN_YEAR, lambda m: numbers.year(_roman_value(m[0])))
-    return text.sub(_NAMED, _of_name)
+    return text.sub(_HEIR, _reign).sub(_NAMED, _of_name)
 
 
 _OF_NUMERALS = re.compile(r"\b[Nn]umerals?\b[^.!?]{0,60}$")
