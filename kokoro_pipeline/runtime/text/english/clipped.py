@@ -121,6 +121,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
         _rank,
     ),
     (re.compile(_REGIONS), _region),
+    (re.compile(r"(?<!\d)(?<!\d )\bW/L\b"), "win-loss"),
+    (re.compile(r"(?<=\dV)/(?=\d+(?:-\d+)?\s?Hz\b)"), ", "),
     (re.compile(r"(?<=\d )ext\.?(?=\s?\d)"), "extension"),
     (re.compile(r"(?:(?<=\dth )|(?<=\dst )|(?<=\dnd )|(?<=\drd ))c\.(?=$|\s[A-Z])"), "century."),
     (re.compile(r"(?<=\bratio of )([a-z]+):([a-z]+)\b"), r"\1 to \2"),

@@ -11,7 +11,7 @@ from .numbers import ordinal
 LETTER_A = "\ue001"
 """Stands in the normalised text for the name of the letter A, which "a" would not be read as."""
 
-_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
+SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
 _VALUE = (
     r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|[a-zA-Z])?|(?!(?i:is|be|if|so|or|of|to|in|at|by|on|as|an|we|he|it|no|us|up|do|go|my|me|am)\b)[a-zA-Zα-ωµ]{1,2}"
@@ -119,7 +119,10 @@ def _function(match: re.Match[str], british: bool) -> list[Piece]:
 def _probability(match: re.Match[str], british: bool) -> list[Piece]:
     """The probability of an event: "P(X > 3)"."""
     start, end = match.span(2)
-    return [Piece(f"{match[1]} of ", match.start(), start), Piece("", end, match.end())]
+    given = [
+        Piece(" given ", bar, bar + 1) for bar in range(start, end) if match.string[bar] == "|"
+    ]
+    return [Piece(f"{match[1]} of ", match.start(), start), *given, Piece("", end, match.end())]
 
 
 def _over(match: re.Match[str], british: bool) -> str:
@@ -127,8 +130,10 @@ def _over(match: re.Match[str], british: bool) -> str:
 
 
 def _power(match: re.Match[str], british: bool) -> list[Piece]:
-    exponent = match[2].translate(_SUPERSCRIPTS)
+    exponent = match[2].translate(SUPERSCRIPTS)
     pieces = [Piece(_letter(match[1]), *match.span(1))]
+    if exponent == "-1" and (match[1].isupper() or match[1] in "fg"):
+        return [*pieces, Piece(" inverse ", *match.span(2))]
     if exponent in ("2", "3"):
         return [*pieces, Piece(f" {'squared' if exponent == '2' else 'cubed'} ", *match.span(2))]
     if exponent == "n":
@@ -164,6 +169,11 @@ def _function_power(match: re.Match[str], british: bool) -> str:
     return f"{_FUNCTIONS[match[1]]} {'squared' if match[2] == '²' else 'cubed'} "
 
 
+def _inverse_function(match: re.Match[str], british: bool) -> str:
+    """The inverse of a function, "tan⁻¹(1)"."""
+    return f"inverse {_FUNCTIONS[match[1]]} of "
+
+
 def _absolute(match: re.Match[str], british: bool) -> list[Piece]:
     inner = match.span(1)
     return [
@@ -179,7 +189,7 @@ def _higher_root(match: re.Match[str], british: bool) -> str:
 def _integral(match: re.Match[str], british: bool) -> str:
     """An integral with its bounds, "∫₀¹"."""
     low = _letter(match[1])
-    return f"the integral from {low} to {match[2].translate(_SUPERSCRIPTS)} of "
+    return f"the integral from {low} to {match[2].translate(SUPERSCRIPTS)} of "
 
 
 def _minus(match: re.Match[str], british: bool) -> str:
@@ -231,6 +241,12 @@ EQUATIONS: tuple[Rule, ...] = (
             r"(?<![\w.])(sin|cos|tan|cot|sec|csc|ln|log)([²³])\s?(?=\(|[A-Za-zα-ω](?!\w)|\d)"
         ),
         _function_power,
+    ),
+    (
+        re.compile(
+            r"(?<![\w.])(sin|cos|tan|cot|sec|csc|sinh|cosh|tanh)⁻¹\s?(?=\(|[A-Za-zα-ω](?!\w)|\d)"
+        ),
+        _inverse_function,
     ),
     (re.compile(rf"(?<![\w.])({_NAMES})(\d{{0,2}})\(([^()]{{1,40}})(\))"), _named_function),
     (

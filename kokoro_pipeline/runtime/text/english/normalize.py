@@ -96,6 +96,7 @@ _CHARACTERS = {
     "\u2028": "\n",
     "\u2029": "\n\n",
     **{chr(ord("₀") + digit): str(digit) for digit in range(10)},
+    **{low: f" {letter}" for low, letter in zip("ₐₑₒₓₕₖₗₘₙₚₛₜᵢⱼ", "aeoxhklmnpstij", strict=True)},
 }
 _CHARACTER = re.compile(f"[{re.escape(''.join(_CHARACTERS))}]")
 _UNUSUAL = re.compile(r"[^ -~\n\t]+")

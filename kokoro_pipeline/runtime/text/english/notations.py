@@ -6,6 +6,7 @@ import re
 
 from ..tracked import Piece, Replacement
 from .dates import MONTHS
+from .mathematics import LETTER_A, SUPERSCRIPTS
 from .measures import PER_UNIT, UNIT, unit_per
 from .number_forms import Rule
 from .numbers import cardinal, fraction
@@ -74,6 +75,33 @@ def _height(match: re.Match[str], british: bool) -> str:
     return f"{cardinal(feet)} foot {cardinal(inches)} and {part}"
 
 
+def _shells(match: re.Match[str], british: bool) -> str:
+    """Electrons of an atom: "1s² 2s² 2p⁶"."""
+    shells = re.findall(r"(\d)([spdf])([⁰¹²³⁴-⁹]+)", match[0])
+    return ", ".join(
+        f"{cardinal(int(n))} {kind} {cardinal(int(many.translate(SUPERSCRIPTS)))}"
+        for n, kind, many in shells
+    )
+
+
+def _point(match: re.Match[str], british: bool) -> str:
+    return "."
+
+
+def _minus(match: re.Match[str], british: bool) -> str:
+    return " minus "
+
+
+def _transposed(match: re.Match[str], british: bool) -> list[Piece]:
+    letter = LETTER_A if match[1] == "A" else match[1]
+    return [Piece(f"{letter} transpose", *match.span())]
+
+
+def _over(match: re.Match[str], british: bool) -> list[Piece]:
+    """The bar of "c/d" in a sum or an equation."""
+    return [Piece(" over ", *match.span(1 if match[1] else 2))]
+
+
 def _later_year(match: re.Match[str], british: bool) -> Replacement:
     """The last digit of a later year: "1990–2"."""
     if match[3] <= match[2]:
@@ -118,6 +146,19 @@ NOTATIONS: tuple[Rule, ...] = (
             r"|(?<=\b[QH]\d\s\d{4})(\s?[-–]\s?)(?=[QH]\d\b)"
         ),
         _to,
+    ),
+    (
+        re.compile(r"(?<![\w.])[1-7][spdf][⁰¹²³⁴-⁹]{1,2}(?:\s?[1-7][spdf][⁰¹²³⁴-⁹]{1,2})+(?!\w)"),
+        _shells,
+    ),
+    (re.compile(r"(?<=\d:\d\d:\d\d),(?=\d{3}(?!\d))"), _point),
+    (re.compile(r"(?<!\w)[-−]\s?(?=∞)"), _minus),
+    (re.compile(r"\b([A-Z])\^T\b"), _transposed),
+    (
+        re.compile(
+            r"(?<![\w/])[b-z](/)[b-z](?=\s?[+=×·])(?!\w)|(?<=[+=×·]\s)[b-z](/)[b-z](?![\w/])"
+        ),
+        _over,
     ),
     (re.compile(r"(?<!\w)#(?=\d{4,}-\d{4}\b)"), _number_sign),
     (re.compile(r"(?<![\w/.,])(\d{1,2})/(\d{1,2})c\b"), _central),

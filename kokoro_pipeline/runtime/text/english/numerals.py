@@ -10,6 +10,7 @@ import re
 
 from ..tracked import Piece, Tracked
 from .chemistry import FORMULAS, ISOTOPES
+from .chess import CHESS
 from .codes import CODES
 from .dates import BARE_YEAR, DATES, MONTHS, OF_WHOLE, TIMES, YEARS, day_of_month
 from .designations import DESIGNATIONS, MODELS, VERSIONS, designation
@@ -413,6 +414,7 @@ _PROVINCES = "|".join(short for kind, short, _ in table("states") if kind == "pr
 
 _RULES: tuple[Rule, ...] = (
     *CODES,
+    *CHESS,
     *NOTATIONS,
     (re.compile(r"\d{31,}"), _digits),
     (re.compile(r"(?<![\w~/])~\s?(?=[$£€¥]?\.?\d)"), _about),
