@@ -84,7 +84,7 @@ FORMULAS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?:\b(?:CO2|NO2|SO2|CH4|NH3|HNO3|O2|N2|(?:Na|K)(?:Cl|OH)|HCl"
-            rf"|(?=(?:[A-Za-z]+\d+[A-Z]|[A-Z][A-Za-z]*[a-z][A-Za-z]*\d))(?:{ELEMENT}\d{{0,2}}){{2,8}})"
+            rf"|(?=[A-Za-z]{{1,16}}\d+[A-Z]|[A-Z][A-Za-z]{{0,15}}[a-z][A-Za-z]{{0,15}}\d)(?:{ELEMENT}\d{{0,2}}){{2,8}})"
             rf"|(?<![\w.])(?:{ELEMENT}\d{{0,2}}){{0,4}}(?:\((?:{ELEMENT}\d{{0,2}}){{1,5}}\)\d{{1,2}}){{1,2}}"
             rf"(?:{ELEMENT}\d{{0,2}}){{0,4}})"
             r"(?!\w)"

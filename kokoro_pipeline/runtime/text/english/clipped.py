@@ -88,6 +88,13 @@ def _region(match: re.Match[str]) -> str:
     return f"{name}ern " if irish else f"{name} "
 
 
+def _spoons(match: re.Match[str]) -> list[Piece]:
+    """Spoons in a recipe: "1 T. salt", "2 t. oil"."""
+    name = "tablespoon" if match[2] == "T" else "teaspoon"
+    one = re.search(r"(?<![\d/.])1$", match.string[: match.start()])
+    return [Piece(name if one else f"{name}s", match.start(2), match.end())]
+
+
 def _pair(match: re.Match[str]) -> str:
     """Two currencies, "EUR/USD", in letters, so that no amount of the second follows."""
     return f"{'.'.join(match[1])} {'.'.join(match[2])}"
@@ -121,6 +128,18 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
         _rank,
     ),
     (re.compile(_REGIONS), _region),
+    (re.compile(r"(?<=[A-Z])\$(?=[A-Z])"), "S"),  # "A$AP"
+    (re.compile(r"(?<=[a-z])\$(?=[a-z])"), "s"),  # "Ke$ha"
+    (re.compile(r"(?<=\b[A-Z])!(?=[a-z]{2})"), "i"),  # "P!nk"
+    (re.compile(r"(?<=\b[Bb]link-)182\b"), "one eighty-two"),
+    (re.compile(r"(?<=\d)(\s)([Tt])\.(?=\s[a-z])"), _spoons),
+    (
+        re.compile(
+            r"(?:(?<=\dth )|(?<=\dst )|(?<=\dnd )|(?<=\drd ))St"
+            r"(?=$|[.,;)]|\s(?:and|&|in|to|at|near)(?!\w))"
+        ),
+        "Street",
+    ),
     (re.compile(r"(?<!\d)(?<!\d )\bW/L\b"), "win-loss"),
     (re.compile(r"(?<=\dV)/(?=\d+(?:-\d+)?\s?Hz\b)"), ", "),
     (re.compile(r"(?<=\d )ext\.?(?=\s?\d)"), "extension"),

@@ -185,21 +185,25 @@ _FEATURE = re.compile(r"\s\d+[A-Za-z]")
 _STRAIGHT = re.compile(r"(\d?)\"")
 
 
-def is_quoted(text: str) -> bool:
-    """Whether a quotation is open behind the text; a sign after a number opens none."""
+def is_quoted(match: re.Match[str]) -> bool:
+    """Whether a quotation is open before the match, of 1,000 characters at the most; a sign after a
+    number opens none."""
+    start = max(0, match.start() - 1000)
     open_ = False
-    for sign in _STRAIGHT.finditer(text):
+    for sign in _STRAIGHT.finditer(match.string, start, match.start()):
         open_ = not open_ and not sign[1]
-    return open_ or text.count("“") > text.count("”")
+    low = match.string.count("”", start, match.start())
+    return open_ or match.string.count("“", start, match.start()) > low
 
 
 def _inches(match: re.Match[str], british: bool) -> Replacement:
-    if is_quoted(match.string[: match.start()]):
+    if is_quoted(match):
         return match[0]  # it closes a quotation
     describes = NOUN_AFTER.match(match.string, match.end())
     describes = describes or _FEATURE.match(match.string, match.end())
     extent = _EXTENT.match(match.string, match.end())
-    many = bool(extent or not describes) and not is_one(match[1])
+    joined = match.string.startswith("-", match.end())  # 2"-wide
+    many = bool(extent or not (describes or joined)) and not is_one(match[1])
     return [Piece(" inches" if many and not is_attributive(match) else " inch", *match.span(2))]
 
 
@@ -498,7 +502,7 @@ MONEY: tuple[Rule, ...] = (
 INCHES: Rule = (
     re.compile(
         r"(?<![\w.,/'])(?<![x×'′] )(\d+(?:\.\d+)?)([\"”″])"
-        r"(?=\s(?!x\b|[WDHL]\s?[x×])[A-Za-z\d]|[.,;)]|\s*$)"
+        r"(?=\s(?!x\b|[WDHL]\s?[x×])[A-Za-z\d]|-[a-z]|[.,;)]|\s*$)"
     ),
     _inches,
 )
@@ -572,7 +576,9 @@ SIZES: tuple[Rule, ...] = (
 )
 """Heights, and sizes of two or three dimensions."""
 
-UNIT_AFTER_FRACTION = rf"(?!x|×)(?:{UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[a-z\d]|[,;)]|$)"
+UNIT_AFTER_FRACTION = (
+    rf"(?!x|×)(?:{UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[a-z\d]|-[a-z]|[,;)]|$)"
+)
 """A unit, with the point of its abbreviation."""
 
 

@@ -74,6 +74,7 @@ _CHARACTERS = {
     **dict.fromkeys("―⸺⸻", "—"),
     **dict.fromkeys("、，", ","),
     **dict.fromkeys("。．", "."),
+    "º": "°",
     "‽": "?!",
     "¿": "",
     "¡": "",

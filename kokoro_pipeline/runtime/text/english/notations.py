@@ -84,6 +84,10 @@ def _shells(match: re.Match[str], british: bool) -> str:
     )
 
 
+def _nothing(match: re.Match[str], british: bool) -> str:
+    return ""
+
+
 def _point(match: re.Match[str], british: bool) -> str:
     return "."
 
@@ -180,11 +184,16 @@ NOTATIONS: tuple[Rule, ...] = (
     (
         re.compile(
             rf"(?<=\d)\s?(?:{_METRIC})(/)(?=\d[\d./]*\s?(?:{_CUSTOMARY})\b)"
-            rf"|(?<=\d)\s?(?:{_CUSTOMARY})(/)(?=\d[\d./]*\s?(?:{_METRIC})\b)"
+            rf"|(?<=\d)\s?(?:{_CUSTOMARY})(\.?/)(?=\d[\d./]*\s?(?:{_METRIC})\b)"
         ),
         _same,
     ),
     (re.compile(r"(?<=\d)\s?°(\s)(?=[CF]\b)"), _degrees),
+    (
+        re.compile(r"(?<=\d)\s?°[CF](\s?/\s?)(?=\d|gas\b)|\bfan(/)(?=\d{3}\s?°F|gas\b)"),
+        _same,
+    ),
+    (re.compile(r"(?:(?<=\d min)|(?<=\d hr)|(?<=\d sec))\.(?=/[a-z])"), _nothing),
     (
         re.compile(
             r"\b\d{2,3}C/\d{2,3}C(?:\sfan|\b)(?:/(?=gas\b))?|\b\d{2,3}C(?=\s(?:fan|oven)\b)"

@@ -155,6 +155,10 @@ def _star(match: re.Match[str], british: bool) -> str:
     return "star "
 
 
+def _pound(match: re.Match[str], british: bool) -> str:
+    return "hash" if british else "pound"
+
+
 def _time_signature(match: re.Match[str], british: bool) -> str:
     return " ".join(cardinal(int(part)) for part in match.groups() if part)
 
@@ -172,14 +176,16 @@ def _part_of_unit(match: re.Match[str], british: bool) -> list[Piece] | str:
     if match[4].startswith("mpg"):  # in towns and on highways
         words = f"{cardinal(above)} {cardinal(below)} miles per gallon"
         return [Piece(words, match.start(), match.start(4) + 3)]
-    if match[4] == '"' and is_quoted(match.string[: match.start()]):
+    if match[4] == '"' and is_quoted(match):
         return match[0]
     unit, point = without_point(match, match[4])
     spoken = unit_name(unit, many=bool(whole) and not is_attributive(match))
     part = fraction(above, below, behind_whole=bool(whole))
     if whole:
         part = f"{plain(whole.strip(' -'), british)} and {part}"
-    elif (above > 1 or exposure) and not is_attributive(match):
+    elif (above > 1 or exposure) and not (
+        is_attributive(match) or match.string.startswith("-", match.end())
+    ):
         part += f" of {_article(spoken)}"
     return [
         Piece(f"{part} ", match.start(), match.start(4)),
@@ -472,7 +478,14 @@ _RULES: tuple[Rule, ...] = (
     ),
     (re.compile(r"\bK(-)(?=9s?\b(?!\s(?:school|student|education|campus)))"), _apart_at),
     (re.compile(r"\bK([-–])(?=\d{1,2}\b)|(?<=[A-Z]\d)–(?=[A-Z]\d)"), _to_next),
-    (re.compile(r"(?:(?<=\b[Dd]ial )|(?<=\b[Pp]ress ))\*(?=\d|\s|[.,])"), _star),
+    (
+        re.compile(
+            r"(?:(?<=\b[Dd]ial )|(?<=\b[Pp]ress ))\*(?=\d|\s|[.,])|(?<=\bor )\*(?=\s(?:to|for)\b)"
+        ),
+        _star,
+    ),
+    (re.compile(r"(?:(?<=\b[Dd]ial )|(?<=\b[Pp]ress ))#(?=\s|[.,]|$)"), _pound),
+    (re.compile(r"(?<=\d[A-Z])([-–])(?=\d{1,2}[A-Z]\b)"), _to_next),
     (re.compile(r"(?<=\d{3}[-. ]\d{4}),?\s?[xX]\.?\s?(\d{2,6})\b"), _extension),
     (re.compile(r"(?<=\bCVE)-((?:19|20)\d\d)-(\d{4,7})\b"), _weakness),
     (re.compile(r"(?<![\w.,/])(\d{2,3})/(\d)(?![\w/]|[.,]\d)"), _innings),
