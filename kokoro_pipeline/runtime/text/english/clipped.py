@@ -55,6 +55,11 @@ _COMPLAINTS = (
     "pain|chest|abdominal|back|head|headaches?|SOB|shortness|fever|cough|nausea|dizziness|fatigue"
     "|numbness|sore|severe|mild|worsening|blurred|itching|weakness|vomiting|rash|difficulty"
 )
+_INGREDIENTS = (
+    "salt|sugar|oil|vanilla|butter|soda|powder|cinnamon|pepper|flour|milk|water|honey|juice|garlic"
+    "|ginger|cumin|paprika|oregano|thyme|yeast|cornstarch|vinegar|sauce|mustard|cocoa|zest|cream"
+    "|nutmeg|parsley|basil|syrup|cilantro|mayonnaise|extract|chili|cayenne|turmeric"
+)
 _SENTENCE_ENDS = re.compile(r"\s*$|\s+[A-Z“\"]")
 
 
@@ -128,11 +133,12 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
         _rank,
     ),
     (re.compile(_REGIONS), _region),
+    (re.compile(r"\bGen\.(?=\s[XYZ]\b(?!\.))"), "Gen"),
     (re.compile(r"(?<=[A-Z])\$(?=[A-Z])"), "S"),  # "A$AP"
     (re.compile(r"(?<=[a-z])\$(?=[a-z])"), "s"),  # "Ke$ha"
     (re.compile(r"(?<=\b[A-Z])!(?=[a-z]{2})"), "i"),  # "P!nk"
     (re.compile(r"(?<=\b[Bb]link-)182\b"), "one eighty-two"),
-    (re.compile(r"(?<=\d)(\s)([Tt])\.(?=\s[a-z])"), _spoons),
+    (re.compile(rf"(?<=\d)(\s)([Tt])\.(?=\s(?:[a-z]+\s)?(?:{_INGREDIENTS})\b)"), _spoons),
     (
         re.compile(
             r"(?:(?<=\dth )|(?<=\dst )|(?<=\dnd )|(?<=\drd ))St"

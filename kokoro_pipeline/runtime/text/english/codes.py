@@ -86,7 +86,12 @@ CODES: tuple[Rule, ...] = (
         ),
         _characters,
     ),
-    (re.compile(r"(?<![\w-])(?=\d*[A-Z])(?=(?:[A-Z]*\d){4})[A-Z\d]{10,34}(?![\w-])"), _serial),
+    (
+        re.compile(
+            r"(?<![\w#-])(?=\d*[A-Z])(?=(?:[A-Z]*\d){4})(?![A-Z\d]*[A-Z]{5})[A-Z\d]{10,34}(?![\w-])"
+        ),
+        _serial,
+    ),
     (re.compile(r"\b[A-Z]{2}\d\d(?: [A-Z\d]{4}){2,7}(?: [A-Z\d]{1,3})?(?!\w)"), _account),
     (
         re.compile(

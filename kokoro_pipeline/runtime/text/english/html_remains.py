@@ -19,7 +19,20 @@ _NAMED = re.compile(r"&(?:[A-Za-z]{2,8}\d{0,2}|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});"
 
 
 def without_html(text: Tracked) -> Tracked:
-    """The text without tags, of which some end a paragraph, and with characters for their names."""
+    """The text without tags, of which some end a paragraph, and with characters for their names.
+
+    A tag between two spaces is what the text speaks of: "the <div> tag".
+    """
     if "<" in text.text:
-        text = text.sub(_COMMENT, "").sub(_BLOCK_TAG, "\n\n").sub(_INLINE_TAG, "")
+        text = text.sub(_COMMENT, "")
+        text = text.sub(_BLOCK_TAG, lambda match: match[0] if _is_word(match) else "\n\n")
+        text = text.sub(_INLINE_TAG, lambda match: match[0] if _is_word(match) else "")
     return text.sub(_NAMED, lambda match: html.unescape(match[0])) if "&" in text.text else text
+
+
+def _is_word(match: re.Match[str]) -> bool:
+    around = (
+        match.string[max(0, match.start() - 1) : match.start()]
+        + (match.string[match.end() : match.end() + 1])
+    )
+    return around == "  " and match[0][1:-1].isalnum() and match[0].lower() not in ("<br>", "<hr>")

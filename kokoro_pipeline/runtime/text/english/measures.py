@@ -502,7 +502,7 @@ MONEY: tuple[Rule, ...] = (
 INCHES: Rule = (
     re.compile(
         r"(?<![\w.,/'])(?<![x×'′] )(\d+(?:\.\d+)?)([\"”″])"
-        r"(?=\s(?!x\b|[WDHL]\s?[x×])[A-Za-z\d]|-[a-z]|[.,;)]|\s*$)"
+        r"(?=\s(?!x\b|[WDHL]\s?[x×])[A-Za-z\d]|-[a-z]|\s=\s|[.,;)]|\s*$)"
     ),
     _inches,
 )

@@ -9,14 +9,19 @@ from .dates import MONTHS
 from .mathematics import LETTER_A, SUPERSCRIPTS
 from .measures import PER_UNIT, UNIT, unit_per
 from .number_forms import Rule
-from .numbers import cardinal, fraction
+from .numbers import cardinal, digits, fraction
 
 _METRIC = r"k?g|m[lL]|[lL]|[cmk]?m"
 _CUSTOMARY = r"oz|lbs?|fl\.? oz|in|inch(?:es)?|ft|pt|pints?|cups?|tbsp|tsp|miles|gal"
 
 
-def _comma(match: re.Match[str], british: bool) -> list[Piece]:
+_CALLED = re.compile(r"\b(?:call|dial|phone|ring|text|tel|fax)\b[^.;!?]{0,12}$", re.IGNORECASE)
+
+
+def _comma(match: re.Match[str], british: bool) -> Replacement:
     """The spaces between the thousands of "10 000" and "1 234 567"."""
+    if _CALLED.search(match.string, max(0, match.start() - 20), match.start()):
+        return ", ".join(map(digits, match[0].split()))
     return [
         Piece(",", space, space + 1)
         for space in range(*match.span())
