@@ -242,7 +242,8 @@ def _read_npy(path: Path) -> np.ndarray:
     except OSError:
         raise
     except Exception as error:  # numpy parses the header as Python text, which can raise anything
-        raise InputError(f"{path} is not a .npy file, or is damaged: {error}") from error
+        what = next(iter(str(error).splitlines()), type(error).__name__)
+        raise InputError(f"{path} is not a .npy file, or is damaged: {what}") from error
     return np.asarray(values)
 
 
