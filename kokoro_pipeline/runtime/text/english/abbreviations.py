@@ -242,7 +242,7 @@ _PHRASES = (
         "three M",
     ),
     (re.compile(r"(?<=\d)[-\s]cyl\b(?:\.(?=\s[a-z]))?"), "-cylinder"),
-    (re.compile(r"\b([Pp])op\.(?=\s(?:of|is|was)\b|:?\s[\d~])"), r"\1opulation"),
+    (re.compile(r"\b([Pp])op\.(?=\s(?:of|is|was|density|growth)\b|:?\s[\d~])"), r"\1opulation"),
     (
         re.compile(
             r"(?<!\bin )(?<!\bjust )\b([Uu]nder|[Oo]ver) (\d{1,2})s\b"

@@ -60,6 +60,7 @@ _INGREDIENTS = (
     "|ginger|cumin|paprika|oregano|thyme|yeast|cornstarch|vinegar|sauce|mustard|cocoa|zest|cream"
     "|nutmeg|parsley|basil|syrup|cilantro|mayonnaise|extract|chili|cayenne|turmeric"
 )
+_MILLIONS = {"b": "billion", "m": "million", "t": "trillion"}
 _SENTENCE_ENDS = re.compile(r"\s*$|\s+[A-Z“\"]")
 
 
@@ -133,6 +134,12 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
         _rank,
     ),
     (re.compile(_REGIONS), _region),
+    (re.compile(r"(?<=\d )([bmt])n\b(?:\.(?=\s[a-z]))?"), lambda m: _MILLIONS[m[1]]),
+    (
+        re.compile(r"(?:(?<=\b[Tt]he )|(?<=\b[Aa] )|(?<=\bat ))7-11(?![\w:-]|\s?[ap]\.?m\b)"),
+        "seven eleven",
+    ),
+    (re.compile(r"\bSte\.-(?=[A-Z])"), "Saint "),
     (re.compile(r"\bGen\.(?=\s[XYZ]\b(?!\.))"), "Gen"),
     (re.compile(r"(?<=[A-Z])\$(?=[A-Z])"), "S"),  # "A$AP"
     (re.compile(r"(?<=[a-z])\$(?=[a-z])"), "s"),  # "Ke$ha"

@@ -661,6 +661,7 @@ UNITS: tuple[Rule, ...] = (
 
 _COUNTED_IN_MILLIONS = (
     r"followers|subscribers|users|people|views|viewers|listeners|voters|households|downloads"
+    r"|soldiers|refugees|tourists|workers|children|adults|students|deaths|cases|Americans"
     r"|members|jobs|homes|fans|copies|customers|accounts|visitors|barrels|tonnes"
 )
 #: What there are thousands of; but screens have 4K, and races 10K.

@@ -141,7 +141,16 @@ def _point_of_compass(match: re.Match[str], british: bool) -> str:
     return {"N": "north ", "S": "south ", "E": "east ", "W": "west "}[match[1]]
 
 
+def _counted_per(match: re.Match[str], british: bool) -> str:
+    """What there is in a unit: "5,000/km²"."""
+    return f" per {unit_per(match[1], match[2])}"
+
+
 NOTATIONS: tuple[Rule, ...] = (
+    (
+        re.compile(r"(?<=\d)/(km|[cm]m|m(?=[²³])|[mdµ]?L|ml|kg|ha)([²³])?(?![\w²³/])"),
+        _counted_per,
+    ),
     (
         re.compile(r"(?<![\w.,])(\d)['′]\s?(\d|1[01])\s(\d)/(\d{1,2})(?:\"|″|”|'')"),
         _height,

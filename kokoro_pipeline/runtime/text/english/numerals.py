@@ -34,7 +34,7 @@ from .number_forms import DASH, NUMBER, START, Rule, is_attributive, is_one, loo
 from .numbers import cardinal, digits, fraction, in_pairs, ordinal, plural, year
 from .tables import table, word_sets
 
-_NOT_FRACTIONS = {(24, 7), (9, 11), (7, 11), (50, 50), (60, 40), (80, 20), (20, 20)}
+_NOT_FRACTIONS = {(24, 7), (9, 11), (7, 11), (7, 7), (50, 50), (60, 40), (80, 20), (20, 20)}
 _RATING = re.compile(
     r"\b(?:rat(?:e|ed|es|ing)|scor(?:e|ed|es|ing)|gave|give|gives|given|got|grade[ds]?|marks?|solid"
     r"|perfect|reviews?)\b[^.!?]{0,40}$",
@@ -324,7 +324,9 @@ def _fraction(match: re.Match[str], british: bool) -> str:
         return f"{cardinal(high, british)} out of {cardinal(low, british)}"
     named = low <= 20 or low in (25, 32, 50, 64, 1000)
     named = named or bool(_PART_OF.match(match.string, match.end()) or _PART_BEFORE.search(before))
-    dated = whole is None and low <= 31 and 1 <= high <= 12 and (not named or low == 1)
+    christmas = (high, low) == (12, 25) and not _PART_OF.match(match.string, match.end())
+    dated = not named or low == 1 or christmas
+    dated = dated and whole is None and low <= 31 and 1 <= high <= 12
     if dated and not match.string[match.end() :].lstrip().startswith("="):
         return day_of_month(high, low, british)
     factor = 1 < low <= 10 and not whole and _FACTOR.match(match.string, match.end())

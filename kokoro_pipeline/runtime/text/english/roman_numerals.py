@@ -65,6 +65,8 @@ _NAMED = re.compile(
 
 # "Robert Griffin III", whose first name kings have too.
 _HEIR = re.compile(rf"\b(?:{_REGNAL_NAMES})\s(?:[A-Z]\.?\s)?[A-Z][a-z]+\s(III?)(?=\W|$)(?!['’-]\w)")
+# "Henry the VIII".
+_REGNAL_THE = re.compile(rf"\b(?:{_REGNAL_NAMES})\sthe\s({_ROMAN})(?=\W|$)")
 # The number of an item, in parentheses or, where a line begins, with a comma for its point.
 _LISTED = re.compile(
     r"(?<=\()(?:[ivx]{2,5}|(?<=^\()[iv]|i(?=\)[^\n]{1,400}\(ii\)))(?=\))"
@@ -90,6 +92,7 @@ def expand_roman_numerals(text: Tracked) -> Tracked:
     text = (
         text.sub(_COUNTED, _counted).sub(_TITLED, _reign).sub(_REGNAL, _reign).sub(_FIRST, _reign)
     )
+    text = text.sub(_REGNAL_THE, _named_ordinal)
     text = text.sub(_LISTED, _item_number)
     text = text.sub(_CENTURIES, " to ")
     text = text.sub(_CENTURY, lambda m: numbers.ordinal(_roman_value(m[1])))
@@ -145,6 +148,10 @@ def _has_verb(match: re.Match[str]) -> bool:
         return bool(_THE_ONE.search(match.string, 0, match.start()))
     verbs = VERBS | IRREGULAR_PAST | LISTS["pronoun_verbs"]
     return after[1] in verbs and after[1] not in LISTS["numbered_nouns"]
+
+
+def _named_ordinal(match: re.Match[str]) -> list[Piece]:
+    return [Piece(numbers.ordinal(_roman_value(match[1])), *match.span(1))]
 
 
 def _reign(match: re.Match[str]) -> list[Piece]:
