@@ -390,9 +390,9 @@ def reseal(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     file.write_text(json.dumps({**manifest, "sha256": hashlib.sha256(text.encode()).hexdigest()}))
 
 
-def edit(folder: Path, old: str, new: str) -> None:
-    """Change the text of the manifest."""
-    file = folder / "manifest.json"
+def edit(folder: Path, old: str, new: str, name: str = "manifest.json") -> None:
+    """Change the text of the manifest, or of another file."""
+    file = folder / name
     text = file.read_text("utf-8")
     assert old in text
     file.write_text(text.replace(old, new, 1), "utf-8")
@@ -476,6 +476,10 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "parameters-truncated": (lambda f: os.truncate(f / "params.bin", 64), "has 64 bytes"),
     "parameters-nan": (nan_weights, "not finite"),
     "config-damaged": (lambda f: relist(f, "config.json", b"{}"), "lacks vocab, n_token"),
+    "config-flipped": (
+        lambda f: edit(f, '"n_token": 178', '"n_token": 179', "config.json"),
+        "config.json is damaged: its sha256 is",
+    ),
     "config-no-json": (lambda f: relist(f, "config.json", b"{"), "cannot read the model config"),
     "voice-missing": (lambda f: (f / "voices" / "af_heart.npy").unlink(), "lacks voices/af_heart"),
     "voice-nan": (nan_voice, "1 of the voice's values are NaN"),

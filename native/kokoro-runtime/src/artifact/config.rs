@@ -16,7 +16,8 @@ pub struct Config {
     pub n_token: i64,
 }
 
-/// Read a configuration. Fails if it cannot be read, is not JSON, or lacks a key.
+/// Read a configuration. Fails if it cannot be read, is not JSON, lacks a key, or has ids
+/// beyond the token table.
 pub fn load(path: &Path) -> Result<Config> {
     let text = std::fs::read(path).map_err(|error| unreadable(path, &reason(&error)))?;
     parse(&text, path)
@@ -40,12 +41,19 @@ fn parse(text: &[u8], path: &Path) -> Result<Config> {
         return Err(not_one(&format!("it lacks {}", missing.join(", "))));
     }
     let n_token = value["n_token"].as_i64().ok_or_else(|| not_one("n_token is no number"))?;
+    if n_token < 1 {
+        return Err(not_one(&format!("n_token is {n_token}")));
+    }
     let vocab = value["vocab"].as_object().ok_or_else(|| not_one("vocab is no object"))?;
     let vocabulary = vocab
         .iter()
         .map(|(symbol, id)| {
             let mut letters = symbol.chars();
             match (letters.next(), letters.next(), id.as_i64()) {
+                // Compiled code looks ids up in a table without a check.
+                (Some(_), None, Some(id)) if !(0..n_token).contains(&id) => {
+                    Err(not_one(&format!("the id of {symbol:?} is {id}, not below {n_token}")))
+                }
                 (Some(letter), None, Some(id)) => Ok((letter, id)),
                 (_, _, None) => Err(not_one(&format!("the id of {symbol:?} is {id}"))),
                 _ => Err(not_one(&format!("the symbol {symbol:?} is not one code point"))),
@@ -68,6 +76,9 @@ mod tests {
             (r#"{"vocab":{"ab":1},"n_token":1,"plbert":0,"istftnet":0}"#, "not one code point"),
             (r#"{"vocab":{"a":"b"},"n_token":1,"plbert":0,"istftnet":0}"#, "the id of"),
             (r#"{"vocab":[],"n_token":1,"plbert":0,"istftnet":0}"#, "vocab is no object"),
+            (r#"{"vocab":{},"n_token":0,"plbert":0,"istftnet":0}"#, "n_token is 0"),
+            (r#"{"vocab":{"a":-1},"n_token":3,"plbert":0,"istftnet":0}"#, "is -1, not below 3"),
+            (r#"{"vocab":{"a":3},"n_token":3,"plbert":0,"istftnet":0}"#, "is 3, not below 3"),
             (r#"{"vocab":{},"n_token":1.5,"plbert":0,"istftnet":0}"#, "n_token is no number"),
         ];
         for (text, cause) in table {

@@ -104,14 +104,18 @@ pub fn read(path: &Path) -> Result<Artifact> {
 
 /// Read the manifest of an artifact and check that it can run here with these libraries.
 ///
-/// Checks the manifest, the sizes of all files, the hash and the machine of the library, the
-/// version of TVM and the features of the CPU. Only [`verify`] checks the hash of the parameters.
+/// Checks the manifest, the sizes of all files, the hashes of the library and the configuration,
+/// the machine of the library, the version of TVM and the features of the CPU. Only [`verify`]
+/// checks the hash of the parameters.
 pub fn open(path: &Path) -> Result<(Artifact, Libraries)> {
     let artifact = read(path)?;
     for name in artifact.manifest.files.keys() {
         check_size(&artifact, name)?;
     }
     check_hash(&artifact, artifact.manifest.library())?;
+    if artifact.manifest.files.contains_key(CONFIG_NAME) {
+        check_hash(&artifact, CONFIG_NAME)?;
+    }
     check_machine(&artifact.library())?;
     let libraries = libraries::find(&artifact.path)?;
     check_tvm(&artifact, &libraries)?;
