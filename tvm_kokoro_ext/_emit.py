@@ -11,6 +11,9 @@ from tvm_kokoro_ext import _compat, _symbolic
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
 
+#: The attribute of an importer that holds its casts and the `env` in which they are visible.
+_CASTS = "_tvm_kokoro_ext_casts"
+
 
 @dataclass
 class NodeView:
@@ -63,10 +66,37 @@ def emit_te(importer: Any, function: Callable[..., Any], *args: Any, hint: str) 
 
 
 def astype(importer: Any, tensor: Any, dtype: str) -> Any:
-    """Cast a tensor to a dtype, unless it already has it."""
+    """Cast a tensor to a dtype, unless it already has it, or was cast to it before."""
     if _compat.dtype_of(tensor) == dtype:
         return tensor
-    return emit(importer, relax.op.astype(tensor, dtype))
+    known = _casts(importer).get((tensor, dtype))
+    if known is None:
+        known = emit(importer, relax.op.astype(tensor, dtype))
+        remember_cast(importer, tensor, known)
+    return known
+
+
+def remember_cast(importer: Any, tensor: Any, cast: Any) -> None:
+    """Let `astype` give `cast` for later casts of `tensor` to its dtype.
+
+    `tvm.compile` does not find equal expressions, and each cast is a kernel that reads a tensor
+    and writes another.
+    """
+    if isinstance(tensor, relax.Var) and isinstance(cast, relax.Var):
+        _casts(importer)[tensor, _compat.dtype_of(cast)] = cast
+
+
+def _casts(importer: Any) -> dict[tuple[Any, str], Any]:
+    """What `astype` has emitted, by tensor and dtype, in the function under construction.
+
+    A branch of torch.cond is a function with an `env` of its own, from which the variables of the
+    program cannot be seen.
+    """
+    scope, casts = getattr(importer, _CASTS, (None, {}))
+    if scope is not importer.env:
+        casts = {}
+        setattr(importer, _CASTS, (importer.env, casts))
+    return casts
 
 
 def scalar(importer: Any, value: Any, dtype: str) -> Any:

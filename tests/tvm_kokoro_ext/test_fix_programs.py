@@ -10,7 +10,7 @@ from frontend_cases import Case, compile_module, eager, export, fix_tests, impor
 from tvm import relax, te
 
 import tvm_kokoro_ext
-from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext import _compat, _probe
 
 RAW = {"decomposed": (False,)}
 
@@ -44,6 +44,55 @@ INPLACE = [
     Case("functional", lambda x: torch.relu(x) + 1, rows, **RAW, wrong=None, symbolic=(False,)),
 ]
 test_inplace, test_inplace_stock = fix_tests("inplace", INPLACE)
+
+
+def cast_in_branches(x):
+    """One cast before the branches, and one of each, which cannot see the first."""
+    half = x.half()
+    sines = half.sin()
+    chosen = torch.cond(sines.sum() > 0, lambda y: y.exp(), lambda y: y.cos(), (half,))
+    return sines, chosen, half.tan()
+
+
+COPIES = [
+    Case("expand", lambda x: x.expand(3, -1).expand(x.shape) - 1, rows, wrong=None),
+    Case("larger", lambda x: x.expand(2, -1, -1) * 1, rows, wrong=None),
+    Case("factor", lambda x: x.exp().mul(1.0) * 1, rows, wrong=None),
+    Case("to_float", lambda x: (x > 0).mul(1) * 1.0, rows, wrong=None),
+    Case("minus_zero", lambda x: torch.stack([-x * 0.0 + 0, x * 0.0 + 0]), rows, wrong=None),
+    Case("cast_in_branches", cast_in_branches, rows, wrong=None, tolerance=1e-3),
+    Case("integer", lambda x: (x * 4).to(torch.int64) + 0, rows, wrong=None),
+]
+test_copies, _ = fix_tests("copies", COPIES)
+
+
+def twice_in_float32(x):
+    half = x.half()
+    return half.sin(), half.cos()
+
+
+def once_by_the_program(x):
+    half = x.half()
+    return half.float() + 2, half.sin()
+
+
+@pytest.mark.parametrize("symbolic", (False, True))
+@pytest.mark.parametrize(
+    ("function", "operators"),
+    [
+        (lambda x: x.exp().expand(x.shape), ["exp"]),
+        (lambda x: (x.exp() * 1).mul(1.0), ["exp"]),
+        (lambda x: x * 1, ["multiply"]),  # a result of its own, and not the input
+        (lambda x: x.long() + 0, ["astype"]),
+        (twice_in_float32, ["astype", "astype", "sin", "astype", "cos", "astype"]),
+        (once_by_the_program, ["astype", "astype", "add", "sin", "astype"]),
+    ],
+    ids=("expand", "factor", "input", "integer", "operators", "program"),
+)
+def test_what_leaves_a_tensor_as_it_is_makes_no_kernel(function, operators, symbolic):
+    case = Case("copies", function, lambda n: (torch.randn(2, n, n),))
+    made = _probe.operators_of(import_program(export(case, symbolic), True)["main"])
+    assert [name.removeprefix("relax.") for name in made[: len(operators)]] == operators
 
 
 class Norm(torch.nn.Module):

@@ -79,6 +79,8 @@ _PRODUCTS = frozenset(
 def in_float32(importer: Any, node: Any, previous: Any) -> Any:
     """Convert the node as if its half-precision tensors were float32, and narrow its results."""
     name = _operator(node)
+    if name == "_to_copy":
+        return _cast(importer, node, previous)
     if name is None or name in _AS_IT_IS or name in _PRODUCTS or _moves_elements(node, name):
         return previous(node)
     narrow = _requested(node)
@@ -112,6 +114,15 @@ def in_float32(importer: Any, node: Any, previous: Any) -> Any:
         seen.args = tuple(map(_rounded, seen.args))
         seen.kwargs = {key: _rounded(value) for key, value in seen.kwargs.items()}
     return detour.convert(importer, node, previous, there, back, seen)
+
+
+def _cast(importer: Any, node: Any, previous: Any) -> Any:
+    """The conversion of `to(torch.float32)`, which operators that compute in float32 use too."""
+    result = previous(node)
+    for _, x in detour.tensors(importer, node):
+        if _compat.dtype_of(x) in HALF and _emit.result_dtype(importer, node) == "float32":
+            _emit.remember_cast(importer, x, result)
+    return result
 
 
 def _operator(node: Any) -> str | None:

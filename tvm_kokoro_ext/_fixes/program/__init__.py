@@ -7,6 +7,7 @@ from tvm_kokoro_ext._fixes.program import (
     assertion,
     cond,
     cond_dimensions,
+    copies,
     decompose,
     function_name,
     inplace,
@@ -30,6 +31,7 @@ FIXES: tuple[Fix, ...] = (
     decompose.FIX,
     assertion.SCALAR,  # behind what decomposes into such assertions
     kept_whole.FIX,
+    copies.FIX,
     number_outputs.FIX,
     cond.FIX,
     cond_dimensions.FIX,
