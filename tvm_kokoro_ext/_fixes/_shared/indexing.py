@@ -47,9 +47,12 @@ def broadcast_shapes(shapes: list[list[Any]]) -> list[Any]:
 
 
 def wrapped(index: Any, dim: Any) -> Any:
-    """An index expression where negative values count from the end."""
+    """An index expression where negative values count from the end.
+
+    LLVM moves a choice without branches out of a loop in which the index does not change.
+    """
     index = tirx.Cast("int64", index)
-    return tirx.if_then_else(index < 0, index + dim, index)
+    return tirx.Select(index < 0, index + dim, index)
 
 
 def read(tensor: Any, position: list[Any]) -> Any:
@@ -63,12 +66,45 @@ def read(tensor: Any, position: list[Any]) -> Any:
 def source_positions(
     shape: list[Any], grid: IndexGrid, indices: dict[int, Any], position: list[Any]
 ) -> list[Any]:
-    """The index of the element of `x` for grid position `position`, one expression per axis."""
+    """The index of the element of `x` for grid position `position`, one expression per axis.
+
+    The index tensors hold places that are counted from the start (see `counted_from_start`).
+    """
     inner = position[grid.start : grid.start + grid.rank]
     return [
-        wrapped(read(indices[axis], inner), dim) if axis in indices else position[grid.kept[axis]]
-        for axis, dim in enumerate(shape)
+        read(indices[axis], inner) if axis in indices else position[grid.kept[axis]]
+        for axis in range(len(shape))
     ]
+
+
+def counted_from_start(data: Any, by_axis: dict[int, Any], apart: bool) -> dict[int, Any]:
+    """The index tensors with their places counted from the start.
+
+    Where each place is read for many elements, `apart`, it is computed once, before them.
+    """
+
+    def places(axis: int, index: Any) -> Any:
+        dim = data.shape[axis]
+        if not apart:
+            return _Wrapped(index, dim)
+        return te.compute(index.shape, lambda *at: wrapped(index(*at), dim), name="places")
+
+    return {axis: places(axis, index) for axis, index in by_axis.items()}
+
+
+@dataclass(frozen=True)
+class _Wrapped:
+    """A tensor of indices, whose elements are wrapped where they are read."""
+
+    tensor: Any
+    dim: Any
+
+    @property
+    def shape(self) -> Any:
+        return self.tensor.shape
+
+    def __getitem__(self, at: Any) -> Any:
+        return wrapped(self.tensor[at], self.dim)
 
 
 def gather(importer: Any, x: Any, indices: list[Any], hint: str) -> Any:
@@ -77,9 +113,11 @@ def gather(importer: Any, x: Any, indices: list[Any], hint: str) -> Any:
     indexed = [axis for axis, index in enumerate(indices) if index is not None]
     tensors = [indices[axis] for axis in indexed]
     grid = index_grid(shape, indexed, broadcast_shapes([_compat.shape_of(t) for t in tensors]))
+    # The last axis is the innermost loop, in which other indices do not change.
+    apart = grid.rank > 0 and 0 < grid.start == len(grid.shape) - grid.rank
 
     def compute(data: Any, out: Any, *index: Any) -> Any:
-        by_axis = dict(zip(indexed, index, strict=True))
+        by_axis = counted_from_start(data, dict(zip(indexed, index, strict=True)), apart)
         dims = list(data.shape)
         return te.compute(
             tuple(out),
@@ -98,7 +136,7 @@ def flat_positions(importer: Any, x: Any, indices: list[Any]) -> tuple[Any, list
     grid = index_grid(shape, indexed, broadcast_shapes([_compat.shape_of(t) for t in tensors]))
 
     def compute(data: Any, out: Any, *index: Any) -> Any:
-        by_axis = dict(zip(indexed, index, strict=True))
+        by_axis = counted_from_start(data, dict(zip(indexed, index, strict=True)), False)
         dims = list(data.shape)
 
         def offset(*at: Any) -> Any:
