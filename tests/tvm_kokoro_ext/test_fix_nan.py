@@ -197,7 +197,7 @@ def test_two_overrides_of_one_operator_come_and_go_alone(off):
 
 @pytest.mark.parametrize("symbolic", [False, True], ids=["static", "symbolic"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_extrema_in_lanes_are_those_of_torch_at_every_place(dtype, symbolic):
+def test_extrema_in_vectors_are_those_of_torch_at_every_place(dtype, symbolic):
     def make(size):
         n = size + 31
         x = torch.randn(60, 3, n, dtype=dtype).round(decimals=1)
@@ -208,7 +208,10 @@ def test_extrema_in_lanes_are_those_of_torch_at_every_place(dtype, symbolic):
 
     def program(x):
         wholes = (x[:37, 1:].max(), x[:37, 1:].min(), x.max(), x[40:].amax((1, 2)), x.amin((1, 2)))
-        return (*torch.max(x, -1), *torch.min(x, 2), x.amax(-1, keepdim=True), *wholes)
+        lanes = (*torch.max(x, -1), *torch.min(x, 2), x.amax(-1, keepdim=True), x.argmin(-1))
+        rows = (*torch.max(x, 0), *torch.min(x, 1), x.amin((0, 1)), x.amax(0, keepdim=True))
+        zeros = x.sign().round() * 0.0  # of both signs, and all equal
+        return (*lanes, *rows, *wholes, x.argmax(), zeros.argmax(0, True), zeros.argmin(2))
 
     exported = export(Case("program", program, make), symbolic=symbolic)
     executable = tvm.compile(import_program(exported, False), tvm.target.Target({"kind": "llvm"}))
