@@ -310,3 +310,27 @@ def test_floors_and_remainders_have_the_bits_of_torch(dtype, symbolic):
         numbers = ~torch.isnan(wanted)
         assert torch.equal(numbers, ~torch.isnan(got))
         assert torch.equal(got.view(whole)[numbers], wanted.view(whole)[numbers])
+
+
+@pytest.mark.parametrize("symbolic", [False, True], ids=["static", "symbolic"])
+@pytest.mark.parametrize("bits", [13, 21, 22, 27, 28])
+def test_medium_quotients_have_the_bits_of_torch(bits, symbolic):
+    """Around the limits to which float32 is divided in float64, without longer ones beside them."""
+    torch.manual_seed(0)
+    divisors = torch.randn(3, 999) * 10.0 ** torch.randint(-3, 3, (3, 999))
+    wholes = torch.randint(-(2**bits), 2**bits, (3, 999)).double() * divisors
+    near = 1 + torch.finfo(torch.float32).eps * torch.tensor([[0], [1], [-1]])
+    dividends = (wholes * near).float()
+    dividends[:, 0], dividends[:, 1] = 0.0, -0.0
+
+    def both(x, y):
+        return torch.remainder(x, y), x // y
+
+    def make(size):
+        return dividends[:, :size].contiguous(), divisors[:, :size].contiguous()
+
+    inputs = (dividends, divisors)
+    program = export(Case("both", both, make if symbolic else lambda _: inputs), symbolic)
+    run = compile_module(import_program(program, False))
+    for found, wanted in zip(run(*(t.numpy() for t in inputs)), both(*inputs), strict=True):
+        assert torch.equal(torch.from_numpy(found).view(torch.int32), wanted.view(torch.int32))

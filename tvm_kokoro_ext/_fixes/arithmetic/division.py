@@ -96,13 +96,20 @@ def _in_float(
         )
 
         def element(*at: Any) -> Any:
-            is_short = lengths(*at[: len(rows)]) <= tirx.const(0, "int32")
-            return tirx.if_then_else(is_short, divided(at).short(), divided(at).long())
+            length, value = lengths(*at[: len(rows)]), divided(at)
+            result = value.long()
+            if division.MEDIUM.get(wide):
+                result = tirx.if_then_else(length <= _number(1), divided(at).medium(), result)
+            return tirx.if_then_else(length <= _number(0), divided(at).short(), result)
 
         return te.compute(tuple(out), element, name=hint)
 
     result = _emit.emit_te(importer, compute, shape, *operands, hint=hint)
     return _emit.astype(importer, result, dtype)
+
+
+def _number(value: int) -> Any:
+    return tirx.const(value, "int32")
 
 
 class _Division:
@@ -113,10 +120,16 @@ class _Division:
     are exact, and so are the differences from the dividend. Rounding may make the quotient the
     next integer: then the rest has the other sign, as it has where the quotient is negative, and
     the floor is one less.
+
+    A quotient of float32 is medium up to a limit below which float64 has all digits of it: the
+    product of its integer part and the divisor is exact, and so is the rest. A remainder needs 53
+    digits for both; the floor has to be what PyTorch's own steps in float32 give.
     """
 
     #: The bits that are cut off for the first half of a number, and the limit of short quotients.
     _HALVES: ClassVar = {"float32": (12, 2.0**12), "float64": (27, 2.0**26)}
+    #: The limits of medium quotients.
+    MEDIUM: ClassVar[dict[str, float]] = {}
 
     def __init__(self, dividend: Any, divisor: Any) -> None:
         self._steps = steps.Steps()
@@ -125,14 +138,28 @@ class _Division:
         self._dividend, self._divisor = map(self._steps.name, (dividend, divisor))
 
     def length(self) -> Any:
-        """0 if the quotient is short and the divisor finite, and otherwise 1."""
-        return self._steps.within(
-            tirx.Select(self._is_short(), *(tirx.const(number, "int32") for number in (0, 1)))
-        )
+        """0 if the quotient is short and the divisor finite, 1 if it is medium, and otherwise 2."""
+        longer = _number(2)
+        if self.MEDIUM.get(self._dtype):
+            longer = tirx.Select(self._is_below(self.MEDIUM[self._dtype]), _number(1), longer)
+        return self._steps.within(tirx.Select(self._is_short(), _number(0), longer))
 
     def short(self) -> Any:
         """The result if the length is 0."""
         return self._steps.within(self._short())
+
+    def medium(self) -> Any:
+        """The result if the length is 1 or 0."""
+        name, wide = self._steps.name, "float64"
+        dividend, divisor = (
+            name(tirx.Cast(wide, value)) for value in (self._dividend, self._divisor)
+        )
+        whole = name(tirx.Cast(wide, tirx.Cast("int32", dividend / divisor)))
+        rest = name(tirx.Cast(self._dtype, dividend - whole * divisor))
+        quotient = name(self._dividend / self._divisor)
+        return self._steps.within(
+            self._of_rest(quotient, name(tirx.Cast(self._dtype, whole)), rest)
+        )
 
     def long(self) -> Any:
         """The result for any quotient."""
@@ -146,7 +173,11 @@ class _Division:
         return self._steps.within(tirx.Select(is_short, short, self._of_long(rest)))
 
     def _is_short(self) -> Any:
-        limit, infinity = self._number(self._HALVES[self._dtype][1]), self._number(math.inf)
+        return self._is_below(self._HALVES[self._dtype][1])
+
+    def _is_below(self, bound: float) -> Any:
+        """Whether the quotient is below a limit and the divisor finite."""
+        limit, infinity = self._number(bound), self._number(math.inf)
         quotient = tirx.abs(self._dividend / self._divisor)
         return tirx.all(quotient < limit, tirx.abs(self._divisor) < infinity)
 
@@ -159,6 +190,12 @@ class _Division:
         bits = name(tirx.reinterpret(self._integer, self._divisor))
         first = name(tirx.reinterpret(self._dtype, tirx.bitwise_and(bits, mask)))
         rest = name((self._dividend - whole * first) - whole * (self._divisor - first))
+        return self._of_rest(quotient, whole, rest)
+
+    def _of_rest(self, quotient: Any, whole: Any, rest: Any) -> Any:
+        """The result for the rest that the integer part of a quotient leaves."""
+        name = self._steps.name
+        bits = name(tirx.reinterpret(self._integer, self._divisor))
         # All bits where the signs of the rest and the divisor differ, and none elsewhere.
         differ = tirx.bitwise_xor(tirx.reinterpret(self._integer, rest), bits)
         last = tirx.const(int(self._integer.removeprefix("int")) - 1, self._integer)
@@ -187,6 +224,8 @@ class _Division:
 class _Remainder(_Division):
     """The truncated remainder, moved to the sign of b; a - floor(a / b) * b would round twice."""
 
+    MEDIUM: ClassVar = {"float32": 2.0**28}
+
     def _of_short(self, quotient: Any, whole: Any, rest: Any, bits: Any, differ: Any) -> Any:
         dividend = tirx.reinterpret(self._integer, self._dividend)
         nothing = self._masked(dividend, tirx.min_value(self._integer))  # a zero with its sign
@@ -199,6 +238,8 @@ class _Remainder(_Division):
 
 class _Floor(_Division):
     """The floor of the exact quotient, as (a - truncmod(a, b)) / b is exact and a / b is not."""
+
+    MEDIUM: ClassVar = {"float32": 2.0**22}
 
     def _of_short(self, quotient: Any, whole: Any, rest: Any, bits: Any, differ: Any) -> Any:
         zero = self._number(0.0)
