@@ -2,6 +2,7 @@
 
 import torch
 from frontend_cases import Case, fix_tests
+from torch.nn import functional
 
 import tvm_kokoro_ext
 from tvm_kokoro_ext import _compat
@@ -54,6 +55,38 @@ LAYER = [
         with_affine(torch.nn.InstanceNorm1d(3, affine=True, track_running_stats=True)),
         lambda n: (torch.randn(2, 3, n),),
         decomposed=(False,),
+    ),
+]
+
+
+def channels(*names):
+    """A tensor of n channels, and vectors of as many elements; variances are positive."""
+    return lambda n: (torch.randn(2, n, 3), *(torch.rand(n) + 0.5 for _ in names))
+
+
+SYMBOLIC = {"symbolic": (True,)}
+LAYER += [
+    Case("channels", functional.batch_norm, channels("mean", "variance"), **SYMBOLIC),
+    Case(
+        "channels_affine",
+        lambda x, m, v, w, b: functional.batch_norm(x, m, v, w, b, eps=0.1),
+        channels("mean", "variance", "weight", "bias"),
+        **SYMBOLIC,
+    ),
+    Case(
+        "channels_half",
+        lambda x, m, v, w: functional.batch_norm(x.half(), m, v, w, w).float(),
+        channels("mean", "variance", "weight"),
+        tolerance=2e-3,
+        **SYMBOLIC,
+    ),
+    Case("instance_channels", functional.instance_norm, channels(), **SYMBOLIC),
+    Case("group_channels", lambda x: functional.group_norm(x, 3), channels(), **SYMBOLIC),
+    Case(
+        "instance_channels_running",
+        lambda x, m, v: functional.instance_norm(x, m, v, use_input_stats=False),
+        channels("mean", "variance"),
+        **SYMBOLIC,
     ),
 ]
 test_layer_norm, test_layer_norm_stock = fix_tests("layer_norm", LAYER)
