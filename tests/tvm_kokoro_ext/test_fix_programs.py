@@ -37,9 +37,16 @@ def write_transposed(x):
     return y
 
 
+def fill_diagonal(x):
+    y = x * 1
+    y.fill_diagonal_(7.0)
+    return y
+
+
 INPLACE = [
     Case("view", write_view, rows, **RAW),
     Case("earlier_name", write_earlier_name, rows, **RAW, wrong=None),
+    Case("diagonal", fill_diagonal, lambda n: (torch.randn(n, 3),)),
     Case("transposed", write_transposed, rows, **RAW),
     Case("functional", lambda x: torch.relu(x) + 1, rows, **RAW, wrong=None, symbolic=(False,)),
 ]

@@ -54,8 +54,34 @@ test_fft, test_fft_stock = fix_tests("fft", FFT)
 UNFOLD = [
     Case("windows", lambda x: x.unfold(1, 3, 2), rows, **EP),
     Case("strides", lambda x: torch.as_strided(x, (2, 3), (1, 2), 1), rows, symbolic=(False,)),
+    Case("fewer", lambda x: torch.as_strided(x, (2, 3), (3, 1)), rows),
+    Case("row", lambda x: torch.as_strided(x[1], (2, 2), (2, 1)), rows, decomposed=(False,)),
 ]
 test_unfold, test_unfold_stock = fix_tests("unfold", UNFOLD)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda x: torch.as_strided(x[1:], (2, 2), (1, 2), 1), "an offset into the memory"),
+        (lambda x: torch.as_strided(x[0], (3, 4), (6, 1)), "elements of the memory"),
+        (lambda x: torch.as_strided(x.t(), (x.shape[1], 3), (3, 1)), "not contiguous"),
+        (lambda x: torch.as_strided_scatter(x.t(), x[:2, :2], (2, 2), (1, 2)), "not contiguous"),
+    ],
+    ids=["offset", "beyond", "transposed", "scatter"],
+)
+def test_strides_over_what_a_tensor_is_a_view_of_are_refused(function, reason):
+    program = export(Case("refused", function, rows), symbolic=False)
+    with pytest.raises(UnsupportedOperatorError, match=reason):
+        import_program(program, decomposed=False)
+
+
+def test_strides_beyond_a_symbolic_tensor_raise_when_the_program_runs():
+    case = Case("beyond", lambda x: torch.as_strided(x[0], (3, 4), (2, 1)), rows)
+    run = compile_module(import_program(export(case, symbolic=True), decomposed=False))
+    with pytest.raises(Exception, match="match_cast"):
+        run(np.zeros((3, 6), "float32"))
+    assert run(np.arange(27, dtype="float32").reshape(3, 9))[0].ravel()[-1] == 7
 
 
 @pytest.mark.parametrize(

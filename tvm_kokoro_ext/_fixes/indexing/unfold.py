@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext import _checks, _compat, _emit, _probe
 from tvm_kokoro_ext._compat import te, tirx
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import indexing
@@ -30,20 +30,27 @@ def unfold(importer: Any, node: Any, previous: Any) -> Any:
 
 def as_strided(importer: Any, node: Any, previous: Any) -> Any:
     x, size, stride, offset = _emit.arguments(
-        importer, node, "self", "size", "stride", "storage_offset", storage_offset=0
+        importer, node, "self", "size", "stride", "storage_offset"
     )
-    expected = [_emit.extent(size[axis + 1 :]) for axis in range(len(size))]
-    same = all(
-        _compat.as_int(dim) == 1 or _compat.prim_equal(_emit.int64(a), _emit.int64(b))
-        for dim, a, b in zip(size, stride, expected, strict=True)
-    )
-    if same and _compat.as_int(offset or 0) == 0:
-        return previous(node)
     value = getattr(node.args[0], "meta", {}).get("val")
     if value is None or not value.is_contiguous():
         raise _emit.refuse(
             node, "strides over a tensor that is not contiguous", "Use unfold, or index"
         )
+    start = value.storage_offset()
+    if offset is not None and not (isinstance(start, int) and start == 0):
+        raise _emit.refuse(
+            node, "an offset into the memory that a tensor is a view of", "Use unfold, or index"
+        )
+    first = _emit.int64(offset or 0)
+    _require_inside(importer, node, x, size, stride, first)
+    expected = [_emit.extent(size[axis + 1 :]) for axis in range(len(size))]
+    same = all(
+        _compat.as_int(dim) == 1 or _compat.prim_equal(_emit.int64(a), _emit.int64(b))
+        for dim, a, b in zip(size, stride, expected, strict=True)
+    )
+    if same and _compat.as_int(first) == 0 and _holds_all(x, size):
+        return previous(node)
     flat = indexing.flatten(importer, x)
 
     def compute(data: Any, dims: Any, steps: Any, first: Any) -> Any:
@@ -55,8 +62,31 @@ def as_strided(importer: Any, node: Any, previous: Any) -> Any:
 
         return te.compute(tuple(dims), read, name="as_strided")
 
-    first = _emit.int64(offset or 0)
     return _emit.emit_te(importer, compute, flat, list(size), list(stride), first, hint="strided")
+
+
+def _holds_all(x: Any, size: Any) -> bool:
+    """Whether the result has as many elements as the tensor, so that it is a reshape of it."""
+    counts = (_emit.int64(_emit.extent(shape)) for shape in (size, _compat.shape_of(x)))
+    return _compat.prim_equal(*counts)
+
+
+def _require_inside(importer: Any, node: Any, x: Any, size: Any, stride: Any, first: Any) -> None:
+    """What is read has to be of the tensor itself; in torch it may be of what it is a view of."""
+    count = _emit.int64(_emit.extent(_compat.shape_of(x)))
+    last = first
+    for dim, step in zip(size, stride, strict=True):
+        last = last + (dim - 1) * step
+    inside = [first >= 0, last < count, *(_emit.int64(step) >= 0 for step in stride)]
+    is_empty = [_emit.int64(dim) <= 0 for dim in size]
+    if all(_compat.as_int(number) is not None for number in (first, last, count, *size, *stride)):
+        analyzer = _compat.analyzer_of_sizes()
+        if not analyzer.can_prove(tirx.any(tirx.all(*inside), *is_empty)):
+            raise _emit.refuse(
+                node, "elements of the memory that a tensor is a view of", "Index that tensor"
+            )
+        return
+    _checks.require(importer, tirx.any(tirx.all(*inside), *is_empty))
 
 
 FIX = Fix(

@@ -190,7 +190,25 @@ def roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
     return x
 
 
-#: The decompositions by the name that the importer looks up.
+def as_strided_scatter(
+    x: Any, source: Any, size: Any, stride: Any, storage_offset: int | None = None
+) -> Any:
+    """Write at places of the memory, which is that of a contiguous tensor (`fill_diagonal_`)."""
+    import torch
+
+    numbers = (*size, *stride, storage_offset or 0, *x.shape)
+    last = sum(((n - 1) * s for n, s in zip(size, stride, strict=True)), storage_offset or 0)
+    if not x.is_contiguous() or x.storage_offset():
+        raise NotImplementedError("as_strided_scatter of a tensor that is not contiguous")
+    if x._is_view() if not all(isinstance(n, int) for n in numbers) else last >= x.numel():
+        raise NotImplementedError("as_strided_scatter into what a tensor is a view of")
+    places = torch.full((), storage_offset or 0, dtype=torch.int64)
+    for extent, step in zip(size, stride, strict=True):
+        places = places.unsqueeze(-1) + torch.arange(extent) * step
+    flat = torch.ops.aten.index_put(x.reshape(-1), [places.reshape(-1)], source.reshape(-1))
+    return flat.reshape(x.shape)
+
+
 def affine_grid(theta: Any, size: Any, align_corners: bool) -> Any:
     """Torch's has an operator in place for an axis of one pixel."""
     import torch
@@ -228,7 +246,9 @@ def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align_corners: b
     return sample(x, torch.where(lost, -1.0, grid), mode, padding, align_corners)
 
 
+#: The decompositions by the name that the importer looks up.
 OWN: dict[str, Callable[..., Any]] = {
+    "as_strided_scatter.default": as_strided_scatter,
     "addmm.default": addmm,
     "affine_grid_generator.default": affine_grid,
     "addbmm.default": addbmm,
