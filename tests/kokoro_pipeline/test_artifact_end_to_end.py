@@ -55,7 +55,11 @@ def test_validation_passes_and_names_every_step(artifact, synthetic_folder):
     report = kokoro_pipeline.validate(artifact, weights=str(synthetic_folder), cases="short")
     assert report.passed, str(report)
     assert report.skipped == ()
-    assert {measurement.step for measurement in report.measurements} == {*COMPONENTS, "whole audio"}
+    assert {measurement.step for measurement in report.measurements} == {
+        *COMPONENTS,
+        "noise_forward",
+        "whole audio",
+    }
     assert report.whole is not None
 
 
