@@ -459,6 +459,10 @@ class TileProducts:
         a_at = bind((t * conv.stride + k * conv.dilation) * self.row + s * TERMS)
         block = bind((s * conv.taps + k) * (parts * 2 * WORDS))
         b_at = bind(panel * self.panel_words + block + self.bias_words)
+        if not self.by_rows:
+            # The CPU fetches what follows in a page of 4 KB, but not the page after it.
+            for tile in range(2 * parts):
+                self.target.prefetch(w, b_at + (2 * parts + tile) * WORDS, near=False)
         loaded: tuple[int, int] = (-1, -1)
         for turn, pair in enumerate(pairs):
             if loaded[1] != pair[1]:
