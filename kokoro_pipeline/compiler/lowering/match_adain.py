@@ -65,15 +65,18 @@ class _AdaINPattern:
 
 
 class _SnakePattern:
-    """y + 1 / alpha * sin(alpha * y)^2; torch exports 1 / alpha as reciprocal(alpha) * 1."""
+    """y + 1 / alpha * sin(alpha * y)^2.
+
+    torch exports 1 / alpha as reciprocal(alpha) * 1, and the extension leaves the factor out.
+    """
 
     def __init__(self) -> None:
         add, multiply, divide = (is_op(f"relax.{name}") for name in ("add", "multiply", "divide"))
         y, alpha = wildcard(), wildcard()
-        self.ones = (is_const(), is_const())
+        self.one = is_const()
         self.phase = multiply(alpha, y)
         wave = is_op("relax.sin")(self.phase)
-        inverse = multiply(divide(self.ones[0], alpha), self.ones[1])
+        inverse = divide(self.one, alpha)
         self.root = add(y, multiply(inverse, multiply(wave, wave)))
 
 
@@ -126,7 +129,7 @@ def match_adain(expression: relax.Expr, bindings: Bindings) -> AdaIN | None:
         return _match_affine(call.args[0], bindings, slope=slope) if 0 <= slope <= 1 else None
     if call.op.name == "relax.add":
         found = _SNAKE.root.extract_matched_expr(expression, dict(bindings))
-        if found is not None and all(_is_one(found[one]) for one in _SNAKE.ones):
+        if found is not None and _is_one(found[_SNAKE.one]):
             alpha, y = found[_SNAKE.phase].args
             return _match_affine(y, bindings, alpha=alpha)
     return None
