@@ -24,10 +24,14 @@ EXAMPLE = 7
 
 @dataclass(frozen=True)
 class Input:
-    """A tensor input of a probe: dimensions are ints, or names of symbolic dimensions."""
+    """A tensor input of a probe: dimensions are ints, or names of symbolic dimensions.
+
+    A `computed` tensor looks to the converter like the result of another node.
+    """
 
     shape: tuple[int | str, ...]
     dtype: str = "float32"
+    computed: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,8 @@ def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -
             dtype = getattr(torch, arg.dtype)
             node.meta["val"] = torch.empty(sizes, dtype=dtype, device="meta")
             shape = [dimension(d) for d in arg.shape]
-            variable = relax.Var(node.name, _compat.tensor_type(shape, arg.dtype))
+            kind = relax.DataflowVar if arg.computed else relax.Var
+            variable = kind(node.name, _compat.tensor_type(shape, arg.dtype))
             parameters.append(variable)
             importer.env[node] = variable
             return node

@@ -57,7 +57,8 @@ def _unless_neutral(importer: Any, node: Any, previous: Any, neutral: int) -> An
 
 @_probe.wrong
 def _still_wrong() -> bool:
-    x, counts = _probe.Input((2, 3)), _probe.Input((4,), "int64")
+    x = _probe.Input((2, 3), computed=True)
+    counts = _probe.Input((4,), "int64", computed=True)
     made = [
         _probe.convert("expand.default", x, [2, 3], out=(x.shape, x.dtype)),
         _probe.convert("mul.Tensor", x, 1.0, out=(x.shape, x.dtype)),
