@@ -78,7 +78,11 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "layer norm": (lambda x, w: functional.layer_norm(x, (4,), w[0], w[1]), (X, WEIGHT)),
     "layer norm alone": (lambda x: functional.layer_norm(x, (4,)), (X,)),
     "group norm": (lambda x, w: functional.group_norm(x, 2, w[0], w[1]), (IMAGE, WEIGHT)),
-    "attention": (functional.scaled_dot_product_attention, (torch.ones(1, 2, 3, 4),) * 3),
+    # PyTorch decomposes scaled_dot_product_attention to this, and to copies that patch 0162 omits.
+    "attention": (
+        lambda q, k, v: functional.softmax(q.bmm(k.mT) * 0.5, -1).bmm(v),
+        (torch.ones(2, 3, 4),) * 3,
+    ),
     "embedding": (functional.embedding, (ROWS, WEIGHT)),
     "select": (lambda x: x[:, 1], (X,)),
     "slice": (lambda x: x[:, 1:3], (X,)),
