@@ -142,10 +142,10 @@ class ToyReference:
 class ToyOperators:
     """The same computation in Relax."""
 
-    def __init__(self, builder: Any) -> None:
+    def __init__(self, builder: Any, normals: Any) -> None:
         from tvm import relax
 
-        self.builder = builder
+        self.builder, self.normals = builder, normals
         self.relax = relax
         self.op = relax.op
 
@@ -178,11 +178,9 @@ class ToyOperators:
         return self.relax.Tuple([f0, op.subtract(first, base)])
 
     def noise_forward(self, frames, key):
-        from kokoro_pipeline.compiler.kernels.cpu.normals import standard_normals
-        from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
         from kokoro_pipeline.compiler.lowering.program_lowering import under_root_block
 
-        kernel = under_root_block(standard_normals(VectorTarget(4, 16), (600, 9)))
+        kernel = under_root_block(self.normals)
         drawn = self.relax.TensorType([1, frames.ty.shape.values[0] * 600, 9], "float32")
         name = self.builder.add_func(kernel, "standard_normals")
         return self.relax.call_tir(name, [frames, key], out_ty=drawn)
@@ -210,14 +208,16 @@ class ToyOperators:
         return self.relax.const(value, "float32")
 
 
-def toy_module() -> Any:
-    """The functions as a module of Relax."""
+def toy_module(normals: Any = None) -> Any:
+    """The functions as a module of Relax; `normals` is the kernel of the noise, else a CPU's."""
     from tvm import relax, tirx
 
+    from kokoro_pipeline.compiler.kernels.cpu.normals import standard_normals
+    from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
     from kokoro_pipeline.compiler.lowering.parameter_table import PARAMETER_NAMES
 
     builder = relax.BlockBuilder()
-    operators = ToyOperators(builder)
+    operators = ToyOperators(builder, normals or standard_normals(VectorTarget(4, 16), (600, 9)))
     for name, (inputs, _) in SIGNATURES.items():
         t, s = tirx.Var("t", "int64"), tirx.Var("s", "int64")
         # A signature needs the bare variable: where no input has a bare t, s is 2t.

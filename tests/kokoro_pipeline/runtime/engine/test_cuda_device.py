@@ -112,6 +112,7 @@ def machine(tmp_path_factory) -> Machine:
     from kokoro_pipeline.compiler.codegen.linking import export_library, find_linker
     from kokoro_pipeline.compiler.codegen.packing import cuda_packer, device_code_kept_as_text
     from kokoro_pipeline.compiler.codegen.target import resolve_target
+    from kokoro_pipeline.compiler.kernels.gpu.normals import standard_normals
     from kokoro_pipeline.compiler.lowering.parameter_table import ParameterTable
     from kokoro_pipeline.compiler.passes.pipeline import generate_code, phases, run_phases
 
@@ -125,7 +126,7 @@ def machine(tmp_path_factory) -> Machine:
             HERE / "fake_cuda.cc", folder / name, flag, f"-Wl,-soname,{name}", *versioned, "-ldl"
         )
     target = resolve_target("cuda")
-    module = toy_module()
+    module = toy_module(standard_normals((600, 9)))
     add_alignment(module)
     todo = phases(0, target.tvm, ParameterTable(), [*SIGNATURES, "align_forward"])
     lowered = run_phases(module, todo, target.tvm)
