@@ -1,9 +1,8 @@
-"""Amounts of money, and numbers with units."""
+"""Numbers with units, lengths and sizes."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from ..tracked import Piece, Replacement
 from .number_forms import (
@@ -17,43 +16,8 @@ from .number_forms import (
     is_one_of_a_kind,
     plain,
 )
-from .numbers import cardinal, fraction, in_pairs, plural
+from .numbers import cardinal, in_pairs, plural
 from .tables import pairs, table, word_sets
-
-_MAGNITUDES = {
-    **dict.fromkeys(("k", "K", "thousand"), "thousand"),
-    **dict.fromkeys(("M", "m", "mn", "mm", "MM", "mil", "million"), "million"),
-    **dict.fromkeys(("B", "b", "bn", "billion"), "billion"),
-    **dict.fromkeys(("T", "tn", "trillion"), "trillion"),
-    **{"crore": "crore", "lakh": "lakh", "lakh crore": "lakh crore"},
-}
-_MAGNITUDE = (
-    r"(?:[\s-]?(thousand|million|billion|trillion|crore|lakh(?: crore)?|[bmt]n|mil|MM|[kKMmBbT]))?"
-    r"(?![A-Za-z])"
-)
-
-
-class _Currency(NamedTuple):
-    unit: str
-    units: str
-    cent: str
-    cents: str
-
-
-_CURRENCIES = {sign: _Currency(*words) for sign, *words in table("currencies")}
-_SIGNS = "".join(sign for sign in _CURRENCIES if len(sign) == 1)
-_CODES = "|".join(re.escape(sign) for sign in _CURRENCIES if len(sign) > 1)
-_COUNTRIES = {
-    "US": "US",
-    "C": "Canadian",
-    "CA": "Canadian",
-    "A": "Australian",
-    "AU": "Australian",
-    "NZ": "New Zealand",
-    "HK": "Hong Kong",
-    "S": "Singapore",
-    "SG": "Singapore",
-}
 
 _UNITS = {symbol: unit for symbol, unit, *_ in table("units")}
 _PLURALS = {unit: plurals[0] for _, unit, *plurals in table("units") if plurals}
@@ -63,12 +27,10 @@ PER_UNIT = "|".join(re.escape(unit) for unit in sorted(_PER, key=len, reverse=Tr
 # Abbreviations whose point belongs to them: "5 min. left". It may also end the sentence.
 _POINTED = word_sets("pointed_units")["unit"]
 _SENTENCE_FOLLOWS = re.compile(r"\s*(?:$|\s[“\"(]?[A-Z])")
-_PAID_FOR = re.compile(rf"\s(?:{'|'.join(sorted(word_sets('priced')['noun']))})\b|-an?-[a-z]")
 _MEASURED = {kind: "|".join(sorted(words)) for kind, words in word_sets("measured").items()}
 _OF_A_LENGTH = re.compile(
     rf"\s(?:{_MEASURED['noun']}|f \d|[VIWH]-?\d\d?)\b|\)\s(?:{_MEASURED['container']})s?\b"
 )
-_RATE = re.compile(r"(?:\s?/\s?|\sper\s)[a-z]+\s[a-z]")
 _AT_SEA = re.compile(
     r"\s(?:offshore|off|out to sea|from|north|south|east|west|upwind|downwind|astern)\b"
 )
@@ -79,88 +41,6 @@ _OF_TONS = re.compile(
     r"|methane|emissions)\b|\sper\s(?:year|annum)\b"
 )
 _POWERS = {"²": "square", "2": "square", "³": "cubic", "3": "cubic"}
-
-
-def _per_what(unit: str, power: str | None) -> str:
-    """A unit, a noun or another currency behind an amount: "₹83/$"."""
-    return _CURRENCIES[unit].unit if unit in _CURRENCIES else unit_per(unit, power)
-
-
-def _money(match: re.Match[str], british: bool) -> Replacement:
-    minus, country, sign, low, small, high, magnitude, behind, per, power = match.groups()
-    currency = _CURRENCIES[sign]
-    if country or behind:
-        name = _COUNTRIES[country or behind]
-        currency = currency._replace(
-            unit=f"{name} {currency.unit}", units=f"{name} {currency.units}"
-        )
-    rate = _RATE.match(match.string, match.end(4))  # "a $60/year plan"
-    hyphen = match[0].endswith(f"-{magnitude}")  # "$5-million deals"
-    if small and not high:
-        small, magnitude = None, small
-    singular = hyphen or _names_a_price(match) or bool(rate and is_one_of_a_kind(match))
-    words = _amount(high or low, currency, magnitude, singular, british)
-    if high:
-        scale = f" {_MAGNITUDES[small]}" if small else ""
-        cents = "." in low and not (small or magnitude)
-        first = _amount(low, currency, None, singular, british) if cents else plain(low, british)
-        words = f"{first}{scale} to {words}"
-    return ("minus " if minus else "") + words + (f" per {_per_what(per, power)}" if per else "")
-
-
-def _bills(match: re.Match[str], british: bool) -> str:
-    """Bills by their value: "three $20s"."""
-    return plural(cardinal(int(match[1])))
-
-
-def _names_a_price(match: re.Match[str]) -> bool:
-    """Whether the amount describes a noun: "a $5 bill" and "$20-a-day habits" have dollar."""
-    return is_attributive(match) or bool(_PAID_FOR.match(match.string, match.end()))
-
-
-def _amount(
-    number: str, currency: _Currency, magnitude: str | None, singular: bool, british: bool
-) -> str:
-    if magnitude:
-        units = currency.unit if singular else currency.units
-        return f"{plain(number, british)} {_MAGNITUDES[magnitude]} {units}"
-    whole, _, fraction = number.replace(",", "").partition(".")
-    if len(fraction) not in (0, 2):
-        return f"{plain(number, british)} {currency.units}"
-    amount, cents = int(whole or 0), int(fraction.ljust(2, "0"))
-    words = []
-    if amount or not cents:
-        name = currency.unit if singular or amount == 1 else currency.units
-        words.append(f"{cardinal(amount, british)} {name}")
-    if cents:
-        name = currency.cent if cents == 1 or singular else currency.cents
-        words.append(f"{cardinal(cents)} {name}")
-    return " and ".join(words)
-
-
-def _money_after(match: re.Match[str], british: bool) -> str:
-    number = match[1]
-    if re.fullmatch(r"\d{1,3}(?:\.\d{3})*,\d\d", number):  # as on the continent: 1.234,50 €
-        number = number.replace(".", "").replace(",", ".")
-    return _amount(number, _CURRENCIES[match[3]], match[2], is_attributive(match), british)
-
-
-def _continental(match: re.Match[str], british: bool) -> list[Piece]:
-    """Euros with points between thousands and a comma before cents: "€1.234,50"."""
-    number = match[1].replace(".", "").replace(",", ".")
-    return [Piece(number, *match.span(1))]
-
-
-def _money_before(match: re.Match[str], british: bool) -> str:
-    return _amount(match[2], _CURRENCIES[match[1]], match[3], is_attributive(match), british)
-
-
-def _cents(match: re.Match[str], british: bool) -> list[Piece]:
-    singular = is_one(match[1]) or _names_a_price(match)
-    words = f"{plain(match[1], british)} {'cent' if singular else 'cents'}"
-    if match[2]:
-        words += f" per {unit_per(match[2], None)}"
-    return [Piece(words, match.start(1), match.end())]
 
 
 def _feet_and_inches(match: re.Match[str], british: bool) -> str:
@@ -270,26 +150,6 @@ def _length(match: re.Match[str], british: bool) -> str:
         return match[0]
     singular = is_one(number) or is_attributive(match)
     return f"{plain(number, british)} {'foot' if singular else 'feet'}"
-
-
-def _fraction_of_money(match: re.Match[str], british: bool) -> str:
-    """Parts of a million: "$1/2 million", "$1 1/2 million"."""
-    sign, whole, above, below, magnitude = match.groups()
-    high, low = int(above), int(below)
-    if not 0 < high < low:
-        return match[0]
-    currency = _CURRENCIES[sign]
-    units = currency.unit if is_attributive(match) else currency.units
-    if whole:
-        part = f"{cardinal(int(whole), british)} and {fraction(high, low, behind_whole=True)}"
-    else:
-        part = "half a" if (high, low) == (1, 2) else f"{fraction(high, low)} of a"
-    return f"{part} {magnitude} {units}"
-
-
-def _negative_money(match: re.Match[str], british: bool) -> str:
-    """An amount in parentheses, as accounts write what is negative: "$(2.5) million"."""
-    return "minus " + _amount(match[2], _CURRENCIES[match[1]], match[3], False, british)
 
 
 def unit_name(symbol: str, many: bool) -> str:
@@ -450,53 +310,11 @@ def _amps(match: re.Match[str], british: bool) -> Replacement:
     return f"{plain(match[1], british)} {'amp' if singular else 'amps'}"
 
 
-def _with_magnitude(match: re.Match[str], british: bool) -> str:
-    return f"{plain(match[1], british)} {_MAGNITUDES[match[2]]}"
-
-
 _DOTTED = "|".join(re.escape(u) for u in sorted(_UNITS, key=len, reverse=True) if "·" in u)
 _LONG_UNIT = "|".join(
     re.escape(u)
     for u in sorted(_UNITS, key=len, reverse=True)
     if u.isalpha() and (len(u) > 2 or not u.islower()) and len(u) > 1 and u not in ("MP", "min")
-)
-
-MONEY: tuple[Rule, ...] = (
-    (
-        re.compile(r"€\s?(\d{1,3}(?:\.\d{3})+(?:,\d\d)?|\d+,\d\d?)(?!\d|[.,]\d)"),
-        _continental,
-    ),
-    (re.compile(r"(?<![\w.,])(\d{1,3}(?:\.\d{3})+)(?=\s?€)"), _continental),
-    (re.compile(rf"\b({_CODES})\s?({NUMBER}){_MAGNITUDE}(?!\w)"), _money_before),
-    (re.compile(rf"[{_SIGNS}](\d{{1,3}})s\b"), _bills),
-    (
-        re.compile(rf"([{_SIGNS}])(?:(\d{{1,3}})[\s-])?(\d)/(\d)\s(million|billion|trillion)\b"),
-        _fraction_of_money,
-    ),
-    (re.compile(rf"([{_SIGNS}])\s?\(({NUMBER})\){_MAGNITUDE}"), _negative_money),
-    (
-        re.compile(
-            rf"(?:(?<![\w)])([-−]))?(?:\b(US|CA|AU|NZ|HK|A|C|S))?([{_SIGNS}])\s?({NUMBER})"
-            rf"(?:\s?(thousand|million|billion|bn|[kKMmB])(?={DASH}))?"
-            rf"(?:{DASH}[{_SIGNS}]?({NUMBER}))?{_MAGNITUDE}(?:\s(US|CA|AU|NZ|HK|SG)D\b)?"
-            rf"(?:\s?/\s?({PER_UNIT}|(?!(?:each|and)\b)[a-z]{{3,14}}|[{_SIGNS}](?!\d))(?![^\W²³])([²³])?(?:\.(?=\s[a-z]))?)?"
-        ),
-        _money,
-    ),
-    (
-        re.compile(
-            rf"{START}(\d{{1,3}}(?:\.\d{{3}})*,\d\d(?=\s?€)|{NUMBER})"
-            rf"(?:\s?(k|[Mm]n?|bn|tn|thousand|million|billion|trillion))?\s?([{_SIGNS}]|(?!RM)(?:{_CODES})\b)"
-        ),
-        _money_after,
-    ),
-    (
-        re.compile(
-            rf"(?:{START}(?={NUMBER}\s?¢)|\b(?:me|for|only|just|than|costs?|pays?|paid|owes?)\s(?=\d\dc(?!\w)))"
-            rf"({NUMBER})\s?[¢c](?:/({PER_UNIT}|[a-z]{{3,14}})(?![^\W²³]))?"
-        ),
-        _cents,
-    ),
 )
 
 INCHES: Rule = (
@@ -658,57 +476,3 @@ UNITS: tuple[Rule, ...] = (
         _unit_alone,
     ),
 )
-
-_COUNTED_IN_MILLIONS = (
-    r"followers|subscribers|users|people|views|viewers|listeners|voters|households|downloads"
-    r"|soldiers|refugees|tourists|workers|children|adults|students|deaths|cases|Americans"
-    r"|members|jobs|homes|fans|copies|customers|accounts|visitors|barrels|tonnes"
-)
-#: What there are thousands of; but screens have 4K, and races 10K.
-_SOME_OF_THEM = (
-    r"(?!\s(?:races|runs|runners|walks|events|finals|times|records|splits|this|was|has|is|plus|across)\b)"
-    r"\s[a-z]{2,}(?:s|people|children)\b"
-)
-_COUNTED_IN_THOUSANDS = (
-    r"(?=\s(?:(?:a|per)\s(?:year|month|week)|likes|miles|steps|words|lines|parameters|params|tokens"
-    rf"|rows|records|images|devices|transactions|streams|units|shares|{_COUNTED_IN_MILLIONS})\b)"
-)
-_POPULATION = re.compile(
-    r"\bpopulation(?:\s(?:of|is|was)|:)(?:\s(?:about|some|nearly|almost|around|roughly|over))?\s$"
-)
-
-
-def _millions(match: re.Match[str], british: bool) -> str:
-    """Millions with a small letter, which meters have elsewhere: "1.5m users", "a 1.5m pool"."""
-    before = match.string[max(0, match.start() - 30) : match.start()]
-    if not (match[3] or _POPULATION.search(before)):
-        return match[0]
-    return _with_magnitude(match, british)
-
-
-MILLIONS: Rule = (
-    re.compile(rf"{START}({NUMBER})(m)\b(?=(\s(?:{_COUNTED_IN_MILLIONS})\b)?)"),
-    _millions,
-)
-
-
-def _race(match: re.Match[str], british: bool) -> str:
-    """A race by its kilometers: "he ran a 5k"."""
-    return f"{plain(match[1], british)} K"
-
-
-MAGNITUDES: tuple[Rule, ...] = (
-    (
-        re.compile(
-            r"(?:(?<=\b[Aa]\s)|(?<=\b[Rr][au]n\s)|(?<=first\s)|(?<=running\s)|(?<=charity\s))"
-            r"([1-9]\d?|100)[kK](?=[.,;:!?)]|$|\s(?:and|or|then|in|on|at|last|this|next|every|for|race|run)\b)"
-        ),
-        _race,
-    ),
-    (re.compile(rf"{START}(?![248]K)({NUMBER})(K)(?={_SOME_OF_THEM})"), _with_magnitude),
-    (
-        re.compile(rf"{START}({NUMBER})(k|M|bn|tn|[KBT]{_COUNTED_IN_THOUSANDS})\b"),
-        _with_magnitude,
-    ),
-)
-"""Thousands and more by a letter, but for what has a letter only in its name."""

@@ -14,13 +14,11 @@ from .chess import CHESS
 from .codes import CODES
 from .dates import BARE_YEAR, DATES, MONTHS, OF_WHOLE, TIMES, YEARS, day_of_month
 from .designations import DESIGNATIONS, MODELS, VERSIONS, designation
+from .magnitudes import MAGNITUDES, MILLIONS
 from .mathematics import EQUATIONS, LETTER_A, POWERS
 from .measures import (
     INCHES,
-    MAGNITUDES,
-    MILLIONS,
     MIXED_SIZES,
-    MONEY,
     SIZES,
     UNIT,
     UNIT_AFTER_FRACTION,
@@ -29,6 +27,7 @@ from .measures import (
     unit_name,
     without_point,
 )
+from .money import MONEY
 from .notations import NOTATIONS
 from .number_forms import DASH, NUMBER, START, Rule, is_attributive, is_one, looks_like_year, plain
 from .numbers import cardinal, digits, fraction, in_pairs, ordinal, plural, year
