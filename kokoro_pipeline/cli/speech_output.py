@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,23 +143,21 @@ class Outputs:
 
     def write(self, samples: np.ndarray) -> None:
         """Write samples, float32 [n]; the loudspeaker comes last, for it takes their time."""
-        if self._file is not None:
-            self._file.write(samples)
-        if self._stream is not None:
-            with naming_stdout():
-                self._stream.write(samples)
-        if self._player is not None:
-            self._player.write(samples)
+        for each in (self._file, self._stream, self._player):
+            if each is not None:
+                with self._naming(each):
+                    each.write(samples)
 
     def finish(self) -> None:
         """Complete the files, and wait for the loudspeaker."""
-        if self._file is not None:
-            self._file.finish()
-        if self._stream is not None:
-            with naming_stdout():
-                self._stream.finish()
-        if self._player is not None:
-            self._player.finish()
+        for each in (self._file, self._stream, self._player):
+            if each is not None:
+                with self._naming(each):
+                    each.finish()
+
+    def _naming(self, output: object) -> AbstractContextManager[None]:
+        """What lets an error of the stream say that it is one of standard output."""
+        return naming_stdout() if output is self._stream else nullcontext()
 
     def interrupt(self) -> list[Path]:
         """Stop early; returns the files that hold the beginning."""

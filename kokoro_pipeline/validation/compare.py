@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import N_HARMONICS, SAMPLES_PER_FRAME
 from ..errors import ArtifactError
 from ..normals import standard_normals
 from ..runtime.speech.alignment import frames_per_token
+from ..runtime.speech.binding import FUNCTIONS
 from ..runtime.speech.chunk import predict_timing, render_audio
-from ..runtime.speech.noise import NOISE, noise_key
+from ..runtime.speech.noise import NOISE, noise_key, noise_shape
 from .case_reference import CaseReference, rounded
 from .gates import (
     Measurement,
@@ -110,7 +111,7 @@ def compare_case(
 
     expected = reference.arrays.audio
     squared_ours = None
-    if all(name in run for name in FUNCTION_NAMES if name != NOISE):
+    if all(name in run for name in FUNCTIONS):
         squared_ours = float("nan")
         # An unusable output has already failed in its step, and cannot be passed on.
         if all(measured.usable for measured in measurements):
@@ -192,13 +193,20 @@ def _noise(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> 
     key = noise_key(int(case.digest[:12], 16), 0)
     (noise,) = run.outputs_of(NOISE, np.zeros(frames, np.int64), key)
     outputs["noise"] = noise
-    few = SAMPLES_PER_FRAME * N_HARMONICS * min(frames, 4)
-    judged = []
-    for quantity, start in (("first values", 0), ("last values", noise.size - few)):
-        expected = standard_normals(key, start, start + few)
-        drawn = noise.reshape(-1)[start : start + few]
-        judged.append(judge_network(case.name, NOISE, quantity, drawn, expected))
-    return judged
+    shape = noise_shape(frames)
+    if noise.shape != shape:
+        return [judge_network(case.name, NOISE, "noise", noise, np.zeros(shape))]
+    few, count = math.prod(noise_shape(min(frames, 4))), math.prod(shape)
+    return [
+        judge_network(
+            case.name,
+            NOISE,
+            quantity,
+            noise.reshape(-1)[start : start + few],
+            standard_normals(key, start, start + few),
+        )
+        for quantity, start in (("first values", 0), ("last values", count - few))
+    ]
 
 
 def _text_encoder(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> Judged:

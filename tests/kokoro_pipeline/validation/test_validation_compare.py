@@ -115,6 +115,7 @@ def widened(array: np.ndarray) -> np.ndarray:
         ("f0n_forward", 0, spike, {"F0"}),
         ("f0n_forward", 1, spike, {"N"}),
         ("noise_forward", 0, spike, {"first values"}),
+        ("noise_forward", 0, shorter, {"noise"}),
         ("noise_forward", 0, lambda x: -x, {"first values", "last values"}),
         ("source_forward", 0, minus_pi, {"phases across the cut"}),
         ("source_forward", 0, a_nan, {"har"}),

@@ -46,7 +46,7 @@ TAIL = (
 
 @dataclass(frozen=True)
 class Words:
-    """Unsigned integers, as many at a time as `lanes`; `hold` binds one of the given dtype."""
+    """Unsigned integers, as many at a time as `lanes`; `hold` binds those of a dtype."""
 
     lanes: int
     hold: Callable[[Expr, str], Expr]
@@ -63,7 +63,7 @@ class Words:
     def product(self, a: Expr, factor: int) -> tuple[Expr, Expr]:
         """The upper and the lower 32 bits of a product."""
         wide = tirx.Cast(self.dtype(64), a) * self.const(factor, 64)
-        wide = self.hold(wide, self.dtype(64))
+        wide = self.hold(wide, "uint64")
         upper = tirx.shift_right(wide, self.const(32, 64))
         return tirx.Cast(self.dtype(32), upper), tirx.Cast(self.dtype(32), wide)
 
@@ -90,7 +90,7 @@ def philox(words: Words, counter: Expr, keys: Sequence[tuple[Expr, Expr]]) -> li
             tirx.bitwise_xor(tirx.bitwise_xor(first[0], c[3]), words.splat(second_key)),
             first[1],
         ]
-        c = [words.hold(word, words.dtype(32)) for word in mixed]
+        c = [words.hold(word, "uint32") for word in mixed]
     return c
 
 

@@ -46,7 +46,7 @@ from ..common.builder import (
 )
 from ..common.harmonic_source import HarmonicSource
 from ..common.polynomials import SIN_POLYNOMIAL_64
-from .vector import VectorTarget
+from .vector import VectorTarget, store_first
 
 FRAMES = 64  # frames per task of the spectrum
 
@@ -281,7 +281,7 @@ def spectrum(target: VectorTarget, bins: int, taps: int, hop: int) -> tirx.PrimF
                     for part, value in enumerate((size, angle)):
                         single = tirx.Cast(f"float32x{V}", value)
                         to = bind((k + part * bins) * frames + first + f)
-                        _store_first(doubles, har, to, single, left - f)
+                        store_first(har, to, single, V, left - f)
 
     return build_kernel(
         f"spectrum_k{bins}_t{taps}_h{hop}_v{target.lanes}",
@@ -292,16 +292,3 @@ def spectrum(target: VectorTarget, bins: int, taps: int, hop: int) -> tirx.PrimF
         ],
         body,
     )
-
-
-def _store_first(doubles: _Doubles, to: Buffer, index: Expr, value: Expr, count: Expr) -> None:
-    """Store the first `count` elements of a vector, or all if it has fewer."""
-    V = doubles.width
-    with T.If(count >= V):
-        with T.Then():
-            doubles.store(to, index, value)
-        with T.Else():
-            numbers = registers(V)
-            doubles.store(numbers, i64(0), value)
-            with T.serial(i64(0), count) as i:
-                T.buffer_store(to, numbers[i], [index + i])

@@ -10,7 +10,6 @@ from kokoro_pipeline.normals import GROUP, VALUES
 
 from ..common.builder import (
     Buffer,
-    Expr,
     Parameter,
     T,
     bind,
@@ -18,10 +17,9 @@ from ..common.builder import (
     ceil_div,
     i64,
     minimum,
-    registers,
 )
 from ..common.normals import Words, normal, philox, round_keys
-from .vector import VectorTarget
+from .vector import VectorTarget, store_first
 
 GROUPS = 64  # per task
 
@@ -35,12 +33,7 @@ def standard_normals(target: VectorTarget, row: Sequence[int]) -> tirx.PrimFunc:
     length = tirx.Var("t", "int64")
     rows, columns = row
 
-    def hold(value: Expr, dtype: str) -> Expr:
-        register = registers(lanes, dtype.split("x")[0])
-        target.store(register, i64(0), value)
-        return T.bind(target.load(register, i64(0)))
-
-    words = Words(lanes, hold)
+    words = Words(lanes, target.hold)
 
     def body(_frames: Buffer, key: Buffer, values: Buffer) -> None:
         count = bind(length * (rows * columns))
@@ -55,11 +48,11 @@ def standard_normals(target: VectorTarget, row: Sequence[int]) -> tirx.PrimFunc:
                 with T.serial(i64(0), i64(GROUP // lanes)) as vector:
                     at = tirx.Cast("uint32", (first + group) * GROUP + vector * lanes)
                     counter = words.splat(at) + tirx.Cast(words.dtype(32), neighbours)
-                    drawn = philox(words, hold(counter, words.dtype(32)), keys)
+                    drawn = philox(words, target.hold(counter, "uint32"), keys)
                     for n, word in enumerate(drawn):
                         to = bind(start + (n * GROUP + vector * lanes))
                         value = normal(target, target.cast(word, "int32"))
-                        _store_below(target, values, to, value, count)
+                        store_first(values, to, value, lanes, count - to)
 
     return build_kernel(
         f"standard_normals_{rows}x{columns}_v{lanes}",
@@ -70,15 +63,3 @@ def standard_normals(target: VectorTarget, row: Sequence[int]) -> tirx.PrimFunc:
         ],
         body,
     )
-
-
-def _store_below(target: VectorTarget, values: Buffer, to: Expr, value: Expr, count: Expr) -> None:
-    """Store the elements of a vector whose places are below `count`."""
-    with T.If(to + target.lanes <= count):
-        with T.Then():
-            target.store(values, to, value)
-        with T.Else():
-            numbers = registers(target.lanes)
-            target.store(numbers, i64(0), value)
-            with T.serial(i64(0), tirx.max(minimum(count - to, target.lanes), i64(0))) as i:
-                T.buffer_store(values, numbers[i], [to + i])

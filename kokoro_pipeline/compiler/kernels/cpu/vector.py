@@ -158,15 +158,30 @@ class VectorTarget(Arithmetic):
     def step(self, value: Expr) -> Expr:
         return bind(value)
 
-    def hold(self, value: Expr) -> Expr:
+    def hold(self, value: Expr, dtype: str = "float32") -> Expr:
         """Bind a vector and hide its definition from TVM's simplifier.
 
         The simplifier looks through a binding at every use, which takes exponential time for long
         chains of bindings. It does not look through a local buffer, which LLVM keeps in a register.
         """
-        register = registers(self.lanes)
+        register = registers(self.lanes, dtype)
         self.store(register, i64(0), value)
         return T.bind(self.load(register, i64(0)))
+
+
+def store_first(buffer: Buffer, index: Expr, value: Expr, width: int, count: Expr) -> None:
+    """Store the first `count` elements of a float32 vector of `width`, or all if it has fewer.
+
+    A no-op for a count below 1.
+    """
+    with T.If(count >= width):
+        with T.Then():
+            T.buffer_store(buffer, value, [tirx.Ramp(index, i64(1), width)])
+        with T.Else():
+            numbers = registers(width)
+            T.buffer_store(numbers, value, [tirx.Ramp(i64(0), i64(1), width)])
+            with T.serial(i64(0), maximum(count, 0)) as i:
+                T.buffer_store(buffer, numbers[i], [index + i])
 
 
 def zero_range(target: VectorTarget, buffer: Buffer, start: Expr, stop: Expr) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from ..tracked import Piece, Replacement, Tracked
+from .magnitudes import MAGNITUDE_NAMES
 from .tables import table
 
 _STATES = {short: name for kind, short, name in table("states") if kind != "province"}
@@ -29,10 +30,10 @@ _REGIONS = (
     r"|\bW\.?\s(?=Virginian?s?\b|Midlands\b)|\bE\.?\s(?=Midlands\b|Anglia\b|Timor\b)"
     r"|\b[EW]\.\s(?=German[ys]?\b|(?:Bank|Africa|Jerusalem|Sussex|Yorkshire|Ham|Indies|Hollywood)\b)"
 )
+_TITLES = {short: words for kind, short, *words in table("abbreviations") if kind == "title"}
 _RANKS = {
-    **{"Sgt": "sergeant", "Lt": "lieutenant", "Capt": "captain", "Col": "colonel"},
-    **{"Cpl": "corporal", "Maj": "major", "Gen": "general", "Gov": "governor", "Sen": "senator"},
-    **{"Pvt": "private", "Prof": "professor"},
+    short: _TITLES[short][0].lower()
+    for short in ("Sgt", "Lt", "Capt", "Col", "Cpl", "Maj", "Gen", "Gov", "Sen", "Pvt", "Prof")
 }
 _MAKERS = {
     **{"trans": "translated", "ed": "edited", "illus": "illustrated", "dir": "directed"},
@@ -60,7 +61,6 @@ _INGREDIENTS = (
     "|ginger|cumin|paprika|oregano|thyme|yeast|cornstarch|vinegar|sauce|mustard|cocoa|zest|cream"
     "|nutmeg|parsley|basil|syrup|cilantro|mayonnaise|extract|chili|cayenne|turmeric"
 )
-_MILLIONS = {"b": "billion", "m": "million", "t": "trillion"}
 _SENTENCE_ENDS = re.compile(r"\s*$|\s+[A-Z“\"]")
 
 
@@ -134,7 +134,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
         _rank,
     ),
     (re.compile(_REGIONS), _region),
-    (re.compile(r"(?<=\d )([bmt])n\b(?:\.(?=\s[a-z]))?"), lambda m: _MILLIONS[m[1]]),
+    (re.compile(r"(?<=\d )([bmt]n)\b(?:\.(?=\s[a-z]))?"), lambda m: MAGNITUDE_NAMES[m[1]]),
     (
         re.compile(r"(?:(?<=\b[Tt]he )|(?<=\b[Aa] )|(?<=\bat ))7-11(?![\w:-]|\s?[ap]\.?m\b)"),
         "seven eleven",
