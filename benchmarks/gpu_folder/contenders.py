@@ -45,13 +45,17 @@ class Ours:
     """The artifact, run by the functions that `Synthesizer.synthesize` calls."""
 
     def __init__(self, synthesizer: Synthesizer, case: Case) -> None:
-        self._functions: Any = synthesizer.chain
+        self._synthesizer = synthesizer
         self._case = case
 
     def speak(self) -> NDArray[np.float32]:
         """Audio [1, 600t]; the noise is drawn on the device in every call, as that of the case."""
-        noise = draw_noise(self._functions, SEED, 0, int(self._case.frames.sum()))
-        return speak(self._functions, replace(self._case, noise=noise))[None]
+        return self._synthesizer.in_turn(self._speak)[None]
+
+    def _speak(self) -> NDArray[np.float32]:
+        functions: Any = self._synthesizer.chain
+        noise = draw_noise(functions, SEED, 0, int(self._case.frames.sum()))
+        return speak(functions, replace(self._case, noise=noise))
 
 
 class Plain:

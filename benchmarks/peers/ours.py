@@ -50,5 +50,6 @@ class OurContender(OurRole):
 
     def run(self) -> Sample:
         """Run the prepared case."""
-        assert self._case is not None, "prepare comes first"
-        return speak_case(self._chain, self._case)[1]
+        case = self._case
+        assert case is not None, "prepare comes first"
+        return self._synthesizer.in_turn(lambda: speak_case(self._chain, case)[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,11 +86,15 @@ class OurRole:
     def steps(self, phonemes: str, voice: str) -> Sample:
         """The times of the functions, summed over chunks."""
         timed: Any = TimedFunctions(self._chain)
-        cpu, start = time.process_time(), time.perf_counter()
-        for index, (ids, style) in enumerate(self._chunks(phonemes, voice)):
+
+        def render(index: int, ids: tuple[int, ...], style: NDArray[np.float32]) -> None:
             timing = self._binding.predict_timing(timed, ids, style, SPEED)
             noise = draw_noise(timed, SEED, index, timing.total_frames)
             self._binding.render_audio(timed, timing, style, noise)
+
+        cpu, start = time.process_time(), time.perf_counter()
+        for index, (ids, style) in enumerate(self._chunks(phonemes, voice)):
+            self._synthesizer.in_turn(functools.partial(render, index, ids, style))
         seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
         return Sample(seconds, cpu_seconds, timed.seconds)
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +55,8 @@ from .spans import ChunkSpans, Span
 from .streaming import PulledText, SpeechStream, Stopped, pieces_of
 from .timings import mark_times
 
+T = TypeVar("T")
+
 
 def load(
     directory: str | os.PathLike[str],
@@ -65,8 +75,7 @@ def load(
 
     `graphs` (CUDA only) captures a CUDA graph of each function at the second call with the same
     sizes and launches it from then on. Results are the same, with less work for the CPU; the graphs
-    keep memory until another call needs it. Off by default, since it has not been tried on a GPU
-    yet.
+    keep memory until another call needs it, and sizes that occur once gain nothing.
 
     An artifact contains machine code, so only load artifacts that you trust.
 
@@ -417,6 +426,14 @@ class Synthesizer:
         ]
         return np.concatenate([timing.frames for timing in timings])
 
+    def in_turn(self, job: Callable[[], T]) -> T:
+        """Run `job` on the thread of the functions; returns its result or raises its exception.
+
+        Functions that the job calls do not change threads, which takes as long as a small function,
+        and calls of other threads wait until it has ended. A KeyboardInterrupt is raised at once.
+        """
+        return self._dispatcher.run(job)
+
     def release_memory(self) -> None:
         """Give the memory of the last call back to the system; the next call asks for it again.
 
@@ -498,17 +515,10 @@ class Synthesizer:
         spans: list[ChunkSpans] = []
         tokens, samples = 0, len(silence)
         for index, chunk in enumerate(plan.chunks, first_chunk):
-            timing = self._binding.predict_timing(
-                self._inner, chunk.ids, chunk.style, request.speed
-            )
-            frames = timing.total_frames
-            values = (
-                draw_noise(self._inner, request.seed, index, frames)
-                if noise is None
-                else check_noise(noise, frames)
-            )
-            audio.append(self._binding.render_audio(self._inner, timing, chunk.style, values))
-            durations.append(timing.frames)
+            rendered = functools.partial(self._render_chunk, chunk, request, index, noise)
+            frames, samples_of_chunk = self.in_turn(rendered)
+            audio.append(samples_of_chunk)
+            durations.append(frames)
             spans.append(
                 ChunkSpans(
                     Span(*chunk.span),
@@ -534,6 +544,19 @@ class Synthesizer:
         if not plan.piece.marks:
             return speech
         return replace(speech, marks=mark_times(speech, plan.piece.marks, speech.seconds))
+
+    def _render_chunk(
+        self, chunk: _Chunk, request: SpeechRequest, index: int, noise: Array | None
+    ) -> tuple[Array, Array]:
+        """Frames of each token and the samples of chunk number `index` of a request."""
+        timing = self._binding.predict_timing(self._inner, chunk.ids, chunk.style, request.speed)
+        frames = timing.total_frames
+        values = (
+            draw_noise(self._inner, request.seed, index, frames)
+            if noise is None
+            else check_noise(noise, frames)
+        )
+        return timing.frames, self._binding.render_audio(self._inner, timing, chunk.style, values)
 
     def _warn_of_unknown(self, unknown: Sequence[UnknownSymbol]) -> None:
         if unknown:
