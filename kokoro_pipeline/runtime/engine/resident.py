@@ -17,7 +17,7 @@ from kokoro_pipeline.artifact.reader import Artifact
 from kokoro_pipeline.config import SAMPLE_RATE, SAMPLES_PER_FRAME
 from kokoro_pipeline.errors import EnvironmentFault
 
-from .arrays import Array, aligned_empty, kernel_ready
+from .arrays import Array, aligned_copy, aligned_empty
 from .cuda_driver import TVM_CUDA_LIBRARY, loaded_cuda_runtime
 from .cuda_graphs import CudaGraphs, DeviceMemory
 from .device import Device
@@ -26,6 +26,9 @@ from .spare_tensors import SPARE, SpareTensors
 
 _SECONDS = {"t": SAMPLES_PER_FRAME / SAMPLE_RATE, "m": SAMPLES_PER_FRAME / SAMPLE_RATE / 2}
 """Seconds of audio per unit of a symbol."""
+
+PENDING = 64
+"""Maximum number of arrays that are kept because the device may not have copied them yet."""
 
 Fetch = Callable[[Any, Array], None]
 
@@ -93,9 +96,10 @@ class DeviceExecutable:
         self._specs: Mapping[str, FunctionSpec] = artifact.manifest.functions
         self._place = tvm_ffi.Device(device.code, device.index)
         self._allocate = tvm_ffi.get_global_func("runtime.TVMTensorAllocWithScope")
-        self._upload_bytes = tvm_ffi.get_global_func("runtime.TVMTensorCopyFromBytes")
+        self._copy = tvm_ffi.get_global_func("runtime.TVMTensorCopyFromTo")
         self._download_bytes = tvm_ffi.get_global_func("runtime.TVMTensorCopyToBytes")
         self._synchronize = tvm_ffi.get_global_func("runtime.Device_StreamSync")
+        self._pending: list[Array] = []
         # CUDA copies to a tensor only after the kernels that still read it; for Metal this is not
         # documented.
         self._spare = SpareTensors(self._empty, SPARE if device.kind == "cuda" else 0)
@@ -147,10 +151,12 @@ class DeviceExecutable:
         """Copy a tensor to an array of the same shape and dtype, after all pending work."""
         if array.nbytes:
             self._download_bytes(tensor, array.ctypes.data_as(ctypes.c_void_p), array.nbytes)
+            self._pending.clear()
 
     def wait(self) -> None:
         """Wait for all pending work of the device."""
         self._synchronize(self._place, 0)
+        self._pending.clear()
 
     def release(self, tensor: Any) -> None:
         """Record that an output is no longer read. Can be called from any thread."""
@@ -181,8 +187,7 @@ class DeviceExecutable:
         return [result] if hasattr(result, "__dlpack__") else list(result)
 
     def _make_graphs(self, machine: VirtualMachine) -> CudaGraphs:
-        copy = self._tvm_ffi.get_global_func("runtime.TVMTensorCopyFromTo")
-        memory = DeviceMemory(self._empty, self._fill, copy)
+        memory = DeviceMemory(self._empty, self._fill, self._copy)
         library = loaded_cuda_runtime(find_runtime_library().with_name(TVM_CUDA_LIBRARY))
         return CudaGraphs(self._tvm_ffi, self._place, library, machine.instrument, memory)
 
@@ -191,13 +196,21 @@ class DeviceExecutable:
         return self._allocate(sizes, self._tvm_ffi.dtype(dtype), self._place, None)
 
     def _fill(self, array: Array, tensor: Any) -> None:
+        """Copy an array to a tensor after pending work, without waiting for it.
+
+        The device may read the array later, so that it gets a copy that nobody changes, which is
+        kept until all work is known to be done.
+        """
         if array.nbytes:
-            ready = kernel_ready(array)
-            self._upload_bytes(tensor, ready.ctypes.data_as(ctypes.c_void_p), array.nbytes)
+            if len(self._pending) >= PENDING:
+                self.wait()
+            self._pending.append(aligned_copy(array))
+            self._copy(self._tvm_ffi.from_dlpack(self._pending[-1]), tensor)
 
     def _upload(self, array: Array) -> Any:
         tensor = self._empty(array.shape, str(array.dtype))
         self._fill(array, tensor)
+        self.wait()
         return tensor
 
     def _upload_parameters(self, artifact: Artifact) -> dict[str, list[Any]]:

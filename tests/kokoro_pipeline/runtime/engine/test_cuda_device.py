@@ -204,6 +204,32 @@ def test_only_durations_and_audio_come_back(machine, symbols, tmp_path):
     up = [int(line.split()[1]) for line in spoken if line.startswith("up ")]
     once = [8 * n, 8, 4 * 128, 8, 8 * frames, 16, 8 * n, 8, 8 * frames, 4 * 128, 4 * 128]
     assert up == 2 * once
+    # The program waits for the device only where it needs a result.
+    assert sum(line.startswith("wait") for line in spoken) == len(down)
+
+
+def test_arrays_that_the_device_may_still_read_do_not_pile_up(machine, tmp_path):
+    """A caller who never asks for a result has their arrays kept up to a bound."""
+    log = tmp_path / "log"
+    program = f"""
+import gc, pathlib
+from kokoro_pipeline.runtime.engine.resident import PENDING, DeviceExecutable
+log = pathlib.Path({str(log)!r})
+tts = kokoro_pipeline.load(dir, threads=1)
+(executable,) = [o for o in gc.get_objects() if isinstance(o, DeviceExecutable)]
+before = len(log.read_text().splitlines())
+ids, lengths, kept = np.arange(1, 8)[None], np.array([7]), []
+for _ in range(PENDING):
+    last = tts.chain["bert_forward"](ids, lengths)
+    kept.append(len(executable._pending))
+log = log.read_text().splitlines()[before:]
+np.asarray(last)
+answer = [kept, PENDING, log, len(executable._pending)]
+"""
+    kept, most, lines, after = machine.run(program, log=log)
+    assert max(kept) == most
+    assert lines.count("wait 1") == 1  # when it was full, after half of the calls
+    assert after == 0
 
 
 def test_a_length_that_comes_again_asks_for_no_memory(machine, symbols, tmp_path):
