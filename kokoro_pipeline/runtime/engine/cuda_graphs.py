@@ -17,7 +17,7 @@ import ctypes
 import gc
 import queue
 import weakref
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -68,6 +68,9 @@ class _Captured:
     outputs: list[Any]
     storages: list[Any] = field(repr=False)
 
+    def __post_init__(self) -> None:
+        self.output_forms = [_form(output) for output in self.outputs]
+
 
 class CudaGraphs:
     """The graphs of one VM. Create and use it only on the thread of the VM, except `give_back`."""
@@ -101,6 +104,7 @@ class CudaGraphs:
         self._check("cudaStreamCreate", self._cuda.cudaStreamCreate(ctypes.byref(self._stream)))
         self._seen: OrderedDict[Key, None] = OrderedDict()
         self._graphs: OrderedDict[Key, _Captured] = OrderedDict()
+        self._forms: Counter[Form] = Counter()  # of the outputs of all graphs
         self._free: dict[Form, list[Any]] = {}
         # SimpleQueue.put is safe inside the garbage collector, which may call `give_back`.
         self._given_back: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -126,6 +130,7 @@ class CudaGraphs:
                     self._seen.popitem(last=False)
                 return None
             self._graphs[key] = self._capture(name, symbols, inputs, run)
+            self._forms.update(self._graphs[key].output_forms)
             if len(self._graphs) > self._limit:
                 self._drop(next(iter(self._graphs)))
         self._graphs.move_to_end(key)
@@ -133,8 +138,10 @@ class CudaGraphs:
         for given, place in zip(inputs, graph.inputs, strict=True):
             self._fill(given, place)
         status = self._cuda.cudaGraphLaunch(graph.handle, self._stream)
-        self._check("cudaGraphLaunch", status, f"of {_said(name, symbols)}")
-        return [self._copy_out(output) for output in graph.outputs]
+        if status != 0:
+            self._check("cudaGraphLaunch", status, f"of {_said(name, symbols)}")
+        self._take_back()
+        return list(map(self._copy_out, graph.outputs, graph.output_forms))
 
     def clear(self) -> None:
         """Drop every graph and its memory. Sizes that were called before are still remembered."""
@@ -211,8 +218,10 @@ class CudaGraphs:
     def _drop(self, key: Key) -> None:
         # Wait for the stream: the memory of the graph may be reused right away.
         self._check("cudaStreamSynchronize", self._cuda.cudaStreamSynchronize(self._stream))
-        for output in self._graphs.pop(key).outputs:
-            self._free.pop(_form(output), None)
+        forms = self._graphs.pop(key).output_forms
+        self._forms.subtract(forms)
+        for form in forms:
+            self._free.pop(form, None)
 
     def _fill(self, given: Any, place: Any) -> None:
         if isinstance(given, np.ndarray):
@@ -220,9 +229,7 @@ class CudaGraphs:
         else:
             self._memory.copy(given, place)
 
-    def _copy_out(self, output: Any) -> Any:
-        self._take_back()
-        form = _form(output)
+    def _copy_out(self, output: Any, form: Form) -> Any:
         free = self._free.get(form)
         copy = free.pop() if free else self._memory.allocate(*form)
         self._memory.copy(output, copy)
@@ -232,9 +239,9 @@ class CudaGraphs:
         """Keep returned tensors that fit an output of a graph, since allocating memory is slow."""
         while not self._given_back.empty():
             tensor = self._given_back.get()
-            forms = {_form(output) for graph in self._graphs.values() for output in graph.outputs}
-            kept = self._free.setdefault(_form(tensor), [])
-            if _form(tensor) in forms and len(kept) < SPARE:
+            form = _form(tensor)
+            kept = self._free.setdefault(form, [])
+            if self._forms[form] > 0 and len(kept) < SPARE:
                 kept.append(tensor)
 
     def _check(self, call: str, status: int, what: str = "") -> None:
