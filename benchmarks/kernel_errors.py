@@ -42,8 +42,8 @@ from kokoro_pipeline.compiler.kernels.cpu.tile_conv1d import (
     TileConv1d,
     tile_conv1d,
 )
-from kokoro_pipeline.compiler.kernels.cpu.tile_products import pack_tiles
 from kokoro_pipeline.compiler.kernels.cpu.tile_unit import TileUnit
+from kokoro_pipeline.compiler.kernels.cpu.tile_weights import pack_tiles
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 

@@ -50,8 +50,8 @@ from ..kernels.cpu.tile_conv1d import (
     tile_conv_transpose1d,
     tile_linear,
 )
-from ..kernels.cpu.tile_products import pack_tiles
 from ..kernels.cpu.tile_unit import TileUnit
+from ..kernels.cpu.tile_weights import pack_tiles
 from ..kernels.cpu.transform_conv1d import SameConv1d, pack_transformed, transformed_conv1d
 from ..kernels.cpu.vector import VectorTarget
 from .backend import Backend, Fusion, Kernel, SourceKernels

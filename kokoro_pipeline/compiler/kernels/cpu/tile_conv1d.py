@@ -30,8 +30,9 @@ from ..common.producer import NOTHING, Producer
 from .lanes import Lanes, over_channels
 from .producer import Prepared, check_vectors
 from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
-from .tile_products import PANEL, Task, TileProducts, pack_tiles
+from .tile_products import Task, TileProducts
 from .tile_unit import TERMS, TileUnit
+from .tile_weights import PANEL, pack_tiles
 from .vector import LINE, VectorTarget
 
 MOST_PADDING = 1.5
@@ -110,7 +111,7 @@ def tile_conv1d(target: VectorTarget, static: TileConv1d) -> tirx.PrimFunc:
         [
             Parameter("x", (batch, length, conv.in_channels)),
             *producer.parameters(batch, conv.in_channels),
-            Parameter("w", (_products(target, static).words,), "uint16"),
+            Parameter("w", (_products(target, static).weights.words,), "uint16"),
             *added,
             Parameter("y", (batch, out, CO)),
             *moments,
@@ -133,7 +134,7 @@ def tile_linear(
         f"{multiplication.name}_linear_k{in_features}_n{out_features}_v{target.lanes}",
         [
             Parameter("x", (rows, in_features)),
-            Parameter("w", (_products(target, static).words,), "uint16"),
+            Parameter("w", (_products(target, static).weights.words,), "uint16"),
             Parameter("y", (rows, out_features)),
         ],
         _body(target, static, i64(1), rows),
@@ -175,7 +176,7 @@ def _body(
                 to = bind(y_base + (own.first + row) * CO + first)
 
                 def finish(lanes: Lanes, _: int, c: Expr) -> None:
-                    value = lanes.load(sums, at + c) + products.bias(lanes, w, first + c)
+                    value = lanes.load(sums, at + c) + products.weights.bias(lanes, w, first + c)
                     if residual:
                         value = value + lanes.load(residual[0], to + c)
                     lanes.store(y, to + c, value)
@@ -255,7 +256,7 @@ def tile_conv_transpose1d(
                 to = bind((own.first + row) * group + first - conv.crop_left * CO)
 
                 def finish(lanes: Lanes, _: int, c: Expr) -> None:
-                    value = lanes.load(sums, at + c) + products.bias(lanes, w, first + c)
+                    value = lanes.load(sums, at + c) + products.weights.bias(lanes, w, first + c)
                     lanes.store(y, y_base + to + c, value)
 
                 with T.If(tirx.And(to >= 0, to + columns <= size)):
@@ -276,7 +277,7 @@ def tile_conv_transpose1d(
         f"_c{conv.crop_left}_{conv.crop_right}_v{target.lanes}",
         [
             Parameter("x", (batch, length, CI)),
-            Parameter("w", (products.words,), "uint16"),
+            Parameter("w", (products.weights.words,), "uint16"),
             Parameter("y", (batch, out, CO)),
         ],
         body,

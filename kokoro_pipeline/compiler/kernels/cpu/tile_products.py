@@ -3,10 +3,10 @@
     Y[t, c] = bias[c] + sum_{k, ci} X[t * stride + k * dilation - pad_left, ci] * W[c, ci, k]
 
 An input row is produced (AdaIN, activation) and split once for a task, and lies in scratch with its
-parts side by side, so that the 16 rows of a tile are one load for each tap. Weights are split and
-packed ahead in panels of 32 columns. A block of 32 rows and 32 columns is summed in four tiles over
-32 channels at a time, the taps innermost: an input's rows are read for all taps while they lie in
-the L1 cache. With three parts, the small products of all channels come before the others.
+parts side by side, so that the 16 rows of a tile are one load for each tap. Weights are packed in
+panels of 32 columns, see `tile_weights`. A block of 32 rows and 32 columns is summed in four tiles
+over 32 channels at a time, the taps innermost: an input's rows are read for all taps while they lie
+in the L1 cache. With three parts, the small products of all channels come before the others.
 
 The vector units work while the tiles do. Between the products of a block, the block before it gets
 its bias and residual and is written, and the input rows of the next block are produced and split.
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import tirx
 
-from ..common.bfloat16_parts import LARGEST, NAN, Pair, Parts, split_words
+from ..common.bfloat16_parts import LARGEST, NAN, Pair, Parts
 from ..common.builder import (
     Buffer,
     Expr,
@@ -40,20 +40,14 @@ from ..common.convolutions import Conv1d
 from .lanes import Lanes, over_channels
 from .producer import Prepared
 from .tile_unit import COLUMNS, FIRST_COLUMNS, FIRST_ROWS, ROWS, SUMS, TERMS, WORDS, Tiles, TileUnit
+from .tile_weights import LINE, PANEL, TileWeights
 from .vector import VectorTarget
 
-PANEL = 2 * COLUMNS
 HEIGHT = 2 * ROWS
-LINE = 32  # words of a cache line: split rows must not all start in the same cache set
 TASKS = 4  # for each of more than two threads; where blocks are fewer, tasks share their panels
 UNBROKEN = 96  # the most products between two stores of a tile: see `multiply`
-CACHED_BYTES = 1 << 20  # weights that stay in the L2 cache: CPUs with AMX have 2 MB a core
 # Rows of a task: its split rows and the weights of a panel share the L2 cache.
 NARROW_WORDS, NARROW_BLOCK, WIDE_BLOCK = 512, 512, 320
-
-
-def _up(value: int, multiple: int) -> int:
-    return -(-value // multiple) * multiple
 
 
 @dataclass(frozen=True)
@@ -97,36 +91,30 @@ class TileProducts:
     unit: TileUnit
 
     @property
-    def padded(self) -> int:
-        """Input channels, up to whole tiles."""
-        return _up(self.conv.in_channels, TERMS)
+    def weights(self) -> TileWeights:
+        """How the weights are packed."""
+        conv = self.conv
+        return TileWeights(self.parts, conv.out_channels, conv.in_channels, conv.taps)
 
     @property
     def steps(self) -> int:
         """Groups of 32 input channels, the terms of a product of tiles."""
-        return self.padded // TERMS
+        return self.weights.steps
+
+    @property
+    def padded(self) -> int:
+        """Input channels, up to whole tiles."""
+        return self.steps * TERMS
 
     @property
     def row(self) -> int:
-        """Words of a split row in scratch."""
+        """Words of a split row in scratch: rows must not all start in the same cache set."""
         return self.parts.count * self.padded + LINE
 
     @property
     def panels(self) -> int:
-        return -(-self.conv.out_channels // PANEL)
-
-    @property
-    def panel_words(self) -> int:
-        return self.conv.taps * self.padded // TERMS * self.parts.count * 2 * WORDS
-
-    @property
-    def bias_words(self) -> int:
-        return self.panels * PANEL * 2
-
-    @property
-    def words(self) -> int:
-        """Words of the packed weight and bias."""
-        return self.bias_words + self.panels * self.panel_words
+        """Groups of 32 output channels."""
+        return self.weights.panels
 
     @property
     def by_rows(self) -> bool:
@@ -134,7 +122,7 @@ class TileProducts:
 
         That leaves more time for splitting the next rows, and takes all weights from the L2 cache.
         """
-        return 2 * self.words <= CACHED_BYTES
+        return self.weights.in_cache
 
     @property
     def block(self) -> int:
@@ -277,12 +265,6 @@ class TileProducts:
 
     # The products
 
-    def bias(self, lanes: Lanes, w: Buffer, column: Expr) -> Expr:
-        """The bias of some columns, from the start of the packed weight."""
-        width = lanes.width
-        words = w.vload([column * 2], f"uint16x{2 * width}")
-        return tirx.reinterpret("float32" if width == 1 else f"float32x{width}", words)
-
     def multiply(
         self,
         rows: SplitRows,
@@ -303,7 +285,7 @@ class TileProducts:
         it. Therefore a tile is stored every `UNBROKEN` products, to a place that nothing reads.
         """
         tiles = self.unit.tiles()
-        inner = self.steps * self.conv.taps
+        inner = self.weights.products
         each = -(-HEIGHT // inner)  # rows written in each step of the inner loop
         pairs = len(self.parts.pairs)
         # What the next rows take is split between the products, a little at a time: the vector
@@ -340,6 +322,7 @@ class TileProducts:
             last = [bind(waiting[i64(i)]) for i in range(4)]
             unsplit = bind(self._needed(t + HEIGHT) * self.steps)
             earlier = bind((panel - task.panel_from) * (inner * pairs))
+            weights_at = bind(panel * self.weights.panel_words + self.weights.bias_words)
 
             def write_some(step: Expr) -> None:
                 """Write some rows of the block before, and fetch what this one's will take."""
@@ -367,7 +350,8 @@ class TileProducts:
                         low = bind((earlier + done) * pace)
                         rows.split(unsplit + low, unsplit + minimum(low + pace, following))
 
-                    self._accumulate(tiles, rows.scratch, w, some, panel, high, t, s, k, split)
+                    b_at = bind(weights_at + step * self.weights.product_words)
+                    self._accumulate(tiles, rows.scratch, w, b_at, some, high, t, s, k, split)
                     if stretches > 1:
                         due = tirx.EQ(mod(step + 1, stretch), i64(0))
                         with T.If(tirx.And(due, step < inner - 1)), T.Then():
@@ -442,9 +426,9 @@ class TileProducts:
         self,
         tiles: Tiles,
         scratch: Buffer,
-        w: Buffer,
+        columns: Buffer,
+        b_at: Expr,
         pairs: tuple[Pair, ...],
-        panel: Expr,
         high: int,
         t: Expr,
         s: Expr,
@@ -453,22 +437,21 @@ class TileProducts:
     ) -> None:
         """Add the products of 32 channels and one tap, of some pairs of parts, to the tiles.
 
-        `between` is called with the number of a pair after its products.
+        The weights' tiles start at columns[b_at]. `between` is called with the number of a pair
+        after its products.
         """
         conv, parts = self.conv, self.parts.count
         a_at = bind((t * conv.stride + k * conv.dilation) * self.row + s * TERMS)
-        block = bind((s * conv.taps + k) * (parts * 2 * WORDS))
-        b_at = bind(panel * self.panel_words + block + self.bias_words)
         if not self.by_rows:
             # The CPU fetches what follows in a page of 4 KB, but not the page after it.
             for tile in range(2 * parts):
-                self.target.prefetch(w, b_at + (2 * parts + tile) * WORDS, near=False)
+                self.target.prefetch(columns, b_at + (2 * parts + tile) * WORDS, near=False)
         loaded: tuple[int, int] = (-1, -1)
         for turn, pair in enumerate(pairs):
             if loaded[1] != pair[1]:
                 for j in range(2):
                     at = b_at + (pair[1] * 2 + j) * WORDS
-                    tiles.load(FIRST_COLUMNS + j, w, at, i64(TERMS))
+                    tiles.load(FIRST_COLUMNS + j, columns, at, i64(TERMS))
             if loaded[0] != pair[0]:
                 for i in range(high):
                     at = a_at + (pair[0] * self.padded + i * ROWS * conv.stride * self.row)
@@ -478,27 +461,6 @@ class TileProducts:
                 for j in range(2):
                     tiles.product(2 * i + j, FIRST_ROWS + i, FIRST_COLUMNS + j)
             between(turn)
-
-
-def pack_tiles(parts: Parts, weight: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
-    """Pack weight [CO, CI, K] and bias [CO] into the words of `TileProducts`, uint16.
-
-    First the biases, float32 in two words each; then a panel of 32 outputs after the other. A panel
-    has for every 32 inputs, for every tap and for every part two tiles [16 pairs of inputs, 16
-    outputs, 2]. Channels that do not exist are 0.
-    """
-    outputs, inputs, taps = weight.shape
-    high, wide = _up(outputs, PANEL), _up(inputs, TERMS)
-    padded = np.zeros((high, wide, taps), np.float32)
-    padded[:outputs, :inputs] = weight
-    shape = high // PANEL, 2, COLUMNS, wide // TERMS, ROWS, 2, taps
-    words = split_words(padded, parts.count).reshape(parts.count, *shape)
-    # From part, panel, tile, output, step, pair, term, tap.
-    panels = words.transpose(1, 4, 7, 0, 2, 5, 3, 6)
-    biases = np.zeros(high, np.float32)
-    if bias is not None:
-        biases[:outputs] = bias
-    return np.concatenate([biases.astype("<f4").view("<u2"), panels.reshape(-1)])
 
 
 def _zero_words(target: VectorTarget, buffer: Buffer, start: Expr, stop: Expr) -> None:

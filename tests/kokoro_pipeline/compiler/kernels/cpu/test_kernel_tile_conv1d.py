@@ -22,8 +22,8 @@ from kokoro_pipeline.compiler.kernels.cpu.tile_conv1d import (
     tile_conv_transpose1d,
     tile_linear,
 )
-from kokoro_pipeline.compiler.kernels.cpu.tile_products import pack_tiles
 from kokoro_pipeline.compiler.kernels.cpu.tile_unit import TileUnit
+from kokoro_pipeline.compiler.kernels.cpu.tile_weights import pack_tiles
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 from kokoro_pipeline.errors import InputError
