@@ -9,7 +9,8 @@ over 32 channels at a time, the taps innermost: an input's rows are read for all
 in the L1 cache. With three parts, the small products of all channels come before the others.
 
 The vector units work while the tiles do. Between the products of a block, the block before it gets
-its bias and residual and is written, and the input rows of the next block are produced and split.
+its bias and residual and is written, the input rows of the next block are produced and split, and
+the next weights are split, where that is the kernel's task.
 
 An output is summed in the same order wherever its row lies and whatever the number of threads.
 """
@@ -40,7 +41,7 @@ from ..common.convolutions import Conv1d
 from .lanes import Lanes, over_channels
 from .producer import Prepared
 from .tile_unit import COLUMNS, FIRST_COLUMNS, FIRST_ROWS, ROWS, SUMS, TERMS, WORDS, Tiles, TileUnit
-from .tile_weights import LINE, PANEL, TileWeights
+from .tile_weights import LINE, PANEL, SplitWeights, TileWeights
 from .vector import VectorTarget
 
 HEIGHT = 2 * ROWS
@@ -294,6 +295,9 @@ class TileProducts:
         panels = bind(task.panel_to - task.panel_from)
         turns = panels * (inner * pairs) if self.by_rows else i64(inner * pairs)
         pace = bind(div(following + turns - 1, turns))
+        split_weights = None
+        if self.weights.split_by_kernel:
+            split_weights = SplitWeights(self.weights, self.target, w)
         # Two buffers take turns: one is written to the output while the other is computed.
         unread = 2 * HEIGHT * PANEL  # what is stored between products is not read
         out = T.alloc_buffer((unread + ROWS * COLUMNS,), "float32")
@@ -322,7 +326,13 @@ class TileProducts:
             last = [bind(waiting[i64(i)]) for i in range(4)]
             unsplit = bind(self._needed(t + HEIGHT) * self.steps)
             earlier = bind((panel - task.panel_from) * (inner * pairs))
-            weights_at = bind(panel * self.weights.panel_words + self.weights.bias_words)
+            if split_weights is None:
+                columns = w
+                columns_at = bind(panel * self.weights.panel_words + self.weights.bias_words)
+            else:
+                columns, columns_at = split_weights.tiles, i64(0)
+                with T.If(tirx.EQ(t, i64(0))), T.Then():
+                    split_weights.split(panel, i64(0))
 
             def write_some(step: Expr) -> None:
                 """Write some rows of the block before, and fetch what this one's will take."""
@@ -349,9 +359,12 @@ class TileProducts:
                         done = inner * before + step * len(some) + turn
                         low = bind((earlier + done) * pace)
                         rows.split(unsplit + low, unsplit + minimum(low + pace, following))
+                        if split_weights is not None and before == 0:
+                            with T.If(tirx.EQ(t, i64(0))), T.Then():
+                                split_weights.split(panel, step + 1, turn, len(some))
 
-                    b_at = bind(weights_at + step * self.weights.product_words)
-                    self._accumulate(tiles, rows.scratch, w, b_at, some, high, t, s, k, split)
+                    b_at = bind(columns_at + step * self.weights.product_words)
+                    self._accumulate(tiles, rows.scratch, columns, b_at, some, high, t, s, k, split)
                     if stretches > 1:
                         due = tirx.EQ(mod(step + 1, stretch), i64(0))
                         with T.If(tirx.And(due, step < inner - 1)), T.Then():
@@ -442,7 +455,7 @@ class TileProducts:
         """
         conv, parts = self.conv, self.parts.count
         a_at = bind((t * conv.stride + k * conv.dilation) * self.row + s * TERMS)
-        if not self.by_rows:
+        if not self.by_rows and not self.weights.split_by_kernel:
             # The CPU fetches what follows in a page of 4 KB, but not the page after it.
             for tile in range(2 * parts):
                 self.target.prefetch(columns, b_at + (2 * parts + tile) * WORDS, near=False)

@@ -1,4 +1,10 @@
-"""The weights of products on tiles, as they are packed."""
+"""The weights of products on tiles: how they are packed, and how a kernel splits them.
+
+Panels have 32 outputs. Weights that stay in the L2 cache, and those of one or two parts, are packed
+as the tiles that are multiplied. Others of three parts come from memory for every panel: they are
+packed as float32, 4 bytes instead of 6, and the kernel splits them, those of a product between the
+products before it.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import tirx
 
-from ..common.bfloat16_parts import Parts, split_words
-from ..common.builder import Buffer, Expr
+from kokoro_pipeline.errors import InputError
+
+from ..common.bfloat16_parts import LARGEST, Parts, split_words, to_float32
+from ..common.builder import Buffer, Expr, T, bind, i64
 from .lanes import Lanes
 from .tile_unit import COLUMNS, ROWS, TERMS
+from .vector import VectorTarget
 
 PANEL = 2 * COLUMNS
 CACHED_BYTES = 1 << 20  # weights that stay in the L2 cache: CPUs with AMX have 2 MB a core
 LINE = 32  # words of a cache line
+ROWS_OF_PRODUCT = 2 * ROWS  # rows of the tiles of one part
+AHEAD = 2048  # words from a weight that is split to the one that is fetched meanwhile
 
 
 def up(value: int, multiple: int) -> int:
@@ -28,7 +39,8 @@ class TileWeights:
 
     First the biases, float32 in two words each; then a panel of 32 outputs after the other. A panel
     has for every 32 inputs, for every tap and for every part two tiles [16 pairs of inputs, 16
-    outputs, 2]. Channels that do not exist are 0.
+    outputs, 2]. Where the kernel splits, it has for every 32 inputs and every tap float32 [2, 16
+    pairs of inputs, 2, 16 outputs]. Channels that do not exist are 0.
     """
 
     parts: Parts
@@ -67,6 +79,11 @@ class TileWeights:
         return 2 * (self.bias_words + self.panels * self.tile_words) <= CACHED_BYTES
 
     @property
+    def split_by_kernel(self) -> bool:
+        """Whether weights are packed as float32, which the kernel splits."""
+        return self.parts is Parts.THREE and not self.in_cache
+
+    @property
     def bias_words(self) -> int:
         """Words of the biases, before the first panel."""
         return self.panels * PANEL * 2
@@ -74,7 +91,7 @@ class TileWeights:
     @property
     def panel_words(self) -> int:
         """Words of a panel as it is packed."""
-        return self.tile_words
+        return self.products * 2 * PANEL * TERMS if self.split_by_kernel else self.tile_words
 
     @property
     def words(self) -> int:
@@ -89,15 +106,85 @@ class TileWeights:
 
 
 def pack_tiles(parts: Parts, weight: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
-    """Pack weight [CO, CI, K] and bias [CO] as `TileWeights` has them, uint16."""
+    """Pack weight [CO, CI, K] and bias [CO] as `TileWeights` has them, uint16.
+
+    Raises InputError for weights that are not finite where the kernel splits them.
+    """
     weights = TileWeights(parts, *weight.shape)
     padded = np.zeros((weights.panels * PANEL, weights.steps * TERMS, weights.taps), np.float32)
     padded[: weights.outputs, : weights.inputs] = weight
     shape = weights.panels, 2, COLUMNS, weights.steps, ROWS, 2, weights.taps
-    words = split_words(padded, parts.count).reshape(parts.count, *shape)
-    # From part, panel, tile, output, step, pair, term, tap.
-    panels = words.transpose(1, 4, 7, 0, 2, 5, 3, 6)
+    if weights.split_by_kernel:
+        if not (np.abs(padded) <= to_float32(np.uint16(LARGEST))).all():
+            raise InputError(
+                f"weights {list(weight.shape)} are not finite, or above 3.38e38: check the file "
+                "that they come from"
+            )
+        # From panel, tile, output, step, pair, term, tap.
+        floats = padded.reshape(shape).transpose(0, 3, 6, 1, 4, 5, 2)
+        panels = np.ascontiguousarray(floats, "<f4").view("<u2")
+    else:
+        words = split_words(padded, parts.count).reshape(parts.count, *shape)
+        # From part, panel, tile, output, step, pair, term, tap.
+        panels = words.transpose(1, 4, 7, 0, 2, 5, 3, 6)
     biases = np.zeros(weights.panels * PANEL, np.float32)
     if bias is not None:
         biases[: weights.outputs] = bias
     return np.concatenate([biases.astype("<f4").view("<u2"), panels.reshape(-1)])
+
+
+class SplitWeights:
+    """The tiles of a panel in scratch, where the first rows' products split them step by step.
+
+    A row of a packed panel is two vectors, an even and an odd input of 16 outputs, and becomes a
+    row of one tile for each part. The parts are those of `split_words`.
+    """
+
+    def __init__(self, weights: TileWeights, target: VectorTarget, w: Buffer) -> None:
+        self._weights, self._target, self._w = weights, target, w
+        self.tiles = T.alloc_buffer((weights.tile_words,), "uint16")
+
+    def split(self, panel: Expr, product: Expr, share: int = 0, shares: int = 1) -> None:
+        """Split one of some shares of the weights of product number `product`, if there is one."""
+        weights = self._weights
+        source = bind(panel * weights.panel_words + weights.bias_words)
+        each = -(-ROWS_OF_PRODUCT // shares)
+        low, high = share * each, min(share * each + each, ROWS_OF_PRODUCT)
+        with T.If(product < weights.products), T.Then(), T.serial(i64(low), i64(high)) as row:
+            at = bind(source + product * (2 * PANEL * TERMS) + row * (2 * TERMS))
+            for line in range(2):
+                self._target.prefetch(self._w, at + (AHEAD + line * LINE), near=False)
+            first = bind(product * weights.product_words + row * TERMS)
+            rest = [self._vector(at + half * TERMS) for half in range(2)]
+            last = weights.parts.count - 1
+            for part in range(last + 1):
+                # A float32 has 24 binary digits, so that the last part needs no rounding.
+                kept = [
+                    _high_half(bits if part == last else bits + _words(0x8000)) for bits in rest
+                ]
+                pair = tirx.bitwise_or(tirx.shift_right(kept[0], _words(16)), kept[1])
+                index = tirx.Ramp(first + part * (PANEL * TERMS), i64(1), TERMS)
+                T.buffer_store(self.tiles, tirx.reinterpret(f"uint16x{TERMS}", pair), [index])
+                if part < last:
+                    rest = [
+                        bind(tirx.reinterpret(_WORDS, _number(bits) - _number(taken)))
+                        for bits, taken in zip(rest, kept, strict=True)
+                    ]
+
+    def _vector(self, at: Expr) -> Expr:
+        return bind(tirx.reinterpret(_WORDS, self._w.vload([at], f"uint16x{TERMS}")))
+
+
+_WORDS = f"uint32x{COLUMNS}"
+
+
+def _words(value: int) -> Expr:
+    return tirx.Broadcast(tirx.const(value, "uint32"), COLUMNS)
+
+
+def _number(bits: Expr) -> Expr:
+    return tirx.reinterpret(f"float32x{COLUMNS}", bits)
+
+
+def _high_half(bits: Expr) -> Expr:
+    return bind(tirx.bitwise_and(bits, _words(0xFFFF0000)))

@@ -13,6 +13,7 @@ import tvm
 from kokoro_pipeline.compiler.kernels.common.bfloat16_parts import Parts
 from kokoro_pipeline.compiler.kernels.common.convolutions import Conv1d, ConvTranspose1d
 from kokoro_pipeline.compiler.kernels.common.producer import Activation, Producer
+from kokoro_pipeline.compiler.kernels.cpu import tile_weights
 from kokoro_pipeline.compiler.kernels.cpu.tile_conv1d import (
     Multiplication,
     TileConv1d,
@@ -23,7 +24,7 @@ from kokoro_pipeline.compiler.kernels.cpu.tile_conv1d import (
     tile_linear,
 )
 from kokoro_pipeline.compiler.kernels.cpu.tile_unit import TileUnit
-from kokoro_pipeline.compiler.kernels.cpu.tile_weights import pack_tiles
+from kokoro_pipeline.compiler.kernels.cpu.tile_weights import TileWeights, pack_tiles
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 from kokoro_pipeline.errors import InputError
@@ -114,10 +115,42 @@ def test_no_bias_is_a_bias_of_zero(plain, call_kernel):
     assert_close(y, convolved(x, w, np.zeros(64, np.float32), conv), parts)
 
 
-def test_weights_take_four_bytes_in_two_parts():
+def test_weights_take_at_most_four_bytes_beyond_the_cache():
     w = np.zeros((256, 256, 11), np.float32)
-    assert pack_tiles(Parts.TWO, w).nbytes == 4 * w.size + 4 * 256
-    assert pack_tiles(Parts.ONE, w).nbytes == 2 * w.size + 4 * 256
+    for parts, size in ((Parts.ONE, 2), (Parts.TWO, 4), (Parts.THREE, 4)):
+        assert pack_tiles(parts, w).nbytes == size * w.size + 4 * 256
+    small = np.zeros((64, 64, 3), np.float32)
+    assert pack_tiles(Parts.THREE, small).nbytes == 6 * small.size + 4 * 64
+
+
+@pytest.mark.parametrize("taps", [1, 3])
+def test_a_kernel_splits_weights_as_they_are_split_when_packed(
+    taps, tile_target, call_kernel, monkeypatch
+):
+    """Bit for bit, with weights of every size and with subnormal numbers as 0."""
+    rng = np.random.default_rng(taps)
+    conv = Conv1d(700, 40, taps, 1, 1, taps // 2, taps // 2)
+    w = draw(rng, 40, 700, taps) * np.float32(2.0) ** rng.integers(-60, 30, (40, 700, taps))
+    w[0, :4, 0] = 1e-40, -1e-40, 1e37, -1e37
+    b, x = draw(rng, 40), draw(rng, 2, 83, 700)
+    static = TileConv1d(conv, Multiplication(Parts.THREE, tile_target.unit))
+    results = []
+    for cached in (0, 1 << 30):
+        monkeypatch.setattr(tile_weights, "CACHED_BYTES", cached)
+        assert TileWeights(Parts.THREE, 40, 700, taps).split_by_kernel is (cached == 0)
+        kernel = compile_all(tile_target, {0: tile_conv1d(tile_target.vectors, static)})[0]
+        (y,) = call_kernel(kernel, [x, pack_tiles(Parts.THREE, w, b)], (2, 83, 40))
+        results.append(y)
+    assert np.isfinite(results[0]).all()
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3.4e38])
+def test_weights_that_a_kernel_cannot_split_are_refused(value):
+    w = np.zeros((512, 256, 3), np.float32)
+    w[100, 5, 1] = value
+    with pytest.raises(InputError, match=r"\[512, 256, 3\].*not finite, or above"):
+        pack_tiles(Parts.THREE, w)
 
 
 def test_a_row_has_the_same_bits_wherever_it_lies(plain, call_kernel):
@@ -276,7 +309,7 @@ def test_transposed_equals_float64(name, transposed, call_kernel):
 LINEARS = {
     Parts.ONE: ((128, 70),),
     Parts.TWO: ((128, 512), (301, 50), (17, 3)),
-    Parts.THREE: ((96, 50),),
+    Parts.THREE: ((96, 50), (768, 301)),
 }
 
 
@@ -305,8 +338,12 @@ def test_linear_equals_float64(parts, tile_target, call_kernel):
 
 
 @pytest.mark.parametrize("parts", Parts)
-def test_a_kernel_on_tiles_is_its_emulation_bit_for_bit(parts, tile_target, make_same_conv_case):
-    """The same program with instructions and with loops."""
+@pytest.mark.parametrize("cached", [0, 1 << 30])
+def test_a_kernel_on_tiles_is_its_emulation_bit_for_bit(
+    cached, parts, tile_target, make_same_conv_case, monkeypatch
+):
+    """The same program with instructions and with loops, whether weights fit the cache or not."""
+    monkeypatch.setattr(tile_weights, "CACHED_BYTES", cached)
     if tile_target.unit is TileUnit.EMULATED:
         pytest.skip("compares the instructions, where this machine has them")
     same, kernels = FUSED[EVERYTHING], {}
