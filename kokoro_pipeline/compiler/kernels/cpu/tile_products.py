@@ -41,12 +41,13 @@ from ..common.convolutions import Conv1d
 from .lanes import Lanes, over_channels
 from .producer import Prepared
 from .tile_unit import COLUMNS, FIRST_COLUMNS, FIRST_ROWS, ROWS, SUMS, TERMS, WORDS, Tiles, TileUnit
-from .tile_weights import LINE, PANEL, SplitWeights, TileWeights
+from .tile_weights import LINE, PANEL, NextPanel, SplitWeights, TileWeights
 from .vector import VectorTarget
 
 HEIGHT = 2 * ROWS
 TASKS = 4  # for each of more than two threads; where blocks are fewer, tasks share their panels
 UNBROKEN = 96  # the most products between two stores of a tile: see `multiply`
+FETCHED_BYTES = 1_400_000  # of rows and panels in the L2 cache, beside which outputs have room
 # Rows of a task: its split rows and the weights of a panel share the L2 cache.
 NARROW_WORDS, NARROW_BLOCK, WIDE_BLOCK = 512, 512, 320
 
@@ -124,6 +125,17 @@ class TileProducts:
         That leaves more time for splitting the next rows, and takes all weights from the L2 cache.
         """
         return self.weights.in_cache
+
+    @property
+    def fetches_panels(self) -> bool:
+        """Whether the weights of the next panel are fetched during the products of this one.
+
+        Otherwise only the first rows' products wait for memory, and all others for none. Both
+        panels and the rows of a task must have room in the L2 cache.
+        """
+        if self.by_rows:
+            return False
+        return 2 * (2 * self.weights.panel_words + self.block * self.row) <= FETCHED_BYTES
 
     @property
     def block(self) -> int:
@@ -295,9 +307,12 @@ class TileProducts:
         panels = bind(task.panel_to - task.panel_from)
         turns = panels * (inner * pairs) if self.by_rows else i64(inner * pairs)
         pace = bind(div(following + turns - 1, turns))
-        split_weights = None
+        split_weights, next_panel = None, None
         if self.weights.split_by_kernel:
-            split_weights = SplitWeights(self.weights, self.target, w)
+            split_weights = SplitWeights(self.weights, w)
+        elif self.fetches_panels:
+            turns_of_panel = bind(ceil_div(task.rows, HEIGHT) * (inner * pairs))
+            next_panel = NextPanel(self.weights, self.target, w, task.panel_to, turns_of_panel)
         # Two buffers take turns: one is written to the output while the other is computed.
         unread = 2 * HEIGHT * PANEL  # what is stored between products is not read
         out = T.alloc_buffer((unread + ROWS * COLUMNS,), "float32")
@@ -359,6 +374,8 @@ class TileProducts:
                         done = inner * before + step * len(some) + turn
                         low = bind((earlier + done) * pace)
                         rows.split(unsplit + low, unsplit + minimum(low + pace, following))
+                        if next_panel is not None:
+                            next_panel.fetch(panel, bind(div(t, HEIGHT) * (inner * pairs) + done))
                         if split_weights is not None and before == 0:
                             with T.If(tirx.EQ(t, i64(0))), T.Then():
                                 split_weights.split(panel, step + 1, turn, len(some))
@@ -453,12 +470,8 @@ class TileProducts:
         The weights' tiles start at columns[b_at]. `between` is called with the number of a pair
         after its products.
         """
-        conv, parts = self.conv, self.parts.count
+        conv = self.conv
         a_at = bind((t * conv.stride + k * conv.dilation) * self.row + s * TERMS)
-        if not self.by_rows and not self.weights.split_by_kernel:
-            # The CPU fetches what follows in a page of 4 KB, but not the page after it.
-            for tile in range(2 * parts):
-                self.target.prefetch(columns, b_at + (2 * parts + tile) * WORDS, near=False)
         loaded: tuple[int, int] = (-1, -1)
         for turn, pair in enumerate(pairs):
             if loaded[1] != pair[1]:

@@ -16,7 +16,7 @@ from tvm import tirx
 from kokoro_pipeline.errors import InputError
 
 from ..common.bfloat16_parts import LARGEST, Parts, split_words, to_float32
-from ..common.builder import Buffer, Expr, T, bind, i64
+from ..common.builder import Buffer, Expr, T, bind, div, i64, minimum
 from .lanes import Lanes
 from .tile_unit import COLUMNS, ROWS, TERMS
 from .vector import VectorTarget
@@ -25,7 +25,6 @@ PANEL = 2 * COLUMNS
 CACHED_BYTES = 1 << 20  # weights that stay in the L2 cache: CPUs with AMX have 2 MB a core
 LINE = 32  # words of a cache line
 ROWS_OF_PRODUCT = 2 * ROWS  # rows of the tiles of one part
-AHEAD = 2048  # words from a weight that is split to the one that is fetched meanwhile
 
 
 def up(value: int, multiple: int) -> int:
@@ -133,6 +132,27 @@ def pack_tiles(parts: Parts, weight: np.ndarray, bias: np.ndarray | None = None)
     return np.concatenate([biases.astype("<f4").view("<u2"), panels.reshape(-1)])
 
 
+class NextPanel:
+    """The panel after the one that is multiplied, fetched into the L2 cache bit by bit."""
+
+    def __init__(
+        self, weights: TileWeights, target: VectorTarget, w: Buffer, end: Expr, turns: Expr
+    ) -> None:
+        """Panels of packed weights w up to `end`, each of which is multiplied in `turns` turns."""
+        self._weights, self._target, self._w, self._end = weights, target, w, end
+        lines = weights.panel_words // LINE
+        self._share = bind(div(turns + (lines - 1), turns))
+
+    def fetch(self, panel: Expr, turn: Expr) -> None:
+        """Fetch the share of the panel after `panel` that is due at a turn of its products."""
+        weights = self._weights
+        following = minimum(panel + 1, self._end - 1)
+        start = following * weights.panel_words + weights.bias_words
+        first = bind(start + turn * self._share * LINE)
+        with T.serial(i64(0), self._share) as line:
+            self._target.prefetch(self._w, first + line * LINE, near=False)
+
+
 class SplitWeights:
     """The tiles of a panel in scratch, where the first rows' products split them step by step.
 
@@ -140,8 +160,8 @@ class SplitWeights:
     row of one tile for each part. The parts are those of `split_words`.
     """
 
-    def __init__(self, weights: TileWeights, target: VectorTarget, w: Buffer) -> None:
-        self._weights, self._target, self._w = weights, target, w
+    def __init__(self, weights: TileWeights, w: Buffer) -> None:
+        self._weights, self._w = weights, w
         self.tiles = T.alloc_buffer((weights.tile_words,), "uint16")
 
     def split(self, panel: Expr, product: Expr, share: int = 0, shares: int = 1) -> None:
@@ -152,8 +172,6 @@ class SplitWeights:
         low, high = share * each, min(share * each + each, ROWS_OF_PRODUCT)
         with T.If(product < weights.products), T.Then(), T.serial(i64(low), i64(high)) as row:
             at = bind(source + product * (2 * PANEL * TERMS) + row * (2 * TERMS))
-            for line in range(2):
-                self._target.prefetch(self._w, at + (AHEAD + line * LINE), near=False)
             first = bind(product * weights.product_words + row * TERMS)
             rest = [self._vector(at + half * TERMS) for half in range(2)]
             last = weights.parts.count - 1
