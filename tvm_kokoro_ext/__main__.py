@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -20,7 +21,8 @@ from tvm_kokoro_ext import FixRecord, _fixes
 def main(argv: list[str] | None = None) -> int:
     """Print the table to stdout.
 
-    The exit code is 1 if a fix has failed, or if no fix touches the operator of `--op`.
+    The exit code is 1 if a fix has failed, or if no fix touches the operator of `--op`; 3 if stdout
+    takes no output, and 141 if its reader has closed it.
     """
     parser = argparse.ArgumentParser(prog="python -m tvm_kokoro_ext", description=__doc__)
     parser.add_argument("--op", metavar="NAME", help="an operator, such as aten.cat or relax.full")
@@ -36,14 +38,26 @@ def main(argv: list[str] | None = None) -> int:
         columns = ["id", "state", "file", "what"]
         for record, row in zip(records, rows, strict=True):
             row["file"] = str(file_of(record))
-    if arguments.json:
-        print(json.dumps(rows, indent=2))
-    else:
-        table = [columns, *([str(row[column]) for column in columns] for row in rows)]
-        widths = [max(len(line[i]) for line in table) for i in range(len(columns))]
-        for line in table:
-            print("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip())
+    try:
+        print(json.dumps(rows, indent=2) if arguments.json else _table(columns, rows), flush=True)
+    except OSError as error:
+        # The interpreter flushes once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return 141
+        print(f"cannot write to standard output: {error.strerror}", file=sys.stderr)
+        return 3
     return int(any(record.state is tvm_kokoro_ext.State.FAILED for record in records))
+
+
+def _table(columns: list[str], rows: list[dict[str, Any]]) -> str:
+    """The rows as text, with a column for each of `columns`."""
+    table = [columns, *([str(row[column]) for column in columns] for row in rows)]
+    widths = [max(len(line[i]) for line in table) for i in range(len(columns))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in table
+    )
 
 
 def touches(record: FixRecord, operator: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import re
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,9 @@ def read_artifact(path: Path) -> Artifact:
         raise ArtifactError(f"{path} is an unfinished build: load the folder that it was built for")
     file = folder / MANIFEST_NAME
     try:
+        mode = file.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe: opening it would wait
+            raise ArtifactError(f"{file} is no file; build the artifact anew")
         with file.open("rb") as stream:
             raw = stream.read(_LARGEST_MANIFEST + 1)
         if len(raw) > _LARGEST_MANIFEST:

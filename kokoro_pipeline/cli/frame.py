@@ -34,7 +34,7 @@ from . import (
     weights,
 )
 from .command import Command, UsageError
-from .console import Console
+from .console import Console, naming_stdout
 from .signals import Terminated
 from .standard_streams import open_standard_streams
 
@@ -76,10 +76,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = parser.parse_args(argv)
     except SystemExit as end:
         # argparse has already printed help, the version or the usage.
-        _leave_stdout_quietly()
-        return end.code if isinstance(end.code, int) else exit_codes.USAGE
-    except OSError:  # standard error takes no usage
-        return exit_codes.USAGE
+        code = end.code if isinstance(end.code, int) else exit_codes.USAGE
+        return code or _finish(Console())
+    except OSError as error:
+        return _unwritten(Console(), error)
     console = Console(debug=args.debug)
     with warnings.catch_warnings():
         _show_our_warnings(console)
@@ -88,9 +88,37 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def _finish(console: Console) -> int:
+    """Write what is held back of the output; returns the exit code."""
+    try:
+        console.flush()
+    except OSError as error:
+        return _unwritten(console, error)
+    return exit_codes.OK
+
+
+def _unwritten(console: Console, error: OSError) -> int:
+    """Report that standard output takes nothing; returns the exit code."""
+    _leave_stdout_quietly()
+    if isinstance(error, BrokenPipeError):
+        return exit_codes.PIPE_CLOSED
+    return _fail(console, _os_error(error), exit_codes.BAD_INPUT)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that does not hide that standard output takes no help."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is not sys.stdout:
+            super()._print_message(message, file)
+            return
+        with naming_stdout():
+            file.write(message)
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The main parser; it sets `args.command` to the Command and `args.parser` to its parser."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=PROGRAM,
         description="Kokoro-82M through Apache TVM: build with PyTorch, speak without it.",
         epilog=EXIT_CODES,

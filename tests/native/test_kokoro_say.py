@@ -324,6 +324,13 @@ def test_a_seed_of_the_weights_may_have_any_size(kokoro_say, toy_artifact, tmp_p
     assert f"synthetic, seed {2**70} ".encode() in kokoro_say("info", folder).stdout
 
 
+def test_a_pipe_in_place_of_a_manifest_is_refused_and_not_waited_for(kokoro_say, tmp_path):
+    os.mkfifo(tmp_path / "manifest.json")
+    said = kokoro_say("info", tmp_path)
+    assert said.returncode == 3
+    assert b"manifest.json is no file; build" in said.stderr
+
+
 def test_help_and_version(kokoro_say):
     assert b"--phonemes" in kokoro_say("--help").stdout
     assert kokoro_say("--version").stdout == b"kokoro-say 0.1.0\n"

@@ -233,6 +233,23 @@ def test_the_table_is_printed_and_is_json_on_request(capsys):
     assert set(rows[0]["state"]) <= set("abcdefghijklmnopqrstuvwxyz_")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("words", [[], ["--json"]], ids=str)
+def test_an_output_that_takes_nothing_is_no_traceback(words):
+    command = [sys.executable, "-m", "tvm_kokoro_ext", *words]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr == "cannot write to standard output: No space left on device\n"
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        done = subprocess.run(
+            command, stdout=closed, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_the_exit_code_tells_a_failed_fix(capsys, monkeypatch):
     from tvm_kokoro_ext.__main__ import main
 

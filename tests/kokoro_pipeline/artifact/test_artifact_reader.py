@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -117,6 +118,17 @@ def test_bit_flip_elsewhere_is_found_by_verify(
     open_artifact(path)  # by contract: hashing the parameters would cost what mapping saves
     assert list(failures(path)) == [name]
     assert "build it anew" in failures(path)[name]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_in_place_of_a_manifest_is_refused_and_not_waited_for(
+    tmp_path: Path, make_artifact: Make
+) -> None:
+    path = make_artifact(tmp_path / "a")
+    (path / "manifest.json").unlink()
+    os.mkfifo(path / "manifest.json")
+    with pytest.raises(ArtifactError, match=r"manifest\.json is no file; build"):
+        open_artifact(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b"null", b"[" * 100_000])

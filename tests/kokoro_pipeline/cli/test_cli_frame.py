@@ -219,7 +219,10 @@ def test_the_process_ends_with_the_code(tmp_path, words, code):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_closed_pipe_is_no_traceback(tmp_path):
+@pytest.mark.parametrize(
+    "words", [["voices", "--check", "pack.npy"], ["--help"], ["say", "--help"]], ids=" ".join
+)
+def test_a_closed_pipe_is_no_traceback(tmp_path, words):
     """`kokoro-pipeline … | head -0` must end without output."""
     np.save(tmp_path / "pack.npy", np.zeros((510, 1, 256), np.float32))
     program = (
@@ -227,7 +230,7 @@ def test_a_closed_pipe_is_no_traceback(tmp_path):
         "from kokoro_pipeline.cli import main\n"
         "reader, writer = os.pipe()\n"
         "os.dup2(writer, 1); os.close(writer); os.close(reader)\n"
-        "sys.exit(main(['voices', '--check', 'pack.npy']))\n"
+        f"sys.exit(main({words!r}))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -243,7 +246,13 @@ def test_a_closed_pipe_is_no_traceback(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize(
     "words",
-    [["voices", "--check", "pack.npy"], ["voices", "--check", "pack.npy", "--json"]],
+    [
+        ["voices", "--check", "pack.npy"],
+        ["voices", "--check", "pack.npy", "--json"],
+        ["--help"],
+        ["--version"],
+        ["build", "--help"],
+    ],
     ids=" ".join,
 )
 def test_a_full_disk_under_stdout_is_one_line(tmp_path, words):

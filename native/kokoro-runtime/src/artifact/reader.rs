@@ -80,6 +80,11 @@ pub fn read(path: &Path) -> Result<Artifact> {
     }
     let file = path.join(MANIFEST_NAME);
     let mut raw = Vec::new();
+    // A pipe, say, for which opening would wait.
+    if file.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let shown = file.display();
+        return Err(Error::artifact(format!("{shown} is no file; build the artifact anew")));
+    }
     let content = File::open(&file)
         .and_then(|stream| stream.take(LARGEST_MANIFEST + 1).read_to_end(&mut raw));
     if let Err(error) = content {
