@@ -19,6 +19,7 @@ from kokoro_pipeline.artifact.manifest import MANIFEST_NAME, loads
 from kokoro_pipeline.artifact.reader import file_sha256
 from kokoro_pipeline.errors import ArtifactError, InputError
 from kokoro_pipeline.runtime import Span, UnknownSymbolWarning, UnspokenTextWarning
+from kokoro_pipeline.runtime.engine import dispatcher
 from kokoro_pipeline.runtime.speech.noise import draw_noise, noise_key
 from kokoro_pipeline.runtime.text import Sentence
 
@@ -246,6 +247,30 @@ def test_bad_input_is_refused(tts, arguments, message):
 def test_more_frames_than_a_chunk_may_last_are_refused(tts):
     with pytest.raises(InputError, match=r"at speed 0.1 last \d+ frames .* limit of 8192"):
         tts.predict_durations("a" * 510, speed=0.1)
+
+
+def test_a_chunk_is_one_job_of_the_thread_that_calls_the_functions(tts, symbols, monkeypatch):
+    """Each further change of threads takes as long as a small function."""
+    here, changes = threading.current_thread(), []
+    run = dispatcher.Dispatcher.run
+
+    def counted(self, job):
+        changes.append(threading.current_thread() is here)
+        return run(self, job)
+
+    monkeypatch.setattr(dispatcher.Dispatcher, "run", counted)
+    speech = tts.synthesize("a " * 400, "af_heart")
+    assert len(speech.chunks) > 1
+    assert sum(changes) == len(speech.chunks) < len(changes)
+
+
+def test_what_a_job_in_turn_raises_is_raised_and_the_next_one_runs(tts):
+    def fail():
+        raise LookupError(threading.current_thread().name)
+
+    with pytest.raises(LookupError, match="kokoro-tvm"):
+        tts.in_turn(fail)
+    assert tts.in_turn(lambda: tts.in_turn(lambda: 5)) == 5
 
 
 def test_eight_threads_give_the_bits_of_one(tts, symbols):
