@@ -150,9 +150,12 @@ def cos(m: Arithmetic, x: Expr) -> Expr:
     return flipped(m, _sine(m, r), m.to_integer(n) + m.integer(1))
 
 
-def sin_squared(m: Arithmetic, x: Expr) -> Expr:
-    """sin^2 x for |x| <= 1e4: absolute error 2.5e-7. The sign of sin x is not needed."""
-    x = m.name(x)
-    n = m.name(m.nearest(x, 1.0 / math.pi))
-    s = _sine(m, _without(m, x, n, m.pi_parts))
+def sin_squared(m: Arithmetic, x: Expr, turns: Expr) -> Expr:
+    """sin^2(pi x turns), absolute error 2.5e-7 for |x turns| <= 3e3 where `fma` rounds once.
+
+    The product is taken modulo 1 before it is rounded. The sign of the sine is not needed.
+    """
+    x, turns = m.name(x), m.name(turns)
+    n = m.name(m.nearest(m.step(x * turns), 1.0))
+    s = _sine(m, m.name(m.fma(x, turns, m.const(0.0) - n) * m.const(math.pi)))
     return m.name(s * s)

@@ -10,6 +10,7 @@ is X.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from tvm import tirx
@@ -50,7 +51,7 @@ class Prepared:
         if producer.adain:
             self._scale, self._shift = workspace(channels), workspace(channels)
         if snake:
-            self._inverse = workspace(channels)
+            self._inverse, self._turns = workspace(channels), workspace(channels)
 
         def channel(lanes: Lanes, _: int, c: Expr) -> None:
             if producer.adain:
@@ -65,7 +66,9 @@ class Prepared:
                 lanes.store(self._scale, c, lanes.cast(scale, "float32"))
                 lanes.store(self._shift, c, lanes.cast(shift, "float32"))
             if snake:
-                lanes.store(self._inverse, c, lanes.splat(1.0) / lanes.load(self._alpha, c))
+                alpha = bind(lanes.load(self._alpha, c))
+                lanes.store(self._inverse, c, lanes.splat(1.0) / alpha)
+                lanes.store(self._turns, c, alpha * lanes.splat(1 / math.pi))
 
         if producer.adain or snake:
             over_channels(target, channels, 1, channel)
@@ -78,7 +81,7 @@ class Prepared:
             scale = bind(lanes.load(self._scale, c))
             shift = bind(lanes.load(self._shift, c))
         if producer.activation is Activation.SNAKE:
-            alpha = bind(lanes.load(self._alpha, c))
+            turns = bind(lanes.load(self._turns, c))
             inverse = bind(lanes.load(self._inverse, c))
 
         def apply(value: Expr) -> Expr:
@@ -91,7 +94,7 @@ class Prepared:
                 return tirx.max(z * lanes.splat(producer.slope), z)
             if producer.activation is Activation.SNAKE:
                 z = self._target.hold(z)
-                return z + sin_squared(self._target, z * alpha) * inverse
+                return z + sin_squared(self._target, z, turns) * inverse
             return z
 
         return apply

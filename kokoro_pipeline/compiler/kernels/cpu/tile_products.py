@@ -17,6 +17,7 @@ An output is summed in the same order wherever its row lies and whatever the num
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -201,12 +202,18 @@ class TileProducts:
             to = bind(row_at * row + first)
             source = bind(base + (start + row_at) * conv.in_channels + first)
 
-            def split(lanes: Lanes, _: int, c: Expr) -> None:
-                value = prepared.at(lanes, bind(first + c))(lanes.load(x, source + c))
-                self._store_parts(lanes, scratch, bind(to + c), value)
+            def produced(lanes: Lanes, c: Expr) -> Expr:
+                return prepared.at(lanes, bind(first + c))(lanes.load(x, source + c))
 
-            over_channels(self.target, channels, 1, split)
-            if channels < TERMS:
+            def split(lanes: Lanes, _: int, c: Expr) -> None:
+                self._store_parts(lanes, scratch, bind(to + c), produced(lanes, c))
+
+            if channels == TERMS:
+                lanes = Lanes(self.target)
+                starts = range(0, TERMS, lanes.width)
+                self._store_group(scratch, to, [produced(lanes, i64(c)) for c in starts])
+            else:
+                over_channels(self.target, channels, 1, split)
                 with T.serial(i64(0), i64(parts)) as part, T.serial(i64(channels), TERMS) as c:
                     T.buffer_store(scratch, tirx.const(0, "uint16"), [to + part * self.padded + c])
 
@@ -230,6 +237,44 @@ class TileProducts:
     def _needed(self, rows: Expr) -> Expr:
         """How many input rows the first `rows` output rows of a task take."""
         return (rows - 1) * self.conv.stride + (self.conv.reach + 1)
+
+    def _store_group(self, scratch: Buffer, at: Expr, values: list[Expr]) -> None:
+        """Split the vectors of 32 channels; each part of them is one store of a cache line."""
+        target, lanes = self.target, self.target.lanes
+        bits_type, number_type = f"uint32x{lanes}", f"float32x{lanes}"
+
+        def splat(number: int) -> Expr:
+            return tirx.Broadcast(tirx.const(number, "uint32"), lanes)
+
+        def bits_of(number: Expr) -> Expr:
+            return bind(tirx.reinterpret(bits_type, number))
+
+        rest = [target.hold(value) for value in values]
+        sizes = [tirx.bitwise_and(bits_of(value), splat(0x7FFFFFFF)) for value in rest]
+        most = functools.reduce(tirx.max, sizes)
+        above = most > splat(LARGEST << 16)
+        some = tirx.call_llvm_intrin("bool", "llvm.vector.reduce.or", above)
+        with T.If(some):
+            with T.Then():
+                cells = registers(TERMS)
+                for index, value in enumerate(rest):
+                    target.store(cells, i64(index * lanes), value)
+                with T.serial(i64(0), i64(TERMS)) as c:
+                    self._store_parts(Lanes(None), scratch, bind(at + c), cells[c])
+            with T.Else():
+                last = self.parts.count - 1
+                for part in range(last + 1):
+                    near = [bind(bits_of(value) + splat(0x8000)) for value in rest]
+                    words = [tirx.reinterpret(f"uint16x{2 * lanes}", bits) for bits in near]
+                    upper = tirx.Shuffle(words, [i64(2 * c + 1) for c in range(TERMS)])
+                    index = tirx.Ramp(at + part * self.padded, i64(1), TERMS)
+                    T.buffer_store(scratch, upper, [index])
+                    if part < last:
+                        kept = [tirx.bitwise_and(bits, splat(0xFFFF0000)) for bits in near]
+                        rest = [
+                            target.hold(value - tirx.reinterpret(number_type, taken))
+                            for value, taken in zip(rest, kept, strict=True)
+                        ]
 
     def _store_parts(self, lanes: Lanes, scratch: Buffer, at: Expr, value: Expr) -> None:
         """Split as `split_words` does; the parts of a channel are `padded` words apart."""

@@ -143,7 +143,8 @@ class VectorTarget(Arithmetic):
         return tirx.reinterpret(self.type, bits)
 
     def fma(self, a: Expr, b: Expr, c: Expr) -> Expr:
-        return a * b + c
+        # Of a * b + c, LLVM takes the product from elsewhere where it is needed rounded as well.
+        return tirx.call_llvm_intrin(f"float32x{self.lanes}", "llvm.fmuladd", a, b, c)
 
     def nearest(self, x: Expr, factor: float) -> Expr:
         return tirx.nearbyint(x * self.splat(factor))

@@ -5,6 +5,7 @@ Formulas and arguments are those of `kernels.cpu.producer`, in the layout [B, C,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from tvm import tirx
@@ -62,7 +63,7 @@ def channel_function(producer: Producer, coefficients: Sequence[Expr]) -> Callab
     """
     given = [hold(value) for value in coefficients]
     if producer.activation is Activation.SNAKE:
-        inverse = hold(const(1) / given[-1])
+        inverse, turns = hold(const(1) / given[-1]), hold(given[-1] * const(1 / math.pi))
 
     def apply(value: Expr) -> Expr:
         z = value
@@ -74,7 +75,7 @@ def channel_function(producer: Producer, coefficients: Sequence[Expr]) -> Callab
             return tirx.max(z * const(producer.slope), z)
         if producer.activation is Activation.SNAKE:
             z = hold(z)
-            return hold(fma(sin_squared(SCALARS, z * given[-1]), inverse, z))
+            return hold(fma(sin_squared(SCALARS, z, turns), inverse, z))
         return z
 
     return apply

@@ -196,6 +196,30 @@ def test_the_largest_floats_stay_finite(plain, call_kernel):
     np.testing.assert_allclose(y[0, :, 0], x[0, :, 0] * [0.5, 0.75, 0.75], rtol=2e-5)
 
 
+@pytest.mark.parametrize("parts", Parts)
+def test_a_large_float_changes_no_neighbour(parts, tile_target, call_kernel):
+    """Vectors that hold one are split number by number, to the same bits as in other vectors."""
+    conv = Conv1d(64, 64, 1)
+    static = TileConv1d(conv, Multiplication(parts, tile_target.unit))
+    kernel = compile_all(tile_target, {0: tile_conv1d(tile_target.vectors, static)})[0]
+    rng = np.random.default_rng(3)
+    x = draw(rng, 1, 40, 64)
+    identity = np.eye(64, dtype=np.float32)[:, :, None]
+    packed = pack_tiles(parts, identity)
+    (before,) = call_kernel(kernel, [x, packed], x.shape)
+    large = 3e38 if parts is Parts.ONE else 3.4e38  # which rounds to a bfloat16 infinity
+    for row, channel, value in ((3, 7, large), (9, 40, -large), (9, 63, np.inf), (30, 0, np.nan)):
+        x[0, row, channel] = value
+    (after,) = call_kernel(kernel, [x, packed], x.shape)
+    # In a row of the product, infinity times 0 is NaN; the other rows are as they were.
+    rows = [row for row in range(40) if row not in (3, 9, 30)]
+    np.testing.assert_array_equal(after[:, rows], before[:, rows])
+    finite = [channel for channel in range(64) if channel != 7]
+    np.testing.assert_array_equal(after[0, 3, finite], before[0, 3, finite])
+    np.testing.assert_allclose(after[0, 3, 7], large, rtol=4e-3 if parts is Parts.ONE else 2e-5)
+    assert np.isnan(after[0, 30]).all()
+
+
 # What is fused
 
 ADAIN_SNAKE = Producer(True, Activation.SNAKE)
