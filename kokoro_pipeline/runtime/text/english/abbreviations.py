@@ -188,7 +188,12 @@ _PHRASES = (
     (re.compile(r"(?<=[\s(,])d\.(?=\s(?:c\.\s)?(?:1\d{3}|20\d\d)\b)"), "died"),
     (re.compile(r"(?<=[A-Za-z]\.)\s?2d\b"), " second"),
     (re.compile(r"(?<=[A-Za-z]\.)\s?3d\b"), " third"),
-    (re.compile(r"\bPO(?=\s(?:every|daily|once|twice|three|at bedtime|[bt]id|q\d))"), "P.O"),
+    (
+        re.compile(
+            r"\bPO(?=\s(?:every|daily|once|twice|three|at bedtime|[bt]id|[BTQ]\.?I\.?D|q\d))"
+        ),
+        "P.O",
+    ),
     (re.compile(r"(?<!\d )\bmm\.(?=\s\d)"), "measures"),
     (re.compile(r"\bPub\. L\.(?=\s(?:No\. )?\d)"), "Public Law"),
     (re.compile(r"\bEN(?=\s(?:ISO|IEC|\d))"), "E.N"),
@@ -276,7 +281,10 @@ _PHRASES = (
         ),
         r"\1number ",
     ),
-    (re.compile(r"\bT-(?=\d{1,3}\s(?:seconds?|minutes?|hours?|days?)\b|\d{1,2}:\d)"), "T minus "),
+    (
+        re.compile(r"\bT-(?=\d{1,3}\s(?:seconds?|minutes?|hours?|days?|hrs?|mins?)\b|\d{1,2}:\d)"),
+        "T minus ",
+    ),
     (re.compile(r"(?<![\w:])([b-zB-Z]):([b-zB-Z])(?![\w:])"), r"\1 to \2"),
     (re.compile(r"(?<![\w:])[aA]:([b-zB-Z])(?![\w:])"), rf"{LETTER_A} to \1"),
     (
@@ -364,7 +372,7 @@ _BARE_DAY = re.compile(
 )
 
 _WORD = re.compile(rf"\b({_alternatives(_WORDS)})\.(?!\w)")
-_NUMBER_BEFORE = re.compile(r"\d\s?$")
+_NUMBER_BEFORE = re.compile(r"\d[\s-]?$")
 _SHORT_FORMS = {
     **pairs("short_forms"),
     **_of_kind("short"),

@@ -6,7 +6,10 @@ import re
 from collections.abc import Callable
 
 from ..tracked import Piece, Replacement, Tracked
+from .chords import PROGRESSIONS
+from .listings import LISTINGS
 from .magnitudes import MAGNITUDE_NAMES
+from .schedules import SCHEDULES
 from .tables import table
 
 _STATES = {short: name for kind, short, name in table("states") if kind != "province"}
@@ -116,7 +119,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     ),
     (re.compile(rf"\b((?i:{'|'.join(_MAKERS)}))\.(?=\sby\b)"), _with_case(_MAKERS)),
     (re.compile(rf"\b((?i:{'|'.join(_MEASURED)}))\.(?=:?\s[\d~])"), _with_case(_MEASURED)),
-    (re.compile(r"\bfl\.(?=\s(?:ca?\.\s)?(?:1\d{3}|[5-9]\d\d)\b)"), "flourished"),
+    (re.compile(r"\bfl\.(?=\s(?:ca?\.\s)?(?:1\d{3}|[5-9]\d\d)s?\b)"), "flourished"),
     (re.compile(r"\b([Cc])onf\.(?=\s(?:#|no\.|number\b|code\b))"), r"\1onfirmation"),
     (re.compile(r"(?<=onfirmation )#\s?(?=[A-Z\d])"), "number "),
     (re.compile(r"\b[Mm]ed(?:-|\.\s)(?=(?:high|low|heat)\b)"), "medium "),
@@ -156,7 +159,12 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"(?<!\d)(?<!\d )\bW/L\b"), "win-loss"),
     (re.compile(r"(?<=\dV)/(?=\d+(?:-\d+)?\s?Hz\b)"), ", "),
     (re.compile(r"(?<=\d )ext\.?(?=\s?\d)"), "extension"),
-    (re.compile(r"(?:(?<=\dth )|(?<=\dst )|(?<=\dnd )|(?<=\drd ))c\.(?=$|\s[A-Z])"), "century."),
+    (
+        re.compile(
+            r"(?:(?<=\dth )|(?<=\dst )|(?<=\dnd )|(?<=\drd ))c\.(?=$|\s(?!AD\b|BC|CE\b)[A-Z])"
+        ),
+        "century.",
+    ),
     (re.compile(r"(?<=\bratio of )([a-z]+):([a-z]+)\b"), r"\1 to \2"),
     (re.compile(r"(?<=\bof )exp\b\.?"), lambda m: f"experience{_point(m) * m[0].endswith('.')}"),
     (re.compile(r"\bHwy\.?(?=\s\d)"), "Highway"),
@@ -175,6 +183,6 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
 
 def expand_clipped(text: Tracked) -> Tracked:
     """Write the words out, before the abbreviations that are the same everywhere."""
-    for pattern, words in _PHRASES:
+    for pattern, words in (*PROGRESSIONS, *SCHEDULES, *LISTINGS, *_PHRASES):
         text = text.sub(pattern, words)
     return text

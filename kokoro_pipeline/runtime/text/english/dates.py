@@ -391,6 +391,13 @@ def _military(match: re.Match[str], british: bool) -> str:
     return words + (_minutes(minute) or " hundred") + hours
 
 
+def _zulu(match: re.Match[str], british: bool) -> str:
+    """A time of four digits in the zone of Greenwich: "0900Z"."""
+    hour, minute = int(match[1]), int(match[2])
+    words = "oh " * (hour < 10) + cardinal(hour) + (_minutes(minute) or " hundred")
+    return f"{words} Zulu"
+
+
 def _weekdays_date(match: re.Match[str], british: bool) -> Replacement:
     """A day and a month behind the name of the day and the like: "Sat., 5/6"."""
     first, second = int(match[1]), int(match[2])
@@ -406,8 +413,18 @@ def _weekdays_date(match: re.Match[str], british: bool) -> Replacement:
             int(number) for number in (other.groups()[::-1] if british else other.groups())
         )
         if _is_date(month, day):
+            pieces += _dash_before(other)
             pieces.append(Piece(day_of_month(month, day, british), *other.span()))
     return pieces
+
+
+_DASH_BEFORE = re.compile(rf"{DASH}$")
+
+
+def _dash_before(match: re.Match[str]) -> list[Piece]:
+    """The dash of a range before the match, which is "to"."""
+    dash = _DASH_BEFORE.search(match.string, max(0, match.start() - 3), match.start())
+    return [Piece(" to ", *dash.span())] if dash else []
 
 
 OF_WHOLE = r"\sof\b(?!\s(?:this|that|next|last|the\s(?:same|following|previous)|\d{4})\b)"
@@ -447,7 +464,7 @@ DATES: tuple[Rule, ...] = (
             r"|(?i:(?:birthday|anniversary|deadlines?|dates?)(?: is| are|,|:)|due(?: on)?|on|by"
             r"|before|after|since|until|till|through|starting|effective|except|expires|ends|begins|starts"
             r"|opens|closes|week of|as of)) (\d{1,2})/(\d{1,2})"
-            rf"((?:(?:, |,? (?:and|or|&) )\d{{1,2}}/\d{{1,2}}(?!{OF_WHOLE}))*)"
+            rf"((?:(?:, |,? (?:and|or|&) |{DASH})\d{{1,2}}/\d{{1,2}}(?!{OF_WHOLE}))*)"
             rf"(?![\w/]|[.,]\d|{OF_WHOLE})"
         ),
         _weekdays_date,
@@ -519,9 +536,12 @@ DATES: tuple[Rule, ...] = (
 """Dates with a day or a month."""
 
 TIMES: tuple[Rule, ...] = (
+    (re.compile(r"(?<![\w.,:-])([01]\d|2[0-3])([0-5]\d)Z\b"), _zulu),
     (
         re.compile(
-            rf"{START}{_HOUR}(?::[0-5]\d)?([ap])(?:\s?[-–—]\s?|\sto\s)"
+            rf"(?:(?<=day )|(?<=day, )|(?<=[Oo]pen )|(?<=from )){_HOUR}(?::[0-5]\d)?()\s?[-–—]\s?"
+            rf"{_HOUR}(?::[0-5]\d)?([ap])(?![\w'’-])"
+            rf"|{START}{_HOUR}(?::[0-5]\d)?([ap])(?:\s?[-–—]\s?|\sto\s)"
             rf"{_HOUR}(?::[0-5]\d)?([ap])(?![\w'’-])"
             rf"|{START}{_HOUR}:[0-5]\d([ap])()(?![\w'’-]|\.\s?m\b)"
             rf"|(?:(?<=\bat )|(?<=\bby )|(?<=\bme )){_HOUR}([ap])()"
@@ -578,6 +598,8 @@ TIMES: tuple[Rule, ...] = (
             r"(?:(?<=\b[Aa]t )|(?<=\b[Bb]y )|(?<=\b[Ff]rom )|(?<=\b[Uu]ntil )|(?<=\bto ))"
             r"(?:(0\d)([0-5]\d)(?![\w:-]|[.,]\d)(?:\shrs\b)?|([01]\d|2[0-3])([0-5]\d)(?:\shrs\b|(?=\shours\b)))"
             r"|(?<![\w.,:])(0\d)([0-5]\d)(?:\shrs\b|(?=\shours\b))"
+            r"|(?:(?<=: )|(?<=, )|(?<=[Ss]ince )|(?<=[Bb]efore )|(?<=[Aa]fter ))"
+            r"(1\d|2[0-3])([0-5]\d)(?:\shrs\b|(?=\shours\b))(?!(?:\shours)?\sof\b)"
         ),
         _military,
     ),

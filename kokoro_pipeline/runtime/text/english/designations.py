@@ -105,7 +105,18 @@ def _lineage(match: re.Match[str], british: bool) -> str:
     return " point ".join((letters, *(cardinal(int(n)) for n in match[2].split("."))))
 
 
+def _processor(match: re.Match[str], british: bool) -> str:
+    """The number of a processor: "i7-13700K"."""
+    number = match[1]
+    end = number[2:] if len(number) == 5 else ""
+    words = in_pairs(number[:2] if end else number, british)
+    if end:
+        words += f" {cardinal(int(end)) if end.endswith('00') else in_pairs(end, british)}"
+    return f" {words} {'.'.join(match[2])}"
+
+
 MODELS: tuple[Rule, ...] = (
+    (re.compile(r"(?<=\bi[3579])-(\d{4,5})([A-Z]{0,2})(?!\w)"), _processor),
     (re.compile(r"(?<![\w.])([A-Z]{1,3})\.(\d{1,2}(?:\.\d{1,2})+)(?!\w|\.\w)"), _lineage),
     (re.compile(r"(?<![\w/.])(P|LT)?(\d{3})/(\d{2})\s?(Z?R)(\d{2})(?=s?\b)"), _tire),
     (re.compile(r"(?<=[A-Z])(\d{1,2})s\b"), _plural_of_model),

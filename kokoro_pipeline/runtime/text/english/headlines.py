@@ -15,7 +15,8 @@ _WRITTEN_WORD = re.compile(r"(?<![^\W_])[^\W\d_]+(?:['’][^\W\d_]+)*(?![^\W_])"
 _TITLES = (
     r"MR|MRS|MS|DR|PROF|REV|HON|GEN|COL|MAJ|CAPT|CMDR|LT|SGT|CPL|GOV|SEN|REP|PRES|MT|(?<!\d )FT"
     r"|ST(?=\. ?[A-Z])|INC|LTD|CORP|CO|BROS|JR|SR|ESQ|AVE|BLVD|RD|LN"
-    r"|JAN|FEB|APR|JUN|JUL|AUG|SEPT?|OCT|NOV|DEC|TUES?|THU(?:RS)?|NO(?=\. ?\d)"
+    r"|JAN|FEB|(?<!% )(?<!\b[Tt]he )(?<!\b[Aa]n )APR"
+    r"|JUN|JUL|AUG|SEPT?|OCT|NOV|DEC|TUES?|THU(?:RS)?|NO(?=\. ?\d)"
 )
 _MONTHS = "|".join(
     name.upper() for kind, *names in table("abbreviations") if kind == "month" for name in names

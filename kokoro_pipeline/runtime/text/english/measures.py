@@ -145,10 +145,10 @@ _OPEN_QUOTE = re.compile(r"(?<!\w)'(?=\w)")
 
 def _length(match: re.Match[str], british: bool) -> str:
     """Feet, whose sign closes no quotation: "a climb of 800'"."""
-    number = match[1] or match[2] or match[3]
+    number = match[1] or match[2] or match[3] or match[4]
     if match[1] and _OPEN_QUOTE.search(match.string, 0, match.start()):
         return match[0]
-    singular = is_one(number) or is_attributive(match)
+    singular = is_one(number) or bool(match[4]) or is_attributive(match)
     return f"{plain(number, british)} {'foot' if singular else 'feet'}"
 
 
@@ -179,7 +179,7 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
         equal = False
     if unit == "in" and ends and not equal and not (point and (of_sides or "." in low)):
         return match[0]  # the preposition
-    if unit in ("x", "×") and (joint or power):
+    if (unit in ("x", "×") and (joint or power)) or (unit == "B" and joint == "-"):
         return match[0]
     name = _UNITS.get(unit, "inch")
     if unit == "nm" and _AT_SEA.match(match.string, match.end()):
@@ -199,8 +199,11 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
         name = _plural(name)
     if per:
         name += f" per {unit_per(per, per_power)}" + (f" per {_PER[again]}" if again else "")
-    if point and (
-        unit.split()[-1] not in _POINTED or _SENTENCE_FOLLOWS.match(match.string, match.end())
+    joined = joint == "-" and match.string[match.end() :].strip()  # "a 240-lb. QB" goes on
+    if (
+        point
+        and not joined
+        and (unit.split()[-1] not in _POINTED or _SENTENCE_FOLLOWS.match(match.string, match.end()))
     ):
         name += "."
     end = match.end(3) if high else match.end(2)
@@ -362,6 +365,7 @@ SIZES: tuple[Rule, ...] = (
             r"|above|below|of|in|and|or|on|at|from|to|up|down|off|for)\b|[.,;]|$)"
             r"|(?<=\bby\s)(\d{1,3})'(?!\w)"
             r"|(?:(?<=\b[Aa]\s)|(?<=\b[Aa]n\s))(\d{1,3})'(?=\s[a-z])"
+            r"|(?<!\w)(\d{1,3})'(?=\s(?:ceilings?|ladders?|fence|poles?|ropes?|cables?|hoses?|boats?)\b)"
         ),
         _length,
     ),

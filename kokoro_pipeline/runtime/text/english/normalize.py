@@ -129,7 +129,8 @@ _COMPARISON = re.compile(r"(?<=\w)\s([<>])\s(?=\w)")
 # Options of programs, but neither "-ing" nor "I" or "a": a dash may stand before those.
 _LONG_OPTION = re.compile(r"(?<![^\s(`])--(?=[a-z]{2})")
 _OPTION = re.compile(
-    r"(?:(?<=\bls )|(?<=\bps )|(?<=\brm )|(?<=\bcp )|(?<=\bdu )|(?<=\btar )|(?<=\bgrep ))"
+    r"(?:(?<=\bls )|(?<=\bps )|(?<=\brm )|(?<=\bcp )|(?<=\bdu )|(?<=\btar )|(?<=\bgrep )"
+    r"|(?<=\bcommit ))"
     r"-([A-Za-z]{1,5})\b"
     r"|(?<![^\s(`])-([B-HJ-Zb-z]|[b-df-hj-np-tv-xz]{2,4}"
     r"|[Aa](?=\s(?:and|or|to|for|with|in|as|is|flag|option|switch)\b|[.,;:)`]|$))(?![\w'’-])"

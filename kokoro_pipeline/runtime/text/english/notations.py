@@ -9,7 +9,7 @@ from .dates import MONTHS
 from .mathematics import LETTER_A, SUPERSCRIPTS
 from .measures import PER_UNIT, UNIT, unit_per
 from .number_forms import Rule
-from .numbers import cardinal, digits, fraction
+from .numbers import cardinal, digits, fraction, year
 
 _METRIC = r"k?g|m[lL]|[lL]|[cmk]?m"
 _CUSTOMARY = r"oz|lbs?|fl\.? oz|in|inch(?:es)?|ft|pt|pints?|cups?|tbsp|tsp|miles|gal"
@@ -146,9 +146,16 @@ def _counted_per(match: re.Match[str], british: bool) -> str:
     return f" per {unit_per(match[1], match[2])}"
 
 
+def _lettered_year(match: re.Match[str], british: bool) -> str:
+    """A year with a letter, as works of one year are told apart: "Jones (1998a, 1998b)"."""
+    letter = LETTER_A if match[2] == "a" else match[2]
+    return f"{year(int(match[1]), british)} {letter}"
+
+
 NOTATIONS: tuple[Rule, ...] = (
+    (re.compile(r"(?<=[\s(])((?:1[89]|20)\d\d)([a-f])(?=[;,):])"), _lettered_year),
     (
-        re.compile(r"(?<=\d)/(km|[cm]m|m(?=[²³])|[mdµ]?L|ml|kg|ha)([²³])?(?![\w²³/])"),
+        re.compile(r"(?<=\d)/(km|[cm]m|m(?=[²³])|[mdµ]?L|ml|kg|ha|min|hr)([²³])?(?![\w²³/])"),
         _counted_per,
     ),
     (
@@ -197,8 +204,8 @@ NOTATIONS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"(?<=\d)\s?(?:{_METRIC})(/)(?=\d[\d./]*\s?(?:{_CUSTOMARY})\b)"
-            rf"|(?<=\d)\s?(?:{_CUSTOMARY})(\.?/)(?=\d[\d./]*\s?(?:{_METRIC})\b)"
+            rf"(?<=\d)[\s-]?(?:{_METRIC})(/)(?=\d[\d./]*[\s-]?(?:{_CUSTOMARY})\b)"
+            rf"|(?<=\d)[\s-]?(?:{_CUSTOMARY})(\.?/)(?=\d[\d./]*[\s-]?(?:{_METRIC})\b)"
         ),
         _same,
     ),

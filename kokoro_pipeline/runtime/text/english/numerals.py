@@ -11,6 +11,7 @@ import re
 from ..tracked import Piece, Tracked
 from .chemistry import FORMULAS, ISOTOPES
 from .chess import CHESS
+from .chords import CHORDS
 from .codes import CODES
 from .dates import BARE_YEAR, DATES, MONTHS, OF_WHOLE, TIMES, YEARS, day_of_month
 from .designations import DESIGNATIONS, MODELS, VERSIONS, designation
@@ -381,7 +382,7 @@ def _side_by_side(match: re.Match[str], british: bool) -> str:
 
 
 def _batting_average(match: re.Match[str], british: bool) -> str:
-    return in_pairs(match[1], british)
+    return in_pairs(match[1] or match[2], british)
 
 
 def _signed(match: re.Match[str], british: bool) -> str:
@@ -421,6 +422,7 @@ _PROVINCES = "|".join(short for kind, short, _ in table("states") if kind == "pr
 
 _RULES: tuple[Rule, ...] = (
     *CODES,
+    *CHORDS,
     *CHESS,
     *NOTATIONS,
     (re.compile(r"\d{31,}"), _digits),
@@ -492,6 +494,13 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?<![\w.,/])(\d{2,3})/(\d)(?![\w/]|[.,]\d)"), _innings),
     (
         re.compile(
+            r"(?<![\w.,/-])(\d{2,3})[-–](\d)"
+            r"(?=\s(?:at (?:tea|lunch|stumps|the close)|declared|overnight|off)\b)"
+        ),
+        _innings,
+    ),
+    (
+        re.compile(
             r"(?<![\w.])\.(\d{2,3})(?:(?=\s(?:ACP|AE|BMG|Colt|LR|Magnum|Remington|S&W|Special|Winchester"
             r"|calib(?:er|re)|rifle|pistol|revolver|handgun|bullet|round|slug)s?\b)|[-\s](cal(?:iber|ibre)?)\b\.?)"
             r"|(?<=\b[Aa] )\.(22|357|38|44|45)()(?=[.,;:!?)](?!\d)|$)"
@@ -534,7 +543,8 @@ _RULES: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?:\b(?:[Zz]ip|ZIP)(?: [Cc]ode)?|\b[Cc]ode|\bPIN|\bOTP|\b[Pp]ass(?:code|word)|\bSKU"
-            r"|\bCV[VC]2?|\b[Tt]ext \w{1,20} to|\b[Ss]erial number|\b[Aa]ccount(?: number)?"
+            r"|\bCV[VC]2?|\b[Tt]ext [\"“”]?\w{1,20}[\"“”]? to|\b[Ss]erial number"
+            r"|\b[Aa]ccount(?: number)?"
             r"|\b[Ee]xtension"
             rf"|\b(?i:{_CODED}) (?:number|no\.|ID|reference)"
             r"(?=\W{1,3}(?:(?:is|was)\s)?#?\d{5}))"
@@ -599,7 +609,7 @@ _RULES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"(?<![\w.,-])(\d{1,4})([A-Z])(?=\s(?:[A-Z][a-z]+\s){1,2}"
+            r"(?<![\w.,-])(\d{1,4})-?([A-Z])(?=\s(?:[A-Z][a-z]+\s){1,2}"
             r"(?:Street|Road|Avenue|Lane|Drive|Boulevard|Square|Place|Court|Way|Close|Terrace)\b)"
         ),
         _house,
@@ -642,6 +652,8 @@ _RULES: tuple[Rule, ...] = (
         re.compile(
             r"(?:(?<=\bhit )|(?<=\bhits )|(?<=\bhitting )|(?<=\bbatted )|(?<=\bbatting ))"
             r"\.([1-9]\d\d)(?!\d)"
+            r"|(?<![\w.])\.([1-9]\d\d)(?=\s(?:OBP|AVG|SLG|OPS|batting|slugging|on-base|hitter|clip"
+            r"|(?:career\s|lifetime\s)?average)\b)"
         ),
         _batting_average,
     ),

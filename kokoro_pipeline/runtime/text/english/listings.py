@@ -1,0 +1,167 @@
+"""Short forms of listings, recipes, charts and courts: "gd cond.", "2 lg. eggs", "x 7 days"."""
+
+from __future__ import annotations
+
+import re
+
+from ..tracked import Piece
+from .schedules import Phrase
+from .tables import pairs, table, word_sets
+
+_LISTED = {kind: "|".join(sorted(words)) for kind, words in word_sets("listed").items()}
+_SIZES = {"lg": "large", "med": "medium", "sm": "small"}
+_RULES = {"Civ": "Civil", "Crim": "Criminal", "App": "Appellate", "Bankr": "Bankruptcy"}
+_CURRENCIES = {"$": "dollar", "£": "pound", "€": "euro", "¥": "yen"}
+_ELECT = {short: words for kind, short, words in table("abbreviations") if kind == "title"}
+_SHIRES = pairs("shires")
+_SENTENCE_ENDS = re.compile(r"\s*$|\s+[A-Z“\"]")
+
+
+def _point(match: re.Match[str]) -> str:
+    """The point of an abbreviation, if it also ends the sentence."""
+    return "." * (match[0].endswith(".") and bool(_SENTENCE_ENDS.match(match.string, match.end())))
+
+
+def _size(match: re.Match[str]) -> str:
+    """A size: "2 lg. eggs", "Lg. sofa"."""
+    word = _SIZES[match[1].lower()]
+    return word.capitalize() if match[1][0].isupper() else word
+
+
+def _procedure(match: re.Match[str]) -> str:
+    """The rules of the courts: "Fed. R. Civ. P. 12(b)"."""
+    rules = "Rule" if match[2] else "Rules"
+    return f"Federal {rules} of " + (
+        "Evidence" if match[1] == "Evid" else f"{_RULES[match[1]]} Procedure"
+    )
+
+
+def _condition(match: re.Match[str]) -> list[Piece]:
+    """The state of what is sold: "gd cond."."""
+    state = {"gd": "good", "exc": "excellent"}.get(match[1].lower().rstrip("."), match[1])
+    if match[1][0].isupper():
+        state = state.capitalize()
+    return [
+        Piece(f"{state} ", match.start(), match.start(2)),
+        Piece(f"condition{_point(match)}", match.start(2), match.end()),
+    ]
+
+
+def _shire(match: re.Match[str]) -> str:
+    """A county behind a town: "near Kettering, Northants."."""
+    return _SHIRES[match[1]] + _point(match)
+
+
+_GIVEN = (
+    r"(?:tabs?|caps?|mg|mcg|ml|daily|doses?|[Pp]\.?[Oo]\.?|[BTQ]I[DV]|[bt]id|qd|QD|q\d+h|IV|od|OD|bd|BD"
+    r"|[bqt]\.i?\.?d\.?)"
+)
+
+LISTINGS: tuple[Phrase, ...] = (
+    (re.compile(r"(?<=\d )est\.(?=\s(?:by|of|vs|on|for)\b|[,;:)])"), "estimate"),
+    (re.compile(r"(?<=\d )shs\b\.?(?!$)"), "shares"),
+    (re.compile(r"(?<=\d)\s?pct\b\.?(?!$)|(?<=\d)\s?pct(?=\.?$)"), " percent"),
+    (
+        re.compile(rf"(?<=\d)pc\b(?!\s(?:{_LISTED['set']})\b|\.\w)"),
+        " percent",
+    ),
+    (re.compile(r"(?<=\d )pcm\b"), "per calendar month"),
+    (re.compile(r"(?<=\d )pppn\b"), "per person per night"),
+    (re.compile(r"(?<=\d )pp(?=\s(?:per\s|a\s)?(?:night|week|sharing)\b)"), "per person"),
+    (re.compile(rf"(\b{_GIVEN}) x (?=\d+[\s-]?(?:days?|wks?|weeks?|mos?|months?)\b)"), r"\1 for "),
+    (
+        re.compile(
+            r"(?:(?<=\bPO )|(?<=\bmg )|(?<=\bmL )|(?<=\bml )|(?<=\btab )|(?<=\bcap ))([BTQ])ID\b"
+        ),
+        r"\1.I.D",
+    ),
+    (re.compile(r"(?<=\bsets )[x×](?=\s\d+)"), "of"),
+    (
+        re.compile(
+            r"(\b\d+ [a-z]+s)/(?=\d+[\s-](?:hrs?|hours?|days?|wks?|weeks?|mins?|minutes)\b)"
+        ),
+        r"\1 per ",
+    ),
+    (
+        re.compile(r"\bFed\.\s?R\.\s?(Civ|Crim|App|Bankr|Evid)\.(?:(?<=Evid\.)|\s?P\.)(\s(?=\d))?"),
+        lambda m: _procedure(m) + (m[2] or ""),
+    ),
+    (
+        re.compile(
+            r"(\b[Uu]nder |\b(?:by|of|in|see|to|and) (?=ss?\.?\s?\d+[A-Z]?(?:\(\w+\))*"
+            r"(?:[–-]\d+)?\s(?:of\s(?:the|that|this|[A-Z])|and\s\d|[A-Z])))(ss?)\.?\s?(?=\d)"
+        ),
+        lambda m: f"{m[1]}section{'s' * (m[2] == 'ss')} ",
+    ),
+    (
+        re.compile(
+            r"(\b(?!Act\b|Part|Book|Ch|Vol|Page|Type|Phase|Se?c)[A-Z][a-z]+) v "
+            r"(?=(?:the )?[A-Z][a-z]+)"
+        ),
+        r"\1 versus ",
+    ),
+    (re.compile(r"\bF/T\b"), "full-time"),
+    (re.compile(r"\bP/T\b"), "part-time"),
+    (re.compile(r"(?<![\w/])W/D(?=\s(?:in|hookups?|incl|included)\b|[,;])"), "washer and dryer"),
+    (
+        re.compile(rf"\b((?i:{_LISTED['state']})\.?)[\s-](cond\b\.?)"),
+        _condition,
+    ),
+    (re.compile(r"\bgd(?=\s(?:home|shape|running|used|deal|price)\b)"), "good"),
+    (re.compile(r"\bsec\.\sdep\b\.?"), "security deposit"),
+    (re.compile(r"(?:(?<=\+ )|(?<=incl )|(?<=incl\. ))utils?\b\.?"), "utilities"),
+    (re.compile(r"(?<=\dBR )apt\b(?!\.)|(?<=bedroom )apt\b(?!\.)"), "apartment"),
+    (re.compile(r"(?<=\d )(lg|med|sm)\.?(?=\s[a-z])"), _size),
+    (re.compile(r"(?<![\w.])(Lg|Sm)\.(?=\s[a-z])"), _size),
+    (re.compile(r"\bsat\.(?=\sfat\b)"), "saturated"),
+    (
+        re.compile(r"(?:(?<=& )|(?<=and )|(?<=bank )|(?<=school )|(?<=public ))hols\b\.?"),
+        lambda m: f"holidays{_point(m)}",
+    ),
+    (re.compile(r"\b(?<!\d )ea\.(?=\s[a-z])"), "each"),
+    (re.compile(rf"((?<!\w)(?:{_LISTED['episode']}) )ep\.(?=\s[a-z])"), r"\1episode"),
+    (
+        re.compile(rf"(\b(?:I|{_LISTED['person']}) \(\d\d)([MF]\))"),
+        r"\1 \2",
+    ),
+    (
+        re.compile(r"(?<=\b[Tt]he )([$£€¥])(?=\s[a-z])"),
+        lambda m: _CURRENCIES[m[1]],
+    ),
+    (re.compile(r"\bRev['’]?d(?=\.?\s[A-Z])"), "Reverend"),
+    (re.compile(r"\bCllr\b\.?(?=\s[A-Z])"), "Councillor"),
+    (re.compile(r"\bLt\.?-(?=(?:Col|Gen|Cdr|Gov)\b)"), "Lieutenant "),
+    (re.compile(r"\bMaj\.?-(?=Gen\b)"), "Major "),
+    (
+        re.compile(r"(?<=\bLieutenant )(Col|Gen)(?=\s[A-Z])|(?<=\bMajor )(Gen)(?=\s[A-Z])"),
+        lambda m: _ELECT[m[1] or m[2]],
+    ),
+    (
+        re.compile(
+            r"\bSec\.(?=\sof\s(?:State|Defense|War|Labor|Commerce|the\s[A-Z])"
+            r"|\s(?!Council\b|[IVX]+\b)[A-Z][a-z]+)"
+        ),
+        "Secretary",
+    ),
+    (
+        re.compile(r"\b(Gov|Sen|Rep|Pres|Col|Gen)\.-(?=elect\b|designate\b)"),
+        lambda m: f"{_ELECT[m[1]]}-",
+    ),
+    (
+        re.compile(
+            rf"(?:(?<=[a-z], )|(?<=\bin )|(?<=\bnear )|(?<=\bfrom ))({'|'.join(_SHIRES)})"
+            r"(?!\w|-|['’]|\s[A-Z][a-z])\.?"
+        ),
+        _shire,
+    ),
+    (re.compile(r"(?<![\w/])W/O(?=\s[A-Z]{2,})"), "WITHOUT"),
+    (re.compile(r"(?<![\w/])W/(?=\s[A-Z]{2,})"), "WITH"),
+    (
+        re.compile(r"(?:(?<=\b[Ii]n )|(?<=\bafter )|(?<=\bfor )|(?<=\bNFL ))Rd\.?(?=\s\d)"),
+        "Round",
+    ),
+    (re.compile(r"\btysm\b"), "thank you so much"),
+    (re.compile(r"\bTysm\b"), "Thank you so much"),
+    (re.compile(r"(?<![\w-])ur(?![\w'’-])"), "your"),
+)
+"""Phrases, each with what it is replaced by, before abbreviations are expanded."""

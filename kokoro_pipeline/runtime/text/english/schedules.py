@@ -1,0 +1,123 @@
+"""Times and dates as schedules, messages and citations shorten them: "Tu/Th 2-3:15", "two yrs."."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ..tracked import Piece, Replacement
+from .dates import MONTHS
+from .tables import table
+
+Phrase = tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replacement]]
+
+_SHORT_MONTHS = {name[:3].upper(): name for name in MONTHS}
+_MONTH = "|".join(
+    sorted(
+        {*MONTHS, *(short for kind, short, _ in table("abbreviations") if kind == "month")},
+        key=len,
+        reverse=True,
+    )
+)
+_DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}\.?"
+_SPANS = {
+    **{"yr": "year", "wk": "week", "mo": "month", "hr": "hour", "min": "minute", "sec": "second"},
+    **{"yrs": "years", "wks": "weeks", "mos": "months", "hrs": "hours", "mins": "minutes"},
+    "secs": "seconds",
+}
+_SPAN_STARTS = (
+    "an?|the|this|that|next|nxt|last|past|every|each|ea\\.?|half|whole|first|second|third|final|prior"
+    "|previous|calendar|fiscal|school|academic|tax|model|leap|new|one"
+)
+_AGES = "yr|mo|wk|hr|min|sec"
+_TIMES_BY_LETTER = {"MWF": "Monday, Wednesday, Friday", "MW": "Monday, Wednesday"}
+_SENTENCE_ENDS = re.compile(r"\s*$|\s+[A-Z“\"]")
+_NUMBERED_CENTURY = r"\d(?:st|nd|rd|th)"
+
+
+def _point(match: re.Match[str]) -> str:
+    """The point of an abbreviation, if it also ends the sentence."""
+    return "." * (match[0].endswith(".") and bool(_SENTENCE_ENDS.match(match.string, match.end())))
+
+
+def _span(match: re.Match[str]) -> list[Piece]:
+    """A span of time behind a word: "two yrs. ago", "next wk"."""
+    group = next(group for group in (1, 2, 3) if match[group])
+    return [Piece(_SPANS[match[group]] + _point(match), match.start(group), match.end())]
+
+
+def _age(match: re.Match[str]) -> list[Piece]:
+    """A unit of an age or a length: "a 6-mo.-old baby", "5-7 yr. olds", "8wk-old"."""
+    return [Piece(f" {_SPANS.get(match[1], match[1])} ", *match.span())]
+
+
+def _day_of_month(match: re.Match[str]) -> str:
+    """A day and the month in capitals: "12MAR", "05APR24"."""
+    year = match[3] and f" {match[3] if len(match[3]) == 4 else '20' + match[3]}"
+    return f"{int(match[1])} {_SHORT_MONTHS[match[2].upper()]}{year or ''}"
+
+
+def _night(match: re.Match[str]) -> str:
+    """The night between two days, "5/6 June", if the second is the day after."""
+    first, last = int(match[1]), int(match[2])
+    return f"{first}–{last}" if last == first + 1 else match[0]
+
+
+def _meeting_days(match: re.Match[str]) -> str:
+    return _TIMES_BY_LETTER.get(match[0], "Tuesday, Thursday")
+
+
+_CLOCK = r"\d{1,2}(?::[0-5]\d|\s?[ap]\.?m\b)"
+
+SCHEDULES: tuple[Phrase, ...] = (
+    # "Jan. 6 - 9:00 a.m."
+    (
+        re.compile(rf"(\b(?:{_MONTH})\.?\s\d{{1,2}}(?:st|nd|rd|th)?)\s[-–—]\s(?={_CLOCK})"),
+        r"\1, ",
+    ),
+    (re.compile(r"(?<=\d[ap]m)\s/\s(?=[A-Z\d])"), ", "),
+    (re.compile(r"\bMWF?\b(?=,?\s\d{1,2}(?::|\s?[-–]))"), _meeting_days),
+    (re.compile(r"\bT(?:u|ue)?/?(?:Th|Thu|R)\b(?=,?\s\d{1,2}(?::|\s?[-–]))"), _meeting_days),
+    (
+        re.compile(r"(?<=\d, )F(?=\s\d{1,2}(?::\d\d)?\s?(?:[ap]m?)?\s?[-–]\s?\d)"),
+        "Friday",
+    ),
+    (re.compile(rf"(?<={_NUMBERED_CENTURY})\s?[–-]\s?(?={_DAY}\s\d)"), " to "),
+    (re.compile(rf"(?<={_NUMBERED_CENTURY})/(?=(?:early|mid|late)\b)"), " or "),
+    (re.compile(rf"(?<={_NUMBERED_CENTURY})/(?={_NUMBERED_CENTURY}\s(?:c\.|cent))"), " or "),
+    (
+        re.compile(rf"(?<![\w.,/:-])(\d\d?)({'|'.join(_SHORT_MONTHS)})(\d{{4}}|\d\d)?(?![\w-])"),
+        _day_of_month,
+    ),
+    (
+        re.compile(rf"(?<![\w.,/:-])(\d\d?)/(\d\d?)(?=\s(?:{_MONTH})\b)"),
+        _night,
+    ),
+    (re.compile(r"(?<=\bFY\d\d)\s?[–-]\s?(?=\d\d\b)"), " to "),
+    (re.compile(r"(?<![\w.$-])c(?=1\d{3}\b(?!\.\d|,\d))"), "circa "),
+    (
+        re.compile(r"(\b(?:pp?|ll?|vv?|§§?|pages?|lines?)\.?\s?\d{1,4})\s?ff\b\.?"),
+        lambda m: f"{m[1]} and following{_point(m)}",
+    ),
+    # "He is 5 y.o.", but "a 5 y.o. boy"
+    (
+        re.compile(
+            r"(\b(?:is|was|am|are|turned|aged)\s\d{1,3})[\s-]?(?:y/o|yo|y\.o\.)"
+            r"(?!\w|\s(?!(?:and|but|when|now|with|who)\b)[a-z])"
+        ),
+        r"\1 years old",
+    ),
+    (
+        re.compile(rf"(?<=\d)[\s-]?({_AGES})\.?(?:-(?=old|long)|\s(?=olds\b))"),
+        _age,
+    ),
+    (
+        re.compile(
+            r"(?<=[a-z] )(yrs|wks|hrs|mins|secs)\b(?!['’-])\.?"
+            r"|\b(?i:two|three|four|five|six|eight|nine|ten|few|several|many|couple) (mos)\b\.?"
+            rf"|\b(?i:{_SPAN_STARTS})\s(yr|wk|hr)\b(?!['’/-])\.?"
+        ),
+        _span,
+    ),
+)
+"""Phrases, each with what it is replaced by, before abbreviations are expanded."""
