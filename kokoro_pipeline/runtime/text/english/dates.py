@@ -461,9 +461,10 @@ DATES: tuple[Rule, ...] = (
     (
         re.compile(
             r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,?"
-            r"|(?i:(?:birthday|anniversary|deadlines?|dates?)(?: is| are|,|:)|due(?: on)?|on|by"
-            r"|before|after|since|until|till|through|starting|effective|except|expires|ends|begins|starts"
-            r"|opens|closes|week of|as of)) (\d{1,2})/(\d{1,2})"
+            r"|(?i:(?:birthday|anniversary|deadlines?|dates?)(?: is| are|,|:)"
+            r"|(?:e-?mail|letter|message|memo|note|meeting|invoice|statement) (?:of|dated|from)"
+            r"|due(?: on)?|on|by|before|after|since|until|till|through|starting|effective|except"
+            r"|expires|ends|begins|starts|opens|closes|week of|as of)) (\d{1,2})/(\d{1,2})"
             rf"((?:(?:, |,? (?:and|or|&) |{DASH})\d{{1,2}}/\d{{1,2}}(?!{OF_WHOLE}))*)"
             rf"(?![\w/]|[.,]\d|{OF_WHOLE})"
         ),
@@ -629,8 +630,9 @@ YEARS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?<![\w.])(?:(?:'|\b(?=\d{4}))(\d{3}0)|'(\d0)"
-            r"|(?:(?<=[Tt]he )|(?<=[Ee]arly )|(?<=[Ll]ate )|(?<=[Mm]id-)|(?<=his )|(?<=her )"
-            r"|(?<=their )|(?<=my )|(?<=0s to )|(?<=0s and )|(?<=0s or ))(\d0)"
+            r"|(?:(?<=[Tt]he )|(?<=[Ee]arly )|(?<=[Ll]ate )|(?<=[Mm]id-)|(?<=pper )"
+            r"|(?<=[Ll]ower )|(?<=his )|(?<=her )|(?<=their )|(?<=my )|(?<=0s to )|(?<=0s and )"
+            r"|(?<=0s or ))(\d0)"
             r"|(?<![\w.,$£€-])(\d0)(?='?s (?:kids?|music|era|fashion|rock|pop|bab(?:y|ies)|hits?"
             r"|movies?|films?|style|nostalgia|shows?|vibes?|child|children|songs?|party|sitcoms?)\b))"
             rf"'?s\b(?!{_TIMED})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
+from .numbers import cardinal, plural
 from .schedules import Phrase
 from .tables import pairs, table, word_sets
 
@@ -57,7 +58,83 @@ _GIVEN = (
     r"|[bqt]\.i?\.?d\.?)"
 )
 
+_WINDS = {"N": "north", "S": "south", "E": "east", "W": "west"}
+_POINTS = r"(?:N[NE]E|N[NW]W|S[SE]E|S[SW]W|E[NS]E|W[NS]W)"
+_TERM = "yield|Treasury|Treasuries|note|bond|spread|auction|gilt|bund|swap|Treasurys|JGB"
+
+
+def _compass(match: re.Match[str]) -> str:
+    """A point between two of the eight: "NNW"."""
+    first, *rest = (_WINDS[letter] for letter in match[0])
+    return f"{first}-{''.join(rest)}"
+
+
+_CORNERS = {"NE": "northeast", "NW": "northwest", "SE": "southeast", "SW": "southwest"}
+
+
+def _terms(match: re.Match[str]) -> str:
+    """The years of two bonds: "2s10s"."""
+    return " ".join(plural(cardinal(int(term))) for term in match.groups())
+
+
+def _episode(match: re.Match[str]) -> str:
+    """A part of a series: "S3E7"."""
+    return f"season {int(match[1])}, episode {int(match[2])}"
+
+
+def _paid(match: re.Match[str]) -> list[Piece]:
+    """What an amount is for: "£9.99pm", "£120pw"."""
+    return [Piece(f" {_PAID[match[1]]}", *match.span(1))]
+
+
+_PAID = {
+    **{"pm": "per month", "pw": "per week", "pcm": "per calendar month", "pp": "per person"},
+    **{"ph": "per hour", "pppn": "per person per night", "pn": "per night", "pa": "per annum"},
+}
+
 LISTINGS: tuple[Phrase, ...] = (
+    (
+        re.compile(rf"[$£€]\d[\d,]*(?:\.\d\d)?k?\s?(?<!\d\s(?=pm|pa))({'|'.join(_PAID)})\b"),
+        _paid,
+    ),
+    (re.compile(r"([$£€]\d[\d,]*\.\d\d)E\b"), r"\1 estimated"),
+    (re.compile(r"(?<![\w$])\${2,5}(?![\w$])"), "money"),
+    (re.compile(r"(?<=\d )mths?\b\.?"), lambda m: f"months{_point(m)}"),
+    (re.compile(r"\bencl\.(?=\s(?:the|is|are|please|my|our|an?)\b)"), "enclosed"),
+    (re.compile(r"(?<=[a-z] )x(?=\d{4}(?:[.,;)](?!\d)|\s[a-z]|$))"), "extension "),
+    (re.compile(rf"(?<![\w.])(\d{{1,2}})Y[-/](\d{{1,2}})Y(?=\s(?:{_TERM})\b)"), r"\1-year \2-year"),
+    (re.compile(rf"(?<![\w.])(\d{{1,2}})Y(?=\s(?:{_TERM})\b)"), r"\1-year"),
+    (re.compile(r"\b(2|3|5|7|10|20)s(5|10|20|30)s\b"), _terms),
+    (re.compile(r"(?<!\w)10-4(?=[,.!]\s(?:good|over|roger|copy)\b|\sgood buddy\b)"), "ten four"),
+    (
+        re.compile(
+            rf"(?:(?<=[Ww]inds )|(?<=[Ww]ind )|(?<=from the )|(?<=miles )|(?<=km ))"
+            rf"{_POINTS}(?![\w'’.-])|(?<![\w.-]){_POINTS}(?=\s(?:at\s)?\d{{1,3}}(?:-\d+)?\s(?:mph|kts?|km/h|knots)\b)"
+        ),
+        _compass,
+    ),
+    (
+        re.compile(
+            r"(?<![\w.-])(NE|NW|SE|SW)(?=\s(?:corner|side|end|quadrant|quarter|coast|England|Asia|London)\b)"
+        ),
+        lambda m: _CORNERS[m[1]],
+    ),
+    (re.compile(r"\bCat(?=\s[1-5]\s(?:hurricane|storm|typhoon|cyclone)s?\b)"), "Category"),
+    (re.compile(r"(?<!\w)([35])'\s?(?:to|→|->|-|–)\s?([35])'"), r"\1 prime to \2 prime"),
+    (
+        re.compile(r"(?<!\w)([35])'(?=[\s-](?:ends?|UTRs?|caps?|strand|direction|untranslated)\b)"),
+        r"\1 prime",
+    ),
+    (re.compile(r"(?<=\d(?:st|nd|rd|th))\s?%ile\b"), " percentile"),
+    (re.compile(r"(?<![\w.])[Ss](\d{1,2})[Ee](\d{1,3})\b"), _episode),
+    (
+        re.compile(r"(?<!\w)\.?30-06\b(?=\s(?:rounds?|rifles?|Springfield|ammo|cartridges?)\b)"),
+        "thirty aught six",
+    ),
+    (re.compile(r"\bBd\.\sof\sEd\b\.?"), lambda m: f"Board of Education{_point(m)}"),
+    # Minutes of goals: "Son 45+2'", and those before one.
+    (re.compile(r"(?<![\w.])(\d{2,3})'(?=,?\s[^.!?\n]{0,60}?\d\+\d{1,2}')"), r"\1"),
+    (re.compile(r"(?<![\w.])(45|90|105|120)\+(\d{1,2})'(?!\w)"), r"\1 plus \2"),
     (re.compile(r"(?<=\d )est\.(?=\s(?:by|of|vs|on|for)\b|[,;:)])"), "estimate"),
     (re.compile(r"(?<=\d )shs\b\.?(?!$)"), "shares"),
     (re.compile(r"(?<=\d)\s?pct\b\.?(?!$)|(?<=\d)\s?pct(?=\.?$)"), " percent"),

@@ -234,7 +234,7 @@ EQUATIONS: tuple[Rule, ...] = (
     (re.compile(r"\bd([a-z])/d([a-z])\b"), _derivative),
     (re.compile(r"\b([fgh])['′]\((?=[a-z\d]{1,3}\))"), _prime),
     (re.compile(r"(?<=\d[²³⁰¹⁴-⁹])\s[-−–]\s(?=\d{1,9}(?![\da-zA-Z]))"), _minus),
-    (re.compile(r"∫\s?([\da-z])([⁰¹²³⁴-⁹ⁿ]|∞)\s?"), _integral),
+    (re.compile(r"∫\s?([\da-z])([⁰¹²³⁴-⁹ⁿ]|∞)(?!\s?d[a-z]\b)\s?"), _integral),
     (re.compile(r"(?<=\d)\s?[x×]\s?(?=\d[\d.,]*\s?=)"), _times),
     (
         re.compile(

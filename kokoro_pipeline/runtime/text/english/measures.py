@@ -387,10 +387,11 @@ SIZES: tuple[Rule, ...] = (
         ),
         _feet_and_inches,
     ),
+    (re.compile(r"(?<![\w.,'’/-])([4-7])['′](\d|1[01])(?![\d'′\"”½¼¾]|\w)"), _feet_and_inches),
     (
         re.compile(
             r"(?<=\d)[x×](?=\d)(?!10[\^⁻⁰-⁹¹²³])|(?<=\d)\sx\s(?=\d)|(?<=\d[a-z\s][a-z])\s[x×]\s(?=\d)"
-            r"|(?:(?<=[a-z]{2})|(?<=\dm))\s[x×]\s(?=\d[\d.]*\s?(?:[cmk]?m|in|ft|px)\b)"
+            r"|(?<=\d-[a-z][a-z])\s[x×]\s(?=\d)|(?:(?<=[a-z]{2})|(?<=\dm))\s[x×]\s(?=\d[\d.]*\s?(?:[cmk]?m|in|ft|px)\b)"
             r"|(?<=\d)\s×\s(?=\d[\d.,]*\s?(?:×|[cmk]?m\b|in\b|ft\b|px\b))"
         ),
         _by,

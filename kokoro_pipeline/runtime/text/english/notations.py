@@ -177,6 +177,10 @@ NOTATIONS: tuple[Rule, ...] = (
         _shells,
     ),
     (re.compile(r"(?<=\d:\d\d:\d\d),(?=\d{3}(?!\d))"), _point),
+    (
+        re.compile(r"\b[Ss]ections?\s\d{3,4}(\s?[-–]\s?)(?=\d{2,4}(?![\w-]|[.,]\d))"),
+        _to,
+    ),
     (re.compile(r"(?<!\w)[-−]\s?(?=∞)"), _minus),
     (re.compile(r"\b([A-Z])\^T\b"), _transposed),
     (
@@ -189,7 +193,8 @@ NOTATIONS: tuple[Rule, ...] = (
     (re.compile(r"(?<![\w/.,])(\d{1,2})/(\d{1,2})c\b"), _central),
     (
         re.compile(
-            r"\b[Tt]emp(?:erature)?\.?:?\s(?:is\s|was\s|of\s)?(\d{2,3}(?:\.\d)?)\s?([FC])\b"
+            r"\b(?:[Tt]emp(?:erature)?|[Hh]ighs?|[Ll]ows?)\.?:?\s(?:is\s|was\s|of\s|near\s|around\s)?"
+            r"(\d{2,3}(?:\.\d)?)\s?([FC])\b"
         ),
         _scale,
     ),

@@ -67,6 +67,18 @@ def _meeting_days(match: re.Match[str]) -> str:
     return _TIMES_BY_LETTER.get(match[0], "Tuesday, Thursday")
 
 
+_DAYS = {
+    **{"Mo": "Monday", "Tu": "Tuesday", "We": "Wednesday", "Th": "Thursday", "Fr": "Friday"},
+    **{"Sa": "Saturday", "Su": "Sunday"},
+}
+
+
+def _days(match: re.Match[str]) -> str:
+    """Days by two letters, as signs on doors have them: "Mo–Fr 9–5, Sa 10-2"."""
+    return " to ".join(_DAYS[day] for day in re.findall(r"[A-Z][a-z]", match[0]))
+
+
+_HOURS = r"\s\d{1,2}(?:[:.]\d\d)?\s?(?:[ap]\.?m\.?)?\s?[-–]\s?\d"
 _CLOCK = r"\d{1,2}(?::[0-5]\d|\s?[ap]\.?m\b)"
 
 SCHEDULES: tuple[Phrase, ...] = (
@@ -74,6 +86,13 @@ SCHEDULES: tuple[Phrase, ...] = (
     (
         re.compile(rf"(\b(?:{_MONTH})\.?\s\d{{1,2}}(?:st|nd|rd|th)?)\s[-–—]\s(?={_CLOCK})"),
         r"\1, ",
+    ),
+    (
+        re.compile(
+            rf"(?<![\w/–-])(?:{'|'.join(_DAYS)})\s?[-–]\s?(?:{'|'.join(_DAYS)})\b(?=,?:?\s\d|[.;]|$)"
+            rf"|(?<![\w/–-])(?:Mo|Tu|Th|Fr|Sa|Su)(?={_HOURS})"
+        ),
+        _days,
     ),
     (re.compile(r"(?<=\d[ap]m)\s/\s(?=[A-Z\d])"), ", "),
     (re.compile(r"\bMWF?\b(?=,?\s\d{1,2}(?::|\s?[-–]))"), _meeting_days),
