@@ -101,7 +101,7 @@ _PHRASES = (
         ),
         "acre",
     ),
-    (re.compile(r"(?<=\d )ac\b(?:\.(?=\s[a-z]))?"), "acres"),
+    (re.compile(r"(?<=\d )ac\b(?:\.(?=\s[a-z]|[,;)]))?"), "acres"),
     (re.compile(rf"(/(?:{_PER_NOUNS}))/(?=(?:{_PER_NOUNS})\b)"), r"\1 per "),
     (re.compile(r"(?<=[A-Za-z])-(?=[A-Z]\.(?:[A-Za-z]\.)+)"), " "),
     (re.compile(r"(?<=\d)([B-Z])s\b"), r" \1's"),
@@ -175,7 +175,7 @@ _PHRASES = (
     (re.compile(r"\bMoM\b|\bm[/-]o[/-]m\b|(?<=% )m/m\b"), "month over month"),
     (
         re.compile(
-            r"(?<=\d(?:st|nd|rd|th)[ -])(?:[Cc](?:ent)?\.(?=\s(?:BC|AD|CE|[a-z(])|[,;)])"
+            r"(?<=\d(?:st|nd|rd|th)[ -])(?:[Cc](?:ent)?\.(?=\s(?:BC|AD|CE|B\.C|A\.D|[a-z(])|[,;)])"
             r"|C(?=\s(?:BC|AD|CE)\b|\s[a-z]|[,;)]))"
         ),
         "century",
@@ -185,6 +185,8 @@ _PHRASES = (
     (re.compile(r"\bRev\.(?=\s(?:[A-Z]|\d+(?:\.\d+)?)(?![\w.:]))"), "Revision"),
     (re.compile(r"(?<=\d(?:st|nd|rd|th) )[Ff]l\.?(?=[.,;)\s]|$)"), "floor"),
     (re.compile(r"(?<=[\s(])b\.(?=\s(?:c\.\s)?(?:1\d{3}|20\d\d)\b)"), "born"),
+    (re.compile(r"(?:^|(?<=[\s(]))r\.(?=\s(?:c\.\s)?(?:1\d{3}|20\d\d)\b)"), "reigned"),
+    (re.compile(r"(?<=[\s(])m\.(?=\s(?:c\.\s)?1[5-9]\d\d\b)"), "married"),
     (re.compile(r"(?<=[\s(,])d\.(?=\s(?:c\.\s)?(?:1\d{3}|20\d\d)\b)"), "died"),
     (re.compile(r"(?<=[A-Za-z]\.)\s?2d\b"), " second"),
     (re.compile(r"(?<=[A-Za-z]\.)\s?3d\b"), " third"),
@@ -221,7 +223,7 @@ _PHRASES = (
     (re.compile(r"(?<!\w)w/o(?!\w)"), "without"),
     (re.compile(r"\b[Ww]/r/t\b"), "with respect to"),
     (re.compile(r"(?<![\w/])([AaFfNn])/[Kk]/[Aa](?![\w/])"), _known_as),
-    (re.compile(r"(?<!\w)w/(?!(?:[vwec]|in|out)\b)(?=\s?[A-Za-z\d])"), "with "),
+    (re.compile(r"(?<!\w)w/(?!(?:[vwec]|in|out)\b)(?=\s?[A-Za-z\d]|\s[$£€+#])"), "with "),
     (re.compile(r"\bIPv(?=[46]\b)"), "I.P.V "),
     (re.compile(r"(?<=[a-z]s )([A-Z])[-–](?=[A-Z](?![\w'’-]))|\b(A)[-–](?=Z\b)"), _letters),
     (re.compile(rf"\b([Ss]q|[Cc]u)\.?\s(?={_LENGTHS}\b)"), _squared),

@@ -100,7 +100,7 @@ def _region(match: re.Match[str]) -> str:
 def _spoons(match: re.Match[str]) -> list[Piece]:
     """Spoons in a recipe: "1 T. salt", "2 t. oil"."""
     name = "tablespoon" if match[2] == "T" else "teaspoon"
-    one = re.search(r"(?<![\d/.])1$", match.string[: match.start()])
+    one = re.search(r"(?<![\d/.])1$|(?<![\d ] )\b\d/\d$", match.string[: match.start()])
     return [Piece(name if one else f"{name}s", match.start(2), match.end())]
 
 
@@ -148,7 +148,10 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"(?<=[a-z])\$(?=[a-z])"), "s"),  # "Ke$ha"
     (re.compile(r"(?<=\b[A-Z])!(?=[a-z]{2})"), "i"),  # "P!nk"
     (re.compile(r"(?<=\b[Bb]link-)182\b"), "one eighty-two"),
-    (re.compile(rf"(?<=\d)(\s)([Tt])\.(?=\s(?:[a-z]+\s)?(?:{_INGREDIENTS})\b)"), _spoons),
+    (
+        re.compile(rf"(?<=\d)(\s)([Tt])(?:\.|(?<=T))(?=\s(?:[a-z]+\s)?(?:{_INGREDIENTS})\b)"),
+        _spoons,
+    ),
     (
         re.compile(
             r"(?:(?<=\dth )|(?<=\dst )|(?<=\dnd )|(?<=\drd ))St"
@@ -165,7 +168,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
         ),
         "century.",
     ),
-    (re.compile(r"(?<=\bratio of )([a-z]+):([a-z]+)\b"), r"\1 to \2"),
+    (re.compile(r"(?:(?<=\bratio of )|(?<=\bratio )(?=[a-z]{2}))([a-z]+):([a-z]+)\b"), r"\1 to \2"),
     (re.compile(r"(?<=\bof )exp\b\.?"), lambda m: f"experience{_point(m) * m[0].endswith('.')}"),
     (re.compile(r"\bHwy\.?(?=\s\d)"), "Highway"),
     (re.compile(r"\bRt\.?(?=\s\d)"), "Route"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
+from .number_forms import NOUN_AFTER
 from .numbers import cardinal, plural
 from .schedules import Phrase
 from .tables import pairs, table, word_sets
@@ -92,7 +93,59 @@ _PAID = {
     **{"ph": "per hour", "pppn": "per person per night", "pn": "per night", "pa": "per annum"},
 }
 
+_ROADS = {
+    **{"St": "Street", "Dr": "Drive", "Ln": "Lane", "Ct": "Court", "Pl": "Place", "Sq": "Square"},
+    **{"Tce": "Terrace", "Cres": "Crescent"},
+}
+_BOUND = {"N": "northbound", "S": "southbound", "E": "eastbound", "W": "westbound"}
+_TURNS = {"L": "left", "R": "right", "lt": "left", "rt": "right"}
+
+
+def _stars(match: re.Match[str]) -> str:
+    """A rating by signs: "★★★★☆"."""
+    given = match[0].count("★")
+    if "☆" in match[0]:
+        return f"{given} out of {len(match[0])} stars"
+    return f"{given} star{'s' * (given > 1)}"
+
+
+def _starred(match: re.Match[str]) -> str:
+    """The sign behind a number: "a 5★ hotel"."""
+    one = match.string.endswith(" 1", 0, match.start()) or NOUN_AFTER.match(
+        match.string, match.end()
+    )
+    return " star" if one else " stars"
+
+
 LISTINGS: tuple[Phrase, ...] = (
+    (re.compile(r"(?<=\d)\s?★(?![★☆])"), _starred),
+    (re.compile(r"(?<![★☆])★{1,5}☆{0,4}(?![★☆])"), _stars),
+    (re.compile(r"(?<=\d)-spd\b\.?"), "-speed"),
+    (re.compile(r"(?<=\d)-dr\b\.?(?=\s[a-z])"), "-door"),
+    (
+        re.compile(r"(?:(?<=\b[Tt]urn )|(?<=\bthen ))(L|R|lt|rt)\b\.?(?=\s(?:on|at|onto|in)\b)"),
+        lambda m: _TURNS[m[1]],
+    ),
+    (
+        re.compile(r"\b([NSEW])B(?=\s(?:lanes?|traffic|exits?|ramps?|side|trains?|platform)\b)"),
+        lambda m: _BOUND[m[1]],
+    ),
+    (re.compile(r"\bAlt\.(?=\sside\b)"), "Alternate"),
+    (re.compile(r"(?:(?<=/mo)|(?<=/yr)|(?<=/wk)|(?<=/hr))\.(?=[,;)])"), ""),
+    (re.compile(r"(?<=\b[Gg]as \d)/(?=\d{3}\s?°?C)"), ", "),
+    (re.compile(r"(?<=\d{3})\s?C/(?=\d{3}\s?F\b)"), "°C, "),
+    (re.compile(r"(?<=°C, \d{3})\s?F\b"), "°F"),
+    (re.compile(r"(?<![\w/])D/W(?=[,;.]|$)"), "dishwasher"),
+    (re.compile(r"(?<=[A-Za-z] )req\.(?=[,;)])"), "required"),
+    (re.compile(r"(?<=[A-Za-z] )pref\.(?=[,;)])"), "preferred"),
+    (re.compile(r"(?<=[:,] [A-D])-(?=[,;.])"), " minus"),
+    (
+        re.compile(
+            rf"(\b\d+[A-Z]? (?:[A-Z][a-z]+ ){{1,2}})({'|'.join(_ROADS)})"
+            r"(?=[,;)]|$|\s(?:and|in|near|at|is|was)\b)"
+        ),
+        lambda m: f"{m[1]}{_ROADS[m[2]]}",
+    ),
     (
         re.compile(rf"[$£€]\d[\d,]*(?:\.\d\d)?k?\s?(?<!\d\s(?=pm|pa))({'|'.join(_PAID)})\b"),
         _paid,

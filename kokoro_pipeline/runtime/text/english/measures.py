@@ -177,7 +177,7 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     )
     if equal and _IN_PLACE.match(match.string, match.end()):
         equal = False
-    if unit == "in" and ends and not equal and not (point and (of_sides or "." in low)):
+    if unit == "in" and joint and ends and not equal and not (point and (of_sides or "." in low)):
         return match[0]  # the preposition
     if (unit in ("x", "×") and (joint or power)) or (unit == "B" and joint == "-"):
         return match[0]
@@ -462,7 +462,7 @@ UNITS: tuple[Rule, ...] = (
             rf"(?<![\w.,])(?<![A-Za-z]-)([-−])?({NUMBER})(?:{DASH}({NUMBER}))?(\s?|-)"
             rf"({UNIT}|in)(?<!\dB)([²³]|(?<=m)[23](?!\w))?"
             rf"(?:/({PER_UNIT})([²³]|(?<=[ms])[23](?!\w))?(?:/({PER_UNIT}))?)?"
-            r"(?![\w²³]|['’][a-z]|(?<=x)-)(\.(?!\w))?"
+            r"(?![\w²³]|['’][a-z]|(?<=x)-|(?<=V)-(?:[468]|1[02])(?![\dV]|\.\d|\sV)|(?<=W)-\d\d(?![\dW]|\.\d|\sW))(\.(?!\w))?"
         ),
         _measure,
     ),

@@ -294,6 +294,22 @@ def _postal_code(match: re.Match[str], british: bool) -> list[Piece]:
     return pieces
 
 
+_AUSTRALIAN = {
+    **{"NSW": "New South Wales", "VIC": "Victoria", "QLD": "Queensland", "TAS": "Tasmania"},
+    **{"WA": "Western Australia", "SA": "South Australia", "ACT": "A.C.T", "NT": "N.T"},
+}
+
+
+def _australian(match: re.Match[str], british: bool) -> str:
+    """A state of Australia before a postal code: "Sydney NSW 2000"."""
+    return f"{_AUSTRALIAN[match[1]]} {digits(match[2])}"
+
+
+def _unit_of_house(match: re.Match[str], british: bool) -> list[Piece]:
+    """The slash between a unit and the number of its house: "12/14 Smith Street"."""
+    return [Piece(", ", *match.span(2))]
+
+
 def _province(match: re.Match[str], british: bool) -> str:
     """The province before a Canadian postal code."""
     return ".".join(match[0])
@@ -538,6 +554,14 @@ _RULES: tuple[Rule, ...] = (
         _identifier,
     ),
     (re.compile(rf"\b(?:{_PROVINCES})(?=\s[A-Z]\d[A-Z]\s?\d[A-Z]\d\b)"), _province),
+    (re.compile(rf"\b({'|'.join(_AUSTRALIAN)})\s(\d{{4}})(?![\w-]|[.,]\d)"), _australian),
+    (
+        re.compile(
+            r"(?<![\w.,/-])(\d{1,3})(/)(?=\d{1,4}\s(?:[A-Z][a-z]+\s){1,2}"
+            r"(?:Street|Road|Avenue|Lane|Drive|Terrace|Crescent)\b)"
+        ),
+        _unit_of_house,
+    ),
     (re.compile(rf"\b({_STATES})\s(\d{{5}})(?:-(\d{{4}}))?(?![\w-]|[.,]\d)"), _postal_code),
     *MONEY,
     (
@@ -546,6 +570,7 @@ _RULES: tuple[Rule, ...] = (
             r"|\bCV[VC]2?|\b[Tt]ext [\"“”]?\w{1,20}[\"“”]? to|\b[Ss]erial number"
             r"|\b[Aa]ccount(?: number)?"
             r"|\b[Ee]xtension"
+            r"|\b(?:VIN|[Cc]ard|[Aa]ccount|[Pp]hone|SSN)(?: number)? (?:ends|ending|ended) in"
             rf"|\b(?i:{_CODED}) (?:number|no\.|ID|reference)"
             r"(?=\W{1,3}(?:(?:is|was)\s)?#?\d{5}))"
             r":?\s(?:(?:is|was)(?:\snow)?:?\s)?#?(\d{3,30})(?![\w,.-]*\d)"
@@ -564,7 +589,10 @@ _RULES: tuple[Rule, ...] = (
     ),
     MIXED_SIZES,
     INCHES,
-    (re.compile(r"(?:(?<=\b[Pp]hase )|(?<=\b[Gg]rade ))(\d)/(\d)(?![\w/])"), _side_by_side),
+    (
+        re.compile(r"(?:(?<=\b[Pp]hase )|(?<=\b[Gg]rade )|(?<=\b[Ff]lat ))(\d)/(\d)(?![\w/])"),
+        _side_by_side,
+    ),
     (re.compile(rf"(?:(?<=/\d)|(?<=/\d\d))({DASH})(?=(?:\d{{1,3}}\s)?\d{{1,2}}/\d)"), _to_next),
     (
         re.compile(

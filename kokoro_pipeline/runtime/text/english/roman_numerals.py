@@ -30,7 +30,8 @@ _THE_ONE = re.compile(
 # What follows a numeral; the pronoun has a verb behind it.
 _AS_SUBJECT = (
     r"(?=\s+(?:of|was|is|became|died|reigned|ruled|had|and|or|in|to|at|by|on|for|from|with|who|whose"
-    r"|as|after|before|until|during|against|over)\b|[,;.)]|['’]s\b)"
+    r"|as|after|before|until|during|against|over)\b|[,;.)]|['’]s\b"
+    r"|\s\((?:(?:reigned|born|died|circa|ruled) )?\d)"
 )
 # "John D Rockefeller" and "John V Lindsay" have initials, whose points are gone.
 _REGNAL = re.compile(

@@ -79,6 +79,14 @@ def _days(match: re.Match[str]) -> str:
 
 
 _HOURS = r"\s\d{1,2}(?:[:.]\d\d)?\s?(?:[ap]\.?m\.?)?\s?[-–]\s?\d"
+_LETTERS = {"M": "Monday", "T": "Tuesday", "Tu": "Tuesday", "W": "Wednesday", "Th": "Thursday"}
+
+
+def _letters(match: re.Match[str]) -> str:
+    """Days of lessons by their letters: "T/Th", "M/W/F"."""
+    return ", ".join(_LETTERS.get(day, "Friday") for day in match[0].split("/"))
+
+
 _CLOCK = r"\d{1,2}(?::[0-5]\d|\s?[ap]\.?m\b)"
 
 SCHEDULES: tuple[Phrase, ...] = (
@@ -95,6 +103,8 @@ SCHEDULES: tuple[Phrase, ...] = (
         _days,
     ),
     (re.compile(r"(?<=\d[ap]m)\s/\s(?=[A-Z\d])"), ", "),
+    (re.compile(r"(?<![\w/])(?:M/W(?:/F)?|Tu?/Th)(?![\w/])"), _letters),
+    (re.compile(r"(?<=\d{4})[–-](?=\))"), " to the present"),
     (re.compile(r"\bMWF?\b(?=,?\s\d{1,2}(?::|\s?[-–]))"), _meeting_days),
     (re.compile(r"\bT(?:u|ue)?/?(?:Th|Thu|R)\b(?=,?\s\d{1,2}(?::|\s?[-–]))"), _meeting_days),
     (

@@ -25,6 +25,21 @@ ENGLISH = SentenceEnds(
         "long",
     }
     | {"med", "mm", "pop", "pub", "rs", "rt", "temp", "trans"}
-    | {"bankr", "civ", "crim", "evid", "fed", "hols", "lg", "pct", "rel", "sec", "shs", "sm", "ss"}
+    | {
+        "bankr",
+        "cent",
+        "civ",
+        "crim",
+        "evid",
+        "fed",
+        "hols",
+        "lg",
+        "pct",
+        "rel",
+        "sec",
+        "shs",
+        "sm",
+        "ss",
+    }
 )
 """A segment is not cut after an abbreviation; whether its point ends a sentence is seen later."""
