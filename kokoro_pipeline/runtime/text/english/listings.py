@@ -7,21 +7,15 @@ import re
 from ..tracked import Piece
 from .number_forms import NOUN_AFTER
 from .numbers import cardinal, plural
-from .schedules import Phrase
+from .schedules import Phrase, kept_point
 from .tables import pairs, table, word_sets
 
 _LISTED = {kind: "|".join(sorted(words)) for kind, words in word_sets("listed").items()}
 _SIZES = {"lg": "large", "med": "medium", "sm": "small"}
 _RULES = {"Civ": "Civil", "Crim": "Criminal", "App": "Appellate", "Bankr": "Bankruptcy"}
 _CURRENCIES = {"$": "dollar", "£": "pound", "€": "euro", "¥": "yen"}
-_ELECT = {short: words for kind, short, words in table("abbreviations") if kind == "title"}
+_TITLES = {short: words for kind, short, words in table("abbreviations") if kind == "title"}
 _SHIRES = pairs("shires")
-_SENTENCE_ENDS = re.compile(r"\s*$|\s+[A-Z“\"]")
-
-
-def _point(match: re.Match[str]) -> str:
-    """The point of an abbreviation, if it also ends the sentence."""
-    return "." * (match[0].endswith(".") and bool(_SENTENCE_ENDS.match(match.string, match.end())))
 
 
 def _size(match: re.Match[str]) -> str:
@@ -45,13 +39,13 @@ def _condition(match: re.Match[str]) -> list[Piece]:
         state = state.capitalize()
     return [
         Piece(f"{state} ", match.start(), match.start(2)),
-        Piece(f"condition{_point(match)}", match.start(2), match.end()),
+        Piece(f"condition{kept_point(match)}", match.start(2), match.end()),
     ]
 
 
 def _shire(match: re.Match[str]) -> str:
     """A county behind a town: "near Kettering, Northants."."""
-    return _SHIRES[match[1]] + _point(match)
+    return _SHIRES[match[1]] + kept_point(match)
 
 
 _GIVEN = (
@@ -81,6 +75,15 @@ def _terms(match: re.Match[str]) -> str:
 def _episode(match: re.Match[str]) -> str:
     """A part of a series: "S3E7"."""
     return f"season {int(match[1])}, episode {int(match[2])}"
+
+
+_SUM = re.compile(r"[\\=^]")
+
+
+def _money(match: re.Match[str]) -> str:
+    """Signs that stand for money, "bring $$", but not those around a formula of TeX."""
+    beside = match.string[max(0, match.start() - 80) : match.end() + 80]
+    return match[0] if _SUM.search(beside) else "money"
 
 
 def _paid(match: re.Match[str]) -> list[Piece]:
@@ -151,8 +154,8 @@ LISTINGS: tuple[Phrase, ...] = (
         _paid,
     ),
     (re.compile(r"([$£€]\d[\d,]*\.\d\d)E\b"), r"\1 estimated"),
-    (re.compile(r"(?<![\w$])\${2,5}(?![\w$])"), "money"),
-    (re.compile(r"(?<=\d )mths?\b\.?"), lambda m: f"months{_point(m)}"),
+    (re.compile(r"(?<=[a-z:] )\${2,5}(?=[.,;!?)]|\s[a-z]{2}|$)"), _money),
+    (re.compile(r"(?<=\d )mths?\b\.?"), lambda m: f"months{kept_point(m)}"),
     (re.compile(r"\bencl\.(?=\s(?:the|is|are|please|my|our|an?)\b)"), "enclosed"),
     (re.compile(r"(?<=[a-z] )x(?=\d{4}(?:[.,;)](?!\d)|\s[a-z]|$))"), "extension "),
     (re.compile(rf"(?<![\w.])(\d{{1,2}})Y[-/](\d{{1,2}})Y(?=\s(?:{_TERM})\b)"), r"\1-year \2-year"),
@@ -184,7 +187,7 @@ LISTINGS: tuple[Phrase, ...] = (
         re.compile(r"(?<!\w)\.?30-06\b(?=\s(?:rounds?|rifles?|Springfield|ammo|cartridges?)\b)"),
         "thirty aught six",
     ),
-    (re.compile(r"\bBd\.\sof\sEd\b\.?"), lambda m: f"Board of Education{_point(m)}"),
+    (re.compile(r"\bBd\.\sof\sEd\b\.?"), lambda m: f"Board of Education{kept_point(m)}"),
     # Minutes of goals: "Son 45+2'", and those before one.
     (re.compile(r"(?<![\w.])(\d{2,3})'(?=,?\s[^.!?\n]{0,60}?\d\+\d{1,2}')"), r"\1"),
     (re.compile(r"(?<![\w.])(45|90|105|120)\+(\d{1,2})'(?!\w)"), r"\1 plus \2"),
@@ -246,7 +249,7 @@ LISTINGS: tuple[Phrase, ...] = (
     (re.compile(r"\bsat\.(?=\sfat\b)"), "saturated"),
     (
         re.compile(r"(?:(?<=& )|(?<=and )|(?<=bank )|(?<=school )|(?<=public ))hols\b\.?"),
-        lambda m: f"holidays{_point(m)}",
+        lambda m: f"holidays{kept_point(m)}",
     ),
     (re.compile(r"\b(?<!\d )ea\.(?=\s[a-z])"), "each"),
     (re.compile(rf"((?<!\w)(?:{_LISTED['episode']}) )ep\.(?=\s[a-z])"), r"\1episode"),
@@ -264,7 +267,7 @@ LISTINGS: tuple[Phrase, ...] = (
     (re.compile(r"\bMaj\.?-(?=Gen\b)"), "Major "),
     (
         re.compile(r"(?<=\bLieutenant )(Col|Gen)(?=\s[A-Z])|(?<=\bMajor )(Gen)(?=\s[A-Z])"),
-        lambda m: _ELECT[m[1] or m[2]],
+        lambda m: _TITLES[m[1] or m[2]],
     ),
     (
         re.compile(
@@ -275,7 +278,7 @@ LISTINGS: tuple[Phrase, ...] = (
     ),
     (
         re.compile(r"\b(Gov|Sen|Rep|Pres|Col|Gen)\.-(?=elect\b|designate\b)"),
-        lambda m: f"{_ELECT[m[1]]}-",
+        lambda m: f"{_TITLES[m[1]]}-",
     ),
     (
         re.compile(

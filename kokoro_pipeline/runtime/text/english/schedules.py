@@ -35,7 +35,7 @@ _SENTENCE_ENDS = re.compile(r"\s*$|\s+[A-Z“\"]")
 _NUMBERED_CENTURY = r"\d(?:st|nd|rd|th)"
 
 
-def _point(match: re.Match[str]) -> str:
+def kept_point(match: re.Match[str]) -> str:
     """The point of an abbreviation, if it also ends the sentence."""
     return "." * (match[0].endswith(".") and bool(_SENTENCE_ENDS.match(match.string, match.end())))
 
@@ -43,7 +43,7 @@ def _point(match: re.Match[str]) -> str:
 def _span(match: re.Match[str]) -> list[Piece]:
     """A span of time behind a word: "two yrs. ago", "next wk"."""
     group = next(group for group in (1, 2, 3) if match[group])
-    return [Piece(_SPANS[match[group]] + _point(match), match.start(group), match.end())]
+    return [Piece(_SPANS[match[group]] + kept_point(match), match.start(group), match.end())]
 
 
 def _age(match: re.Match[str]) -> list[Piece]:
@@ -126,7 +126,7 @@ SCHEDULES: tuple[Phrase, ...] = (
     (re.compile(r"(?<![\w.$-])c(?=1\d{3}\b(?!\.\d|,\d))"), "circa "),
     (
         re.compile(r"(\b(?:pp?|ll?|vv?|§§?|pages?|lines?)\.?\s?\d{1,4})\s?ff\b\.?"),
-        lambda m: f"{m[1]} and following{_point(m)}",
+        lambda m: f"{m[1]} and following{kept_point(m)}",
     ),
     # "He is 5 y.o.", but "a 5 y.o. boy"
     (
