@@ -355,6 +355,16 @@ AVERAGE = [
         "divisor",
         lambda x: torch.nn.functional.avg_pool2d(x, 2, 1, 1, divisor_override=3),
         lambda n: (torch.randn(1, 2, 4, n),),
-    )
+    ),
+    Case(
+        "divisor_without_batch",
+        lambda x: torch.nn.functional.avg_pool2d(x, (3, 2), 2, (1, 0), divisor_override=-5),
+        lambda n: (torch.randn(2, 4, n),),
+    ),
+    Case(
+        "divisor_of_volumes_without_batch",
+        lambda x: torch.nn.functional.avg_pool3d(x, 2, 1, 1, divisor_override=3),
+        lambda n: (torch.randn(2, 4, 3, n),),
+    ),
 ]
 test_average, test_average_stock = fix_tests("pool_indices", AVERAGE)

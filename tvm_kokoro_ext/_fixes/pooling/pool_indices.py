@@ -106,10 +106,14 @@ def avg_pool(importer: Any, node: Any, previous: Any) -> Any:
     planar = node.target.__name__.startswith("avg_pool2d")
     axes, pool = (2, relax.op.nn.avg_pool2d) if planar else (3, relax.op.nn.avg_pool3d)
     sizes, steps = _each(window, axes), _each(stride or window, axes)
+    batched = len(_compat.shape_of(x)) == axes + 2
+    if not batched:
+        x = _emit.emit(importer, relax.op.expand_dims(x, [0]))
     means = pool(x, sizes, steps, _each(padding or [0], axes), count_include_pad=True)
     with_mean = _emit.emit(importer, means)
     scale = relax.const(math.prod(sizes) / divisor, _compat.dtype_of(x))
-    return _emit.emit(importer, relax.op.multiply(with_mean, scale))
+    scaled = _emit.emit(importer, relax.op.multiply(with_mean, scale))
+    return scaled if batched else _emit.emit(importer, relax.op.squeeze(scaled, [0]))
 
 
 @_probe.wrong
