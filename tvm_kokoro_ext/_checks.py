@@ -63,5 +63,25 @@ def check(importer: Any, condition: Any) -> None:
     if not variables:
         return
     size = variables[0]
-    matched = tirx.if_then_else(condition, size, size + 1)
+    divisors: list[Any] = []
+    safe = _without_division_by_zero(condition, divisors)
+    holds = tirx.all(*(divisor != 0 for divisor in divisors), safe)
+    matched = tirx.if_then_else(holds, size, size + 1)
     importer.block_builder.match_cast(relax.ShapeExpr([size]), _compat.shape_type([matched]))
+
+
+def _without_division_by_zero(term: Any, divisors: list[Any]) -> Any:
+    """The same term where none of its divisors, which are collected, is 0.
+
+    All of a condition is computed, also what stands behind an `and`, and an integer that is divided
+    by 0 ends the process.
+    """
+    if isinstance(term, tirx.Cast):
+        return tirx.Cast(_compat.prim_dtype(term), _without_division_by_zero(term.value, divisors))
+    if not (hasattr(term, "a") and hasattr(term, "b")):
+        return term
+    a, b = (_without_division_by_zero(part, divisors) for part in (term.a, term.b))
+    if isinstance(term, tirx.FloorDiv | tirx.FloorMod) and _compat.as_int(b) is None:
+        divisors.append(b)
+        b = tirx.if_then_else(b == 0, tirx.IntImm(_compat.prim_dtype(b), 1), b)
+    return type(term)(a, b)

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _simplified
+from tvm_kokoro_ext import _compat, _simplified, _size_numbers
 from tvm_kokoro_ext._compat import tirx
 
 
@@ -190,9 +190,11 @@ def condition(relation: Any, known: Mapping[str, Any]) -> Any:
     }.get(type(relation))
     if compare is None or _is_asked_by_torch(relation):
         return None
-    sides = [translated(side, known) for side in relation.args]
+    sides = [_size_numbers.computed(side, known, translated) for side in relation.args]
     if any(side is None for side in sides) or all(isinstance(side, int) for side in sides):
         return None
+    if any(_size_numbers.is_float(side) for side in sides):
+        return compare(*map(_size_numbers.to_float, sides))
     return compare(*(tirx.IntImm("int64", s) if isinstance(s, int) else s for s in sides))
 
 
@@ -201,7 +203,10 @@ def _is_asked_by_torch(relation: Any) -> bool:
 
     A remainder of a constant is no size: that it is 1, or is not some number, is a condition of the
     program. All others with != are torch's, also `n != 2`, which it makes of `(n + 1) // 2 != 1`.
+    Floats and bits are no sizes either.
     """
+    if any(_size_numbers.is_no_size(side) for side in relation.args):
+        return False
     if any(_is_remainder(side) for side in relation.args):
         return relation.rel_op == "!=" and not any(side.is_Integer for side in relation.args)
     if relation.rel_op in ("==", "!="):

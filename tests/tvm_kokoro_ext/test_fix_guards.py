@@ -1,5 +1,7 @@
 """Sizes that a program was not traced for are refused when it runs."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -51,6 +53,28 @@ TRACED = {
         lambda x, y: x * 2 if x.shape[0] > 2 * y.shape[0] else x + y[0],
         (9, 4),
         (8, 4),
+    ),
+    "true_division": (lambda x, y: x * 2 if x.shape[0] / 3 > 2.5 else x + y[0], (8, 4), (7, 4)),
+    "float_factor": (lambda x, y: x * 2 if x.shape[0] * 0.7 > 6.3 else x + y[0], (10, 4), (9, 4)),
+    "float_differs": (lambda x, y: x * 2 if y.shape[0] * 0.5 != 3 else x + y[0], (6, 5), (6, 6)),
+    "truncated": (lambda x, y: x * int(x.shape[0] * 0.7), (12, 4), (11, 4)),
+    "count": (lambda x, y: sum(x * i for i in range(int(x.shape[0] * 0.3))), (13, 4), (14, 4)),
+    "rounded": (lambda x, y: x * 2 if round(x.shape[0] / 5) == 2 else x + y[0], (8, 4), (13, 4)),
+    "rounded_up": (
+        lambda x, y: x * 2 if math.ceil(x.shape[0] * 0.7) == 9 else x + y[0],
+        (12, 4),
+        (13, 4),
+    ),
+    "float_floor": (lambda x, y: x * 2 if x.shape[0] // 2.5 == 4 else x + y[0], (11, 4), (13, 4)),
+    "root": (lambda x, y: x * 2 if x.shape[0] ** 0.5 > 3.1 else x + y[0], (10, 4), (9, 4)),
+    "power": (lambda x, y: x * 2 if 2 ** x.shape[0] > 1000 else x + y[0], (70, 4), (9, 4)),
+    "absolute": (lambda x, y: x * 2 if abs(x.shape[0] - 12) < 3 else x + y[0], (14, 4), (15, 4)),
+    "bit": (lambda x, y: x * 2 if x.shape[0] & 4 else x + y[0], (15, 4), (16, 4)),
+    "bits": (lambda x, y: x * 2 if (x.shape[0] | 1) == 13 else x + y[0], (13, 4), (14, 4)),
+    "adaptive_average": (
+        lambda x, y: functional.interpolate(x[None, None], scale_factor=1.7, mode="area"),
+        (12, 4),
+        (11, 4),
     ),
 }
 
@@ -110,6 +134,15 @@ def test_small_sizes_that_torch_excludes_are_right_or_refused(function, least):
     np.testing.assert_array_equal(run(x.numpy())[0], function(x).numpy())
     with pytest.raises(Exception, match="mismatch"):
         run(np.zeros(least - 1, "float32"))
+
+
+def test_a_guard_that_divides_by_zero_is_refused():
+    """An integer that was divided by 0 ended the process."""
+    run = compile_module(imported(lambda x: x.view(2, -1), sizes((6, 4))))
+    (x,) = sizes((8, 4))
+    np.testing.assert_array_equal(run(x.numpy())[0], x.view(2, -1).numpy())
+    with pytest.raises(Exception, match="mismatch"):
+        run(np.zeros((0, 4), "float32"))
 
 
 #: Functions that are right for an axis of every size but 0, and how often each checks it.

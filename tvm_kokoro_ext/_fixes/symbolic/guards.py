@@ -10,8 +10,8 @@ imported function (`tir_var_upper_bound`), and not checked.
 Torch also takes every size for other than 0 and 1, or for 1 if it is 1 in the example, and guards
 that `e >= 2`, `e != 1` or `e < 2` wherever the trace asks for them, also where nothing depends on
 the answer. These guards are left out, and with them all that have `!=`, but for those that a
-remainder is not some number. Results for such sizes are mostly right; what an operator needs beyond
-that, its converter checks.
+remainder, a float or a number of bits is not some number. Results for such sizes are mostly right;
+what an operator needs beyond that, its converter checks.
 """
 
 from __future__ import annotations
