@@ -10,6 +10,7 @@ from tvm_kokoro_ext import UnsupportedOperatorError, _compat
 from tvm_kokoro_ext._activation import importer_class
 
 EP = {"decomposed": (True,)}
+INF = float("inf")
 
 
 def rows(n):
@@ -23,6 +24,30 @@ def spectrum(x):
 
 COMPLEX = [
     Case("magnitude", lambda x: torch.complex(x, x * 2).abs(), rows, **EP),
+    Case("magnitude_small", lambda x: torch.complex(x * 3e-30, x * 4e-30).abs() * 1e30, rows, **EP),
+    Case("magnitude_large", lambda x: torch.complex(x * 3e30, x * 4e30).abs() / 1e30, rows, **EP),
+    Case("magnitude_infinite", lambda x: torch.complex(x / 0, x * INF * 0).abs(), rows, **EP),
+    Case(
+        "quotient",
+        lambda x: torch.stack(
+            [
+                torch.view_as_real(torch.complex(x, x + 1) / (torch.complex(x - 2, x) * scale))
+                * scale
+                for scale in (1e-30, 1.0, 1e30)
+            ]
+        ),
+        rows,
+        **EP,
+    ),
+    Case(
+        "quotient_of_zero_and_infinity",
+        lambda x: torch.view_as_real(
+            torch.complex(x.abs() + 1, x.abs() + 2)
+            / torch.complex(torch.where(x > 0, INF, 0.0), 0 * x)
+        ),
+        rows,
+        **EP,
+    ),
     Case("angle", lambda x: torch.angle(torch.complex(x, x.abs() - 1)), rows, **EP),
     Case("angle_real", torch.angle, rows, **EP),
     Case("exp", lambda x: torch.view_as_real(torch.exp(1j * x)), rows),

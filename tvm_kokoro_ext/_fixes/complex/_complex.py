@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit
 from tvm_kokoro_ext._compat import relax, tirx
-from tvm_kokoro_ext._fixes._shared import elementwise
+from tvm_kokoro_ext._fixes._shared import elementwise, hypotenuse
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +52,32 @@ def divide(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
     parts = (lhs.real, lhs.imag, rhs.real, rhs.imag)
 
     def real(a: Any, b: Any, c: Any, d: Any) -> Any:
-        return (a * c + b * d) / (c * c + d * d)
+        first, second = _ratio(d, c), _ratio(c, d)
+        by_real, by_imag = (a + b * first) / (c + d * first), (a * second + b) / (c * second + d)
+        return _by_larger(c, d, by_real, by_imag, a)
 
     def imag(a: Any, b: Any, c: Any, d: Any) -> Any:
-        return (b * c - a * d) / (c * c + d * d)
+        first, second = _ratio(d, c), _ratio(c, d)
+        by_real, by_imag = (b - a * first) / (c + d * first), (b * second - a) / (c * second + d)
+        return _by_larger(c, d, by_real, by_imag, b)
 
     return Complex(
         elementwise.emit(importer, real, *parts, hint="divide_re"),
         elementwise.emit(importer, imag, *parts, hint="divide_im"),
     )
+
+
+def _ratio(part: Any, by: Any) -> Any:
+    size = tirx.abs(by)
+    return part / tirx.if_then_else(size > 0, by, tirx.const(1, _compat.prim_dtype(size)))
+
+
+def _by_larger(c: Any, d: Any, by_real: Any, by_imag: Any, part: Any) -> Any:
+    """The quotient by c + di: by its larger part, so that no square overflows, as PyTorch does."""
+    real, imag = tirx.abs(c), tirx.abs(d)
+    zero = tirx.const(0, _compat.prim_dtype(real))
+    quotient = tirx.if_then_else(real >= imag, by_real, by_imag)
+    return tirx.if_then_else(tirx.all(real == zero, imag == zero), part / real, quotient)
 
 
 def matmul(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
@@ -75,9 +92,7 @@ def matmul(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
 
 
 def magnitude(importer: Any, x: Complex) -> Any:
-    return elementwise.emit(
-        importer, lambda a, b: tirx.sqrt(a * a + b * b), x.real, x.imag, hint="magnitude"
-    )
+    return elementwise.emit(importer, hypotenuse.hypot, x.real, x.imag, hint="magnitude")
 
 
 def angle(importer: Any, x: Complex) -> Any:

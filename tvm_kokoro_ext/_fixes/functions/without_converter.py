@@ -8,7 +8,13 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
-from tvm_kokoro_ext._fixes._shared import elementwise, extremum, indexing, loops, promotion
+from tvm_kokoro_ext._fixes._shared import (
+    elementwise,
+    hypotenuse,
+    indexing,
+    loops,
+    promotion,
+)
 
 
 def _elementwise_of(function: Callable[..., Any], hint: str) -> Converter:
@@ -22,18 +28,6 @@ def _elementwise_of(function: Callable[..., Any], hint: str) -> Converter:
         return _emit.astype(importer, made, dtype)
 
     return convert
-
-
-def _hypot(x: Any, y: Any) -> Any:
-    """sqrt(x² + y²) without overflow; infinite if either operand is, even if the other is NaN."""
-    large = extremum.maximum(tirx.abs(x), tirx.abs(y))
-    small = extremum.minimum(tirx.abs(x), tirx.abs(y))
-    dtype = _compat.prim_dtype(large)
-    zero, one = (tirx.const(v, dtype) for v in (0.0, 1.0))
-    ratio = small / tirx.if_then_else(large == zero, one, large)
-    length = large * tirx.sqrt(one + ratio * ratio)
-    infinite = tirx.any(tirx.isinf(x), tirx.isinf(y))
-    return tirx.if_then_else(infinite, tirx.infinity(dtype), length)
 
 
 def _copysign(x: Any, y: Any) -> Any:
@@ -227,7 +221,7 @@ def diagonal_scatter(importer: Any, node: Any, previous: Any) -> Any:
 
 
 _CONVERTERS: dict[str, Converter] = {
-    "hypot.default": _elementwise_of(_hypot, "hypot"),
+    "hypot.default": _elementwise_of(hypotenuse.hypot, "hypot"),
     "copysign.Tensor": _elementwise_of(_copysign, "copysign"),
     "copysign.Scalar": _elementwise_of(_copysign, "copysign"),
     "fmax.default": _elementwise_of(_number_of(tirx.max), "fmax"),
