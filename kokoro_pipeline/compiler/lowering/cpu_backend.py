@@ -140,7 +140,7 @@ class CpuBackend(Backend):
 
     def conv1d(self, conv: Conv1d, fusion: Fusion, dtype: str) -> Kernel:
         tiled = self._tiled(conv.in_channels, conv.out_channels)
-        if tiled is not None and conv.stride == 1:
+        if tiled is not None:
             whole = TileConv1d(conv, tiled, fusion.producer, fusion.residual, fusion.epsilon)
             pack_parts = partial(pack_tiles, tiled.parts)
             kernel = self._kernel(tile_conv1d, whole, recipe=tiled.name, pack=pack_parts)
