@@ -9,7 +9,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ..errors import KokoroError
 from ..extras import EXTRA_OF, install_command
@@ -76,8 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = parser.parse_args(argv)
     except SystemExit as end:
         # argparse has already printed help, the version or the usage.
-        code = end.code if isinstance(end.code, int) else exit_codes.USAGE
-        return code or _finish(Console())
+        return end.code if isinstance(end.code, int) else exit_codes.USAGE
     except OSError as error:
         return _unwritten(Console(), error)
     console = Console(debug=args.debug)
@@ -86,15 +85,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(args, console)
     _leave_stdout_quietly()
     return code
-
-
-def _finish(console: Console) -> int:
-    """Write what is held back of the output; returns the exit code."""
-    try:
-        console.flush()
-    except OSError as error:
-        return _unwritten(console, error)
-    return exit_codes.OK
 
 
 def _unwritten(console: Console, error: OSError) -> int:
@@ -114,6 +104,11 @@ class _Parser(argparse.ArgumentParser):
             return
         with naming_stdout():
             file.write(message)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        with naming_stdout():
+            sys.stdout.flush()
+        super().exit(status, message)
 
 
 def make_parser() -> argparse.ArgumentParser:

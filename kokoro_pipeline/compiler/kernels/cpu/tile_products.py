@@ -42,7 +42,7 @@ from ..common.convolutions import Conv1d
 from .lanes import Lanes, over_channels
 from .producer import Prepared
 from .tile_unit import COLUMNS, FIRST_COLUMNS, FIRST_ROWS, ROWS, SUMS, TERMS, WORDS, Tiles, TileUnit
-from .tile_weights import LINE, PANEL, NextPanel, SplitWeights, TileWeights
+from .tile_weights import LINE, PANEL, NextPanel, SplitWeights, TileWeights, rounded_parts
 from .vector import VectorTarget
 
 HEIGHT = 2 * ROWS
@@ -241,40 +241,28 @@ class TileProducts:
     def _store_group(self, scratch: Buffer, at: Expr, values: list[Expr]) -> None:
         """Split the vectors of 32 channels; each part of them is one store of a cache line."""
         target, lanes = self.target, self.target.lanes
-        bits_type, number_type = f"uint32x{lanes}", f"float32x{lanes}"
 
         def splat(number: int) -> Expr:
             return tirx.Broadcast(tirx.const(number, "uint32"), lanes)
 
-        def bits_of(number: Expr) -> Expr:
-            return bind(tirx.reinterpret(bits_type, number))
-
-        rest = [target.hold(value) for value in values]
-        sizes = [tirx.bitwise_and(bits_of(value), splat(0x7FFFFFFF)) for value in rest]
-        most = functools.reduce(tirx.max, sizes)
-        above = most > splat(LARGEST << 16)
-        some = tirx.call_llvm_intrin("bool", "llvm.vector.reduce.or", above)
-        with T.If(some):
+        values = [target.hold(value) for value in values]
+        bits = [tirx.reinterpret(f"uint32x{lanes}", value) for value in values]
+        sizes = [tirx.bitwise_and(each, splat(0x7FFFFFFF)) for each in bits]
+        above = functools.reduce(tirx.max, sizes) > splat(LARGEST << 16)
+        with T.If(tirx.call_llvm_intrin("bool", "llvm.vector.reduce.or", above)):
             with T.Then():
                 cells = registers(TERMS)
-                for index, value in enumerate(rest):
+                for index, value in enumerate(values):
                     target.store(cells, i64(index * lanes), value)
                 with T.serial(i64(0), i64(TERMS)) as c:
                     self._store_parts(Lanes(None), scratch, bind(at + c), cells[c])
             with T.Else():
-                last = self.parts.count - 1
-                for part in range(last + 1):
-                    near = [bind(bits_of(value) + splat(0x8000)) for value in rest]
-                    words = [tirx.reinterpret(f"uint16x{2 * lanes}", bits) for bits in near]
+                split = rounded_parts(values, self.parts.count, target.hold)
+                for part, near in enumerate(split):
+                    words = [tirx.reinterpret(f"uint16x{2 * lanes}", each) for each in near]
                     upper = tirx.Shuffle(words, [i64(2 * c + 1) for c in range(TERMS)])
                     index = tirx.Ramp(at + part * self.padded, i64(1), TERMS)
                     T.buffer_store(scratch, upper, [index])
-                    if part < last:
-                        kept = [tirx.bitwise_and(bits, splat(0xFFFF0000)) for bits in near]
-                        rest = [
-                            target.hold(value - tirx.reinterpret(number_type, taken))
-                            for value, taken in zip(rest, kept, strict=True)
-                        ]
 
     def _store_parts(self, lanes: Lanes, scratch: Buffer, at: Expr, value: Expr) -> None:
         """Split as `split_words` does; the parts of a channel are `padded` words apart."""

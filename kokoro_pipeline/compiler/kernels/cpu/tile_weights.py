@@ -8,6 +8,7 @@ products before it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,11 +26,6 @@ PANEL = 2 * COLUMNS
 CACHED_BYTES = 1 << 20  # weights that stay in the L2 cache: CPUs with AMX have 2 MB a core
 LINE = 32  # words of a cache line
 ROWS_OF_PRODUCT = 2 * ROWS  # rows of the tiles of one part
-
-
-def up(value: int, multiple: int) -> int:
-    """The least multiple that is not below a value."""
-    return -(-value // multiple) * multiple
 
 
 @dataclass(frozen=True)
@@ -132,6 +128,30 @@ def pack_tiles(parts: Parts, weight: np.ndarray, bias: np.ndarray | None = None)
     return np.concatenate([biases.astype("<f4").view("<u2"), panels.reshape(-1)])
 
 
+def rounded_parts(
+    values: Sequence[Expr], count: int, hold: Callable[[Expr], Expr]
+) -> Iterator[list[Expr]]:
+    """The parts of float32 vectors: lists of bits, uint32, whose upper halves are the words.
+
+    The parts are those of `split_words` for numbers up to the largest bfloat16.
+    """
+    lanes = int(values[0].ty.dtype.lanes)
+
+    def splat(number: int) -> Expr:
+        return tirx.Broadcast(tirx.const(number, "uint32"), lanes)
+
+    rest = list(values)
+    for part in range(count):
+        near = [bind(tirx.reinterpret(f"uint32x{lanes}", value) + splat(0x8000)) for value in rest]
+        yield near
+        if part < count - 1:
+            kept = [tirx.bitwise_and(bits, splat(0xFFFF0000)) for bits in near]
+            rest = [
+                hold(value - tirx.reinterpret(f"float32x{lanes}", taken))
+                for value, taken in zip(rest, kept, strict=True)
+            ]
+
+
 class NextPanel:
     """The panel after the one that is multiplied, fetched into the L2 cache bit by bit."""
 
@@ -173,36 +193,17 @@ class SplitWeights:
         with T.If(product < weights.products), T.Then(), T.serial(i64(low), i64(high)) as row:
             at = bind(source + product * (2 * PANEL * TERMS) + row * (2 * TERMS))
             first = bind(product * weights.product_words + row * TERMS)
-            rest = [self._vector(at + half * TERMS) for half in range(2)]
-            last = weights.parts.count - 1
-            for part in range(last + 1):
-                # A float32 has 24 binary digits, so that the last part needs no rounding.
-                kept = [
-                    _high_half(bits if part == last else bits + _words(0x8000)) for bits in rest
-                ]
-                pair = tirx.bitwise_or(tirx.shift_right(kept[0], _words(16)), kept[1])
+            inputs = [self._vector(at + half * TERMS) for half in range(2)]
+            for part, (even, odd) in enumerate(rounded_parts(inputs, weights.parts.count, bind)):
+                lower = tirx.shift_right(even, _words(16))
+                pair = tirx.bitwise_or(lower, tirx.bitwise_and(odd, _words(0xFFFF0000)))
                 index = tirx.Ramp(first + part * (PANEL * TERMS), i64(1), TERMS)
                 T.buffer_store(self.tiles, tirx.reinterpret(f"uint16x{TERMS}", pair), [index])
-                if part < last:
-                    rest = [
-                        bind(tirx.reinterpret(_WORDS, _number(bits) - _number(taken)))
-                        for bits, taken in zip(rest, kept, strict=True)
-                    ]
 
     def _vector(self, at: Expr) -> Expr:
-        return bind(tirx.reinterpret(_WORDS, self._w.vload([at], f"uint16x{TERMS}")))
-
-
-_WORDS = f"uint32x{COLUMNS}"
+        words = self._w.vload([at], f"uint16x{TERMS}")
+        return bind(tirx.reinterpret(f"float32x{COLUMNS}", words))
 
 
 def _words(value: int) -> Expr:
     return tirx.Broadcast(tirx.const(value, "uint32"), COLUMNS)
-
-
-def _number(bits: Expr) -> Expr:
-    return tirx.reinterpret(f"float32x{COLUMNS}", bits)
-
-
-def _high_half(bits: Expr) -> Expr:
-    return bind(tirx.bitwise_and(bits, _words(0xFFFF0000)))

@@ -54,7 +54,7 @@ _GIVEN = (
 )
 
 _WINDS = {"N": "north", "S": "south", "E": "east", "W": "west"}
-_POINTS = r"(?:N[NE]E|N[NW]W|S[SE]E|S[SW]W|E[NS]E|W[NS]W)"
+_POINTS = "(?:NNE|NNW|SSE|SSW|ENE|ESE|WNW|WSW)"
 _TERM = "yield|Treasury|Treasuries|note|bond|spread|auction|gilt|bund|swap|Treasurys|JGB"
 
 
