@@ -121,6 +121,10 @@ SMALLEST = {
     "differences": (lambda x: x[1:] - x[:-1], 1),
     "argmax": (lambda x: x.argmax(), 1),
     "max": (lambda x: x.max(), 1),
+    "amax": (lambda x: x.amax(0), 1),
+    "amin_of_list": (lambda x: x[:, None].amin((0, 1)), 1),
+    "nanmedian": (lambda x: x.nanmedian(), 1),
+    "kthvalue": (lambda x: x.kthvalue(2).values, 2),
 }
 
 

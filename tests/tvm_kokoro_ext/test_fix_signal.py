@@ -80,6 +80,7 @@ UNFOLD = [
     Case("windows", lambda x: x.unfold(1, 3, 2), rows, **EP),
     Case("strides", lambda x: torch.as_strided(x, (2, 3), (1, 2), 1), rows, symbolic=(False,)),
     Case("fewer", lambda x: torch.as_strided(x, (2, 3), (3, 1)), rows),
+    Case("filled", lambda x: x.clone().fill_diagonal_(2.0), lambda n: (torch.randn(n, 3),)),
     Case("row", lambda x: torch.as_strided(x[1], (2, 2), (2, 1)), rows, decomposed=(False,)),
 ]
 test_unfold, test_unfold_stock = fix_tests("unfold", UNFOLD)
@@ -99,6 +100,19 @@ def test_strides_over_what_a_tensor_is_a_view_of_are_refused(function, reason):
     program = export(Case("refused", function, rows), symbolic=False)
     with pytest.raises(UnsupportedOperatorError, match=reason):
         import_program(program, decomposed=False)
+
+
+def scattered(x):
+    return torch.as_strided_scatter(x, x[:2, :3] * 2, (2, 3), (3, 2), 1)
+
+
+def test_places_beyond_a_symbolic_tensor_raise_when_the_program_runs():
+    case = Case("scatter", scattered, lambda n: (torch.randn(n, 3),))
+    run = compile_module(import_program(export(case, symbolic=True), decomposed=False))
+    with pytest.raises(Exception, match="match_cast"):
+        run(np.zeros((2, 3), "float32"))
+    (x,) = case.inputs(3)
+    np.testing.assert_array_equal(run(x.numpy())[0], scattered(x).numpy())
 
 
 def test_strides_beyond_a_symbolic_tensor_raise_when_the_program_runs():

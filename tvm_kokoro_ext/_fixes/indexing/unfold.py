@@ -1,11 +1,11 @@
-"""unfold and as_strided, on constant and symbolic axes."""
+"""unfold, as_strided and as_strided_scatter (`fill_diagonal_`), on constant and symbolic axes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tvm_kokoro_ext import _checks, _compat, _emit, _probe
-from tvm_kokoro_ext._compat import te, tirx
+from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import indexing
 
@@ -32,6 +32,51 @@ def as_strided(importer: Any, node: Any, previous: Any) -> Any:
     x, size, stride, offset = _emit.arguments(
         importer, node, "self", "size", "stride", "storage_offset"
     )
+    first = _start(importer, node, x, size, stride, offset)
+    expected = [_emit.extent(size[axis + 1 :]) for axis in range(len(size))]
+    same = all(
+        _compat.as_int(dim) == 1 or _compat.prim_equal(_emit.int64(a), _emit.int64(b))
+        for dim, a, b in zip(size, stride, expected, strict=True)
+    )
+    if same and _compat.as_int(first) == 0 and _holds_all(x, size):
+        return previous(node)
+    flat = indexing.flatten(importer, x)
+
+    def compute(data: Any, dims: Any, steps: Any, first: Any) -> Any:
+        def read(*at: Any) -> Any:
+            return data(_position(at, steps, first))
+
+        return te.compute(tuple(dims), read, name="as_strided")
+
+    return _emit.emit_te(importer, compute, flat, list(size), list(stride), first, hint="strided")
+
+
+def as_strided_scatter(importer: Any, node: Any, previous: Any) -> Any:
+    x, source, size, stride, offset = _emit.arguments(
+        importer, node, "self", "src", "size", "stride", "storage_offset"
+    )
+    first = _start(importer, node, x, size, stride, offset)
+
+    def compute(dims: Any, steps: Any, first: Any) -> Any:
+        def place(*at: Any) -> Any:
+            return tirx.Cast("int64", _position(at, steps, first))
+
+        return te.compute(tuple(dims), place, name="places")
+
+    places = _emit.emit_te(importer, compute, list(size), list(stride), first, hint="places")
+    flat = [indexing.flatten(importer, part) for part in (x, places, source)]
+    scattered = _emit.emit(importer, relax.op.scatter_elements(*flat))
+    return _emit.emit(importer, relax.op.reshape(scattered, _compat.shape_of(x)))
+
+
+def _position(at: Any, steps: Any, first: Any) -> Any:
+    for i, step in zip(at, steps, strict=True):
+        first = first + i * step
+    return first
+
+
+def _start(importer: Any, node: Any, x: Any, size: Any, stride: Any, offset: Any) -> Any:
+    """The first place in the flat tensor, which holds all that the strides lead to."""
     value = getattr(node.args[0], "meta", {}).get("val")
     if value is None or not value.is_contiguous():
         raise _emit.refuse(
@@ -44,25 +89,7 @@ def as_strided(importer: Any, node: Any, previous: Any) -> Any:
         )
     first = _emit.int64(offset or 0)
     _require_inside(importer, node, x, size, stride, first)
-    expected = [_emit.extent(size[axis + 1 :]) for axis in range(len(size))]
-    same = all(
-        _compat.as_int(dim) == 1 or _compat.prim_equal(_emit.int64(a), _emit.int64(b))
-        for dim, a, b in zip(size, stride, expected, strict=True)
-    )
-    if same and _compat.as_int(first) == 0 and _holds_all(x, size):
-        return previous(node)
-    flat = indexing.flatten(importer, x)
-
-    def compute(data: Any, dims: Any, steps: Any, first: Any) -> Any:
-        def read(*at: Any) -> Any:
-            position = first
-            for i, s in zip(at, steps, strict=True):
-                position = position + i * s
-            return data(position)
-
-        return te.compute(tuple(dims), read, name="as_strided")
-
-    return _emit.emit_te(importer, compute, flat, list(size), list(stride), first, hint="strided")
+    return first
 
 
 def _holds_all(x: Any, size: Any) -> bool:
@@ -92,8 +119,12 @@ def _require_inside(importer: Any, node: Any, x: Any, size: Any, stride: Any, fi
 FIX = Fix(
     id="unfold",
     what="unfold is missing; as_strided with symbolic strides reads the wrong elements",
-    op="aten.unfold, aten.as_strided",
+    op="aten.unfold, aten.as_strided, aten.as_strided_scatter",
     affected="",
-    converters={"unfold.default": unfold, "as_strided.default": as_strided},
-    probe=_probe.lacks("unfold.default"),
+    converters={
+        "unfold.default": unfold,
+        "as_strided.default": as_strided,
+        "as_strided_scatter.default": as_strided_scatter,
+    },
+    probe=_probe.lacks("unfold.default", "as_strided_scatter.default"),
 )

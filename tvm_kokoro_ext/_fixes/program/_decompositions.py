@@ -74,10 +74,15 @@ def nanmedian(x: Any) -> Any:
 
 def nanmedian_of_dimension(x: Any, dim: int, keepdim: bool = False) -> Any:
     """As NaN is sorted last, the lower median is in the middle of the elements before it."""
+    import torch
+
     ordered, places = x.sort(dim)
     numbers = (~x.isnan()).sum(dim, keepdim=True)
+    # Of NaN alone. There is no amin of no elements, of which nothing may be gathered.
+    missing = ordered.amin(dim, keepdim=True)
     middle = ((numbers - 1) // 2).clamp(min=0)
-    found = ordered.gather(dim, middle), places.gather(dim, middle)
+    median = torch.where(numbers == 0, missing, ordered.gather(dim, middle))
+    found = median, places.gather(dim, middle)
     return found if keepdim else tuple(part.squeeze(dim) for part in found)
 
 
@@ -190,25 +195,6 @@ def roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
     return x
 
 
-def as_strided_scatter(
-    x: Any, source: Any, size: Any, stride: Any, storage_offset: int | None = None
-) -> Any:
-    """Write at places of the memory, which is that of a contiguous tensor (`fill_diagonal_`)."""
-    import torch
-
-    numbers = (*size, *stride, storage_offset or 0, *x.shape)
-    last = sum(((n - 1) * s for n, s in zip(size, stride, strict=True)), storage_offset or 0)
-    if not x.is_contiguous() or x.storage_offset():
-        raise NotImplementedError("as_strided_scatter of a tensor that is not contiguous")
-    if x._is_view() if not all(isinstance(n, int) for n in numbers) else last >= x.numel():
-        raise NotImplementedError("as_strided_scatter into what a tensor is a view of")
-    places = torch.full((), storage_offset or 0, dtype=torch.int64)
-    for extent, step in zip(size, stride, strict=True):
-        places = places.unsqueeze(-1) + torch.arange(extent) * step
-    flat = torch.ops.aten.index_put(x.reshape(-1), [places.reshape(-1)], source.reshape(-1))
-    return flat.reshape(x.shape)
-
-
 def affine_grid(theta: Any, size: Any, align_corners: bool) -> Any:
     """Torch's has an operator in place for an axis of one pixel."""
     import torch
@@ -248,7 +234,6 @@ def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align_corners: b
 
 #: The decompositions by the name that the importer looks up.
 OWN: dict[str, Callable[..., Any]] = {
-    "as_strided_scatter.default": as_strided_scatter,
     "addmm.default": addmm,
     "affine_grid_generator.default": affine_grid,
     "addbmm.default": addbmm,

@@ -1,7 +1,8 @@
 """Extrema of axes that may have no elements when the program runs: x[mask].max().
 
 PyTorch raises, and stock returns what was in memory. The median of all elements raises here too,
-which is NaN in PyTorch if there are none.
+which is NaN in PyTorch if there are none, and so does what PyTorch decomposes to amax, such as
+logsumexp, which is -inf. kthvalue, which stock lacks, has the same check.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from tvm_kokoro_ext import _checks, _compat, _emit, _probe, _program_probe
 from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared.match_casts import match_casts
 
-_OF_ALL = ("max.default", "min.default", "aminmax.default", "median.default", "nanmedian.default")
-_ALONG_AN_AXIS = (
+_OF_ALL = ("max.default", "min.default", "aminmax.default", "median.default")
+_ALONG_AXES = (
     *("max.dim", "min.dim", "argmax.default", "argmin.default", "mode.default"),
-    *("median.dim", "nanmedian.dim", "kthvalue.default", "topk.default"),
+    *("median.dim", "topk.default", "amax.default", "amin.default"),
 )
 
 
@@ -26,10 +27,11 @@ def convert(importer: Any, node: Any, previous: Any) -> Any:
     operand, x = node.args[0], importer.retrieve_args(node)[0]
     recorded = operand.meta.get("val")
     if recorded is not None and recorded.dim() and _compat.type_of(x).shape is not None:
-        axis, least = _argument(node, "dim"), _argument(node, "k")
+        axes, least = _argument(node, "dim"), _argument(node, "k")
         least = least if isinstance(least, int) else 1  # a symbolic one is a size of torch's own
         shape = _compat.shape_of(x)
-        count = _emit.extent(shape if axis is None else [shape[axis]])
+        axes = [axes] if isinstance(axes, int) else list(axes or range(len(shape)))
+        count = _emit.extent([shape[axis] for axis in axes])
         _checks.require(importer, _emit.int64(count) >= least)
     return previous(node)
 
@@ -67,9 +69,9 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="empty_extremum",
-    what="max, argmin, median, topk … of too few elements are what was in memory; torch raises",
+    what="max, amax, median, topk … of too few elements are what was in memory; torch raises",
     op="aten.max, aten.min, aten.argmax, aten.argmin, aten.median, aten.mode, aten.topk, …",
     affected="",
-    converters=dict.fromkeys(_OF_ALL + _ALONG_AN_AXIS, convert),
+    converters=dict.fromkeys(_OF_ALL + _ALONG_AXES, convert),
     probe=_probe.wrong(_still_wrong),
 )

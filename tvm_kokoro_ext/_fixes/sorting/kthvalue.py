@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext import _checks, _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.sorting import nan_order
@@ -14,6 +14,8 @@ def kthvalue(importer: Any, node: Any, previous: Any) -> Any:
     x, k, dim, keep = _emit.arguments(
         importer, node, "self", "k", "dim", "keepdim", dim=-1, keepdim=False
     )
+    size = _compat.shape_of(x)[dim]
+    _checks.require(importer, _emit.int64(size) >= _compat.prim(k))
     return _at_rank(importer, x, _compat.prim(k) - 1, dim, bool(keep))
 
 
