@@ -143,9 +143,9 @@ def _plan(target: VectorTarget, shape: ConvShape, candidate: Candidate) -> tuple
         return (None,)
     transform = candidate.transform
     same = SameConv1d(shape.in_channels, shape.out_channels, shape.taps)
-    height = Scratch.of(target, same, transform).products.height
+    heights = Scratch.of(target, same, transform).products.heights
     plans = [
-        Blocks.of(i64(shape.rows), i64(d), transform.outputs, candidate.tiles, height)
+        Blocks.of(i64(shape.rows), i64(d), transform.outputs, candidate.tiles, heights)
         for d in sorted(set(DILATIONS))
     ]
     return transform, *((int(plan.blocks), int(plan.per_block)) for plan in plans)

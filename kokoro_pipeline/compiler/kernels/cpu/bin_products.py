@@ -8,6 +8,10 @@ numbers a + ib with a matrix c + id in three real products that share their load
 Stored are the numbers (a + b) / 2, a, b and the matrices 2c and d - c. The third matrix is their
 sum, which is computed in registers.
 
+With 32 registers, register tiles hold the sums of all three products and share what they load. With
+16 there is not enough room for that, and the products are computed in turn, each by register tiles
+like those of a real bin.
+
 Numbers and products are rows of a scratch buffer, in slots of their tile. The products of a bin
 overwrite the slots of numbers that earlier bins no longer need: the numbers are stored `ahead`
 slots further on.
@@ -19,7 +23,7 @@ they are prefetched in the meantime (`WeightsAhead`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -32,6 +36,7 @@ from .sums import Sums, WeightsAhead
 from .vector import LINE, Tile, VectorTarget
 
 CHUNK = 128  # terms of a sum in a register, whose weights are a part of the L1 cache
+TURN_CHUNK = 64  # the same where each product takes a turn: both matrices are read in between
 PAIR = 2  # the minimum number of transform tiles in a register tile
 LEAST_HEIGHT = 3
 
@@ -131,30 +136,49 @@ class BinProducts:
         return parts * self.in_channels * self.out_channels
 
     @property
-    def height(self) -> int:
-        """Tiles that one register tile of the most frequent kind holds."""
-        most = max(self.bins, key=lambda bins: bins.numbers)
-        return self.tile(most.kind).rows
+    def heights(self) -> tuple[int, ...]:
+        """Heights of the register tiles of the most frequent kind, in tiles of the transform."""
+        return self._heights(max(self.bins, key=lambda bins: bins.numbers).kind)
+
+    def _heights(self, kind: Kind) -> tuple[int, ...]:
+        """The highest register tile, and lower ones down to a pair for the remaining tiles.
+
+        Each is half of the one before, so that few of them do it. Where products are computed in
+        turn, a block may have no more tiles than the highest holds; one that is lower by one is for
+        blocks of whole groups that are shorter by one, those of a dilation of 5.
+        """
+        heights = [self.tile(kind).rows]
+        while heights[-1] > PAIR:
+            heights.append(max(PAIR, heights[-1] // 2))
+        if len(self.passes(kind)) > 1:
+            heights.insert(1, heights[0] - 1)
+        return tuple(heights)
 
     def tile(self, kind: Kind) -> Tile:
         """The register tile of a kind of bin.
 
-        For a complex bin, there are three sums, and registers also hold three factors and a
-        number. Two vectors of outputs share the loads of the numbers, which would otherwise take
-        longer than the products.
+        If the three products of a complex bin share it, there are three sums, and registers also
+        hold three factors and a number. Two vectors of outputs share the loads of the numbers,
+        which would otherwise take longer than the products.
         """
-        if kind is Kind.REAL:
+        if len(self.passes(kind)[0]) == 1:
             return self.target.tile(self.out_channels)
-        registers, vectors = self.target.registers, self.out_channels // self.target.lanes
-        together = 2 if registers >= 32 and vectors % 2 == 0 else 1
-        rows = (registers - 2 - 3 * together) // (3 * together)
-        return Tile(rows=min(8, rows), vectors=together)
+        vectors = 2 if self.out_channels // self.target.lanes % 2 == 0 else 1
+        rows = (self.target.registers - 2 - 3 * vectors) // (3 * vectors)
+        return Tile(rows=min(8, rows), vectors=vectors)
+
+    def passes(self, kind: Kind) -> tuple[tuple[int, ...], ...]:
+        """The products of a bin, those that share a register tile together: p, q, r are 0, 1, 2."""
+        if kind is Kind.REAL:
+            return ((0,),)
+        return ((0, 1, 2),) if self.target.registers >= 32 else ((0,), (1,), (2,))
 
     def prefetched(self, tiles: int) -> float:
         """The part of the matrices that a block of tiles prefetches; above 1, more than all."""
         kind = max(self.bins, key=lambda bins: bins.numbers).kind
         tile = self.tile(kind)
-        return tiles / tile.rows * LINE / (kind.parts * tile.vectors * self.target.lanes)
+        register_tiles = len(self.passes(kind)) * tiles / tile.rows
+        return register_tiles * LINE / (kind.parts * tile.vectors * self.target.lanes)
 
     def pack(self, matrices: np.ndarray) -> np.ndarray:
         """Pack matrices [CO, parts, CI], 2c before d - c for a complex bin, into float32 [floats].
@@ -190,6 +214,7 @@ class BinProducts:
         """
         numbers, products = self.ahead, 0
         for bins in self.bins:
+            most = chunk if len(self.passes(bins.kind)) == 1 else min(chunk, TURN_CHUNK)
             with T.serial(i64(0), i64(bins.count)) as index:
                 self._bin(
                     bins.kind,
@@ -201,7 +226,7 @@ class BinProducts:
                     weights,
                     bind(base + index * (bins.kind.parts * self.in_channels * self.out_channels)),
                     tiles,
-                    _chunk(self.target.lanes, self.in_channels, chunk),
+                    _chunk(self.target.lanes, self.in_channels, most),
                 )
             base += bins.parts * self.in_channels * self.out_channels
             numbers += bins.numbers
@@ -225,7 +250,7 @@ class BinProducts:
         A register adds up `part` terms, which divide the input channels.
         """
         target, CI = self.target, self.in_channels
-        shape, multiply = self.tile(kind), _MULTIPLY[kind]
+        shape = self.tile(kind)
         width = shape.vectors * target.lanes
         with (
             T.serial(i64(0), i64(self.out_channels // width)) as panel,
@@ -236,107 +261,101 @@ class BinProducts:
             matrix = bind(base + (panel * CI + terms) * step)
             weights_ahead = WeightsAhead(target, weights, matrix + part * step)
 
-            def multiply_tiles(rows: int, first: Expr) -> None:
+            def weight(k: int, v: int, j: Expr) -> Expr:
+                return target.load(weights, matrix + j * step + (k * width + v * target.lanes))
+
+            def multiply_tiles(rows: int, first: Expr, together: tuple[int, ...]) -> None:
                 own = bind(numbers + first * of_tile + terms)
                 to = bind(products + first * of_tile + panel * width)
-                results = multiply(
-                    target,
-                    Tile(rows, shape.vectors),
-                    part,
-                    lambda r, k, j: scratch[own + j + (r * of_tile + k * slot)],
-                    lambda v, j: target.load(weights, matrix + j * step + v * target.lanes),
-                    weights_ahead.of_tile(i64(part)),
-                )
+                sums = Sums(target, Tile(rows, len(together) * shape.vectors))
+                ahead = weights_ahead.of_tile(i64(part))
+                with T.serial(i64(0), i64(part)) as j:
+                    ahead(j)
+                    factors = _factors(shape.vectors, together, weight, j)
+                    for r in range(rows):
+                        for i, k in enumerate(together):
+                            number = scratch[own + j + (r * of_tile + k * slot)]
+                            value = bind(target.splat(number))
+                            for v in range(shape.vectors):
+                                sums.add(r, i * shape.vectors + v, value * factors[i][v])
 
                 def flush(add: bool) -> None:
                     for r in range(rows):
-                        for k in range(kind.parts):
-                            for v in range(shape.vectors):
+                        for k, result in enumerate(_RESULTS[kind]):
+                            terms = [term for term in result if term[0] in together]
+                            for v in range(shape.vectors if terms else 0):
                                 at = to + (r * of_tile + k * slot + v * target.lanes)
-                                total = results(r, k, v)
-                                if add:
-                                    total = target.load(scratch, at) + total
-                                target.store(scratch, at, total)
+                                held = {
+                                    product: sums.get(r, i * shape.vectors + v)
+                                    for i, product in enumerate(together)
+                                }
+                                before = target.load(scratch, at) if add else None
+                                target.store(scratch, at, _added(terms, held, before))
 
-                if part == CI:
+                if 0 not in together:  # whose results come first
+                    flush(add=True)
+                elif part == CI:
                     flush(add=False)
-                    return
-                with T.If(chunk > 0):
-                    with T.Then():
-                        flush(add=True)
-                    with T.Else():
-                        flush(add=False)
+                else:
+                    with T.If(chunk > 0):
+                        with T.Then():
+                            flush(add=True)
+                        with T.Else():
+                            flush(add=False)
 
-            first: Expr = i64(0)
-            for rows in _heights(shape.rows):
-                # An odd last tile is paired with the row after it, whose result is never read.
-                left = tiles - first + (1 if rows == PAIR else 0)
-                count = bind(div(left, rows))
-                with T.serial(i64(0), count) as i:
-                    multiply_tiles(rows, bind(first + i * rows))
-                first = bind(first + count * rows)
-
-
-def _heights(rows: int) -> list[int]:
-    """Heights of register tiles, halved from the highest down to a pair for the remaining rows."""
-    heights = [rows]
-    while heights[-1] > PAIR:
-        heights.append(max(PAIR, heights[-1] // 2))
-    return heights
+            for together in self.passes(kind):
+                first: Expr = i64(0)
+                for rows in self._heights(kind):
+                    # An odd last tile is paired with the row after it, whose result is never read.
+                    left = tiles - first + (1 if rows == PAIR else 0)
+                    count = bind(div(left, rows))
+                    with T.serial(i64(0), count) as i:
+                        multiply_tiles(rows, bind(first + i * rows), together)
+                    first = bind(first + count * rows)
 
 
-def effort(height: int, tiles: Expr) -> Expr:
-    """What register tiles of at most this height take for a number of tiles, in rows.
+def effort(heights: Sequence[int], tiles: Expr) -> Expr:
+    """What register tiles of these heights take for a number of tiles, in rows.
 
     A low register tile takes as long as one of `LEAST_HEIGHT`, since its sums wait for each other;
     an odd last tile is computed by a pair. Constants give constants.
     """
     total: Expr = i64(0)
-    for rows in _heights(height):
+    for rows in heights:
         count = div(tiles + (1 if rows == PAIR else 0), rows)
         total = total + count * max(rows, LEAST_HEIGHT)
         tiles = tiles - count * rows
     return total
 
 
-Scalar = Callable[[int, int, Expr], Expr]
-Vector = Callable[[int, Expr], Expr]
-Ahead = Callable[[Expr], None]
-Results = Callable[[int, int, int], Expr]
+# The products of each stored part of a result, with their signs.
+_RESULTS: Mapping[Kind, Sequence[Sequence[tuple[int, int]]]] = {
+    Kind.REAL: (((0, 1),),),
+    Kind.COMPLEX: (((0, 1), (2, -1)), ((0, 1), (1, 1))),
+}
 
 
-def _multiply_real(
-    target: VectorTarget, tile: Tile, steps: int, scalar: Scalar, vector: Vector, ahead: Ahead
-) -> Results:
-    sums = Sums(target, tile)
-    sums.accumulate(i64(steps), lambda r, j: scalar(r, 0, j), vector, ahead)
-    return lambda r, _, v: sums.get(r, v)
+def _factors(
+    vectors: int, together: tuple[int, ...], weight: Callable[[int, int, Expr], Expr], j: Expr
+) -> list[list[Expr]]:
+    """The factors of the products `together`: weight(k, vector, j), of r the sum of both."""
+    stored = {
+        k: [bind(weight(k, v, j)) for v in range(vectors)] for k in range(2) if {k, 2} & {*together}
+    }
+    if 2 in together:
+        stored[2] = [bind(stored[0][v] + stored[1][v]) for v in range(vectors)]
+    return [stored[k] for k in together]
 
 
-def _multiply_complex(
-    target: VectorTarget, tile: Tile, steps: int, scalar: Scalar, vector: Vector, ahead: Ahead
-) -> Results:
-    vectors = range(tile.vectors)
-    sums = Sums(target, Tile(tile.rows, 3 * tile.vectors))
+def _added(terms: Sequence[tuple[int, int]], held: Mapping[int, Expr], before: Expr | None) -> Expr:
+    """The terms (product, sign) of what is `held`, added to what is there `before`.
 
-    def sum_of(k: int, v: int) -> int:
-        return k * tile.vectors + v
-
-    with T.serial(i64(0), i64(steps)) as j:
-        ahead(j)
-        factors = [[bind(vector(sum_of(k, v), j)) for v in vectors] for k in range(2)]
-        factors.append([bind(factors[0][v] + factors[1][v]) for v in vectors])
-        for r in range(tile.rows):
-            for k, factor in enumerate(factors):
-                number = bind(target.splat(scalar(r, k, j)))
-                for v in vectors:
-                    sums.add(r, sum_of(k, v), number * factor[v])
-
-    def results(row: int, part: int, v: int) -> Expr:
-        p, q, r = (sums.get(row, sum_of(k, v)) for k in range(3))
-        return p - r if part == 0 else p + q
-
-    return results
-
-
-_MULTIPLY = {Kind.REAL: _multiply_real, Kind.COMPLEX: _multiply_complex}
+    The first term is added to nothing only where its sign is positive.
+    """
+    (first, sign), *others = terms
+    value = held[first]
+    for product, other in others:
+        value = value + held[product] if other > 0 else value - held[product]
+    if before is None:
+        return value
+    return before + value if sign > 0 else before - value

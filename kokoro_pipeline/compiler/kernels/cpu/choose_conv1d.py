@@ -69,9 +69,9 @@ PRECISE_CHUNK = 64  # terms of a sum in a register there: more would be the larg
 FFT_TAPS = 7  # with fewer, the FFT saves less than its weights cost
 FFT_WINDOWS = (16, 32, 64)
 BLOCKS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)  # tiles of a block, in full register tiles
-LEAST_TILES = {True: 18, False: 8}  # of a block, by whether all bins are real
+LEAST_TILES = {True: 18, False: 6}  # of a block, by whether all bins are real
 MOST_SCRATCH = 4 << 20  # bytes
-SMALL_BLOCK = 640 << 10  # bytes
+SMALL_BLOCK = 512 << 10  # bytes
 
 # A kernel takes the dilation as a number and serves all. These are the dilations of the residual
 # blocks of HiFi-GAN, as often as they occur there.
@@ -83,6 +83,9 @@ DIRECT_EFFORT = 1.1
 # The part of L2 that is for scratch. The rest is for what passes through: the weights, which are
 # prefetched into it, and the rows that are read, added and written.
 L2_SHARE = 0.35
+
+# Transforms of 8 and more rows do not fit into 16 registers, and take about three times as long.
+FEW_REGISTERS, SPILLING = 32, 3
 
 CLOSE = 1.025  # costs that the model does not tell apart
 
@@ -181,7 +184,7 @@ def candidates(target: VectorTarget, shape: ConvShape) -> tuple[Candidate, ...]:
     found = [DIRECT]
     for transform in _transforms(shape):
         scratch = Scratch.of(target, _same(shape), transform)
-        height = scratch.products.height
+        height = scratch.products.heights[0]
         least = LEAST_TILES[all(bins.kind is Kind.REAL for bins in transform.bins)]
         for count in BLOCKS:
             tiles = count * height
@@ -273,7 +276,7 @@ def _transformed_cost(
     transform = candidate.required
     scratch = Scratch.of(target, _same(shape), transform)
     products, outputs = scratch.products, transform.outputs
-    plan = Blocks.of(i64(shape.rows), i64(dilation), outputs, candidate.tiles, products.height)
+    plan = Blocks.of(i64(shape.rows), i64(dilation), outputs, candidate.tiles, products.heights)
     phases, parts, per_block, blocks = (
         int(value) for value in (plan.phases, plan.parts, plan.per_block, plan.blocks)
     )
@@ -281,10 +284,12 @@ def _transformed_cost(
     # Rows that the tiles of the last group compute beyond the sequence are paid for.
     per_row = int(plan.groups) * dilation / shape.rows  # tiles
     terms = products.in_channels * products.out_channels
-    filled = int(effort(products.height, i64(used))) / used
+    filled = int(effort(products.heights, i64(used))) / used
     multiplications = transform.multiplications * terms * filled
     vectors = (products.in_channels + products.out_channels) / target.lanes
     additions = vectors * transform.window * log2(transform.window)
+    if target.registers < FEW_REGISTERS:
+        additions *= SPILLING
     compute = per_row * (multiplications / core.multiply_adds + additions)
     matrices, tile = 4.0 * products.floats, 4.0 * scratch.of_tile
     room = L2_SHARE * core.l2

@@ -1,8 +1,8 @@
 """Linear layers, Y[M, N] = X[M, K] W[N, K]^T + bias, with the tile of the direct convolution.
 
 They decide durations and the pitch, whose errors the phase accumulates, and take little of the
-time. Therefore a register adds up 8 terms only, and float64 the rest: a third of the error of
-chunks of 256, for a quarter more time.
+time. Therefore a register adds up 8 terms only, or 16 where there are few registers, and float64
+the rest: a third of the error of chunks of 256, for a quarter more time.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from tvm import tirx
 
 from ..common.builder import Buffer, Expr, Parameter, T, bind, build_kernel, i64
 from .direct import Panels, Window, emit_panel, emit_store, emit_tasks
+from .sums import CHUNK
 from .vector import VectorTarget
 
 CHAINS = 3  # divides the rows of every tile
-CHUNK = CHAINS * 8
+CHAIN_TERMS = 8
 
 
 def pack_linear(
@@ -38,6 +39,7 @@ def linear(target: VectorTarget, in_features: int, out_features: int) -> tirx.Pr
     window = Window(1, in_features, in_features, in_features)
     rows_all = tirx.Var("M", "int64")
     block = 4 * panels.tile.rows  # whose totals in float64 leave room in the L1 cache
+    chunk, chains = _chunk_of(target)
 
     def body(x: Buffer, w: Buffer, y: Buffer) -> None:
         def task(b: Expr, first: Expr, rows: Expr, panel_from: Expr, panel_to: Expr) -> None:
@@ -45,7 +47,7 @@ def linear(target: VectorTarget, in_features: int, out_features: int) -> tirx.Pr
             with T.serial(i64(0), panel_to - panel_from) as i:
                 panel = bind(panel_from + i)
                 x_base, y_base = bind(first * in_features), bind(first * out_features)
-                emit_panel(target, panels, window, x, x_base, w, panel, total, rows, CHUNK, CHAINS)
+                emit_panel(target, panels, window, x, x_base, w, panel, total, rows, chunk, chains)
                 emit_store(target, panels, panel, total, rows, y, y_base)
 
         emit_tasks(panels, window, i64(1), rows_all, block, task)
@@ -59,3 +61,12 @@ def linear(target: VectorTarget, in_features: int, out_features: int) -> tirx.Pr
         ],
         body,
     )
+
+
+def _chunk_of(target: VectorTarget) -> tuple[int, int]:
+    """The terms of a chunk and the registers that add them up.
+
+    With 16 registers, three for each sum would leave tiles of so few rows that loading takes
+    longer than multiplying.
+    """
+    return (CHAINS * CHAIN_TERMS, CHAINS) if target.registers >= 32 else (CHUNK, 1)

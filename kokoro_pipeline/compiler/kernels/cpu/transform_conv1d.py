@@ -25,7 +25,7 @@ neither on the number of threads nor on the size of the blocks.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -205,10 +205,10 @@ class Blocks:
         dilation: Expr,
         outputs: int,
         tiles: int,
-        height: int,
+        heights: Sequence[int],
         bind: Callable[[Expr], Expr] = lambda value: value,
     ) -> Blocks:
-        """Blocks of about `tiles` tiles of `outputs` rows, for register tiles of `height` tiles.
+        """Blocks of about `tiles` tiles of `outputs` rows, for register tiles of these heights.
 
         They have whole groups: as many as fit, or one more where that fills register tiles better.
         The groups are distributed evenly. Constants give constants.
@@ -218,9 +218,9 @@ class Blocks:
         groups = bind(_groups(length, dilation, outputs))
         fit = bind(div(i64(tiles), phases))
         fewer, more = bind(fit * phases), bind(fit * phases + phases)
-        saved = bind(effort(height, fewer) * more - effort(height, more) * fewer)
+        saved = bind(effort(heights, fewer) * more - effort(heights, more) * fewer)
         most = bind(fit + minimum(maximum(saved, 0), 1))
-        wanted = maximum(minimum(div(groups * phases, 2 * height), TASKS), 2)
+        wanted = maximum(minimum(div(groups * phases, 2 * heights[0]), TASKS), 2)
         blocks = bind(maximum(div(groups + most - 1, most), wanted))
         even = bind(minimum(blocks + mod(blocks, 2), groups))
         per_block = bind(div(groups + even - 1, even))
@@ -275,7 +275,7 @@ def transformed_conv1d(
         *coefficients, u = rest[: len(conv.producer.parameters(batch, CI)) + 1]
         residual = rest[len(coefficients) + 1 :][: int(conv.residual)]
         dilation, y, *statistics = rest[len(coefficients) + 1 + len(residual) :]
-        plan = Blocks.of(length, dilation, M, tiles, products.height, bind)
+        plan = Blocks.of(length, dilation, M, tiles, products.heights, bind)
         phases, parts, groups = plan.phases, plan.parts, plan.groups
         per_block, blocks = plan.per_block, plan.blocks
 

@@ -9,7 +9,7 @@ from tvm.target import codegen
 
 from kokoro_pipeline.compiler.kernels.common.builder import i64
 from kokoro_pipeline.compiler.kernels.common.convolutions import Conv1d
-from kokoro_pipeline.compiler.kernels.cpu.bin_products import effort
+from kokoro_pipeline.compiler.kernels.cpu.bin_products import Kind, effort
 from kokoro_pipeline.compiler.kernels.cpu.choose_conv1d import (
     DIRECT,
     SMALL_BLOCK,
@@ -22,8 +22,9 @@ from kokoro_pipeline.compiler.kernels.cpu.choose_conv1d import (
     shape_of,
 )
 from kokoro_pipeline.compiler.kernels.cpu.core import CORES, DEFAULT_CORE, KB, MB, Core
+from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import RealFFT
 from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import Blocks, SameConv1d, Scratch
-from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
+from kokoro_pipeline.compiler.kernels.cpu.vector import Tile, VectorTarget
 from kokoro_pipeline.compiler.lowering.cpu_backend import CpuBackend
 from kokoro_pipeline.compiler.passes.pipeline import TILED
 from kokoro_pipeline.errors import InputError
@@ -161,11 +162,11 @@ def test_the_model_counts_what_it_says():
 
 
 @pytest.mark.parametrize("tiles", [8, 16, 24, 30])
-@pytest.mark.parametrize("height", [6, 8, 12])
-def test_blocks_cover_every_group_once_and_stay_near_their_size(tiles, height):
+@pytest.mark.parametrize("heights", [(6, 5, 3, 2), (8, 4, 2), (12, 6, 3, 2)], ids=str)
+def test_blocks_cover_every_group_once_and_stay_near_their_size(tiles, heights):
     for length in (1, 25, 601, 3200, 19201):
         for dilation in (1, 2, 3, 5, 7, 40):
-            plan = Blocks.of(i64(length), i64(dilation), 26, tiles, height)
+            plan = Blocks.of(i64(length), i64(dilation), 26, tiles, heights)
             phases, parts, groups, per_block, blocks = (
                 int(value)
                 for value in (plan.phases, plan.parts, plan.groups, plan.per_block, plan.blocks)
@@ -177,20 +178,56 @@ def test_blocks_cover_every_group_once_and_stay_near_their_size(tiles, height):
 
 
 @pytest.mark.parametrize(
-    ("height", "tiles", "rows"),
+    ("heights", "tiles", "rows"),
     [
-        (8, 16, 16),
-        (8, 15, 18),
-        (8, 9, 11),
-        (8, 6, 7),
-        (8, 5, 7),
-        (6, 11, 12),
-        (3, 1, 3),
-        (12, 12, 12),
+        ((8, 4, 2), 16, 16),
+        ((8, 4, 2), 15, 18),
+        ((8, 4, 2), 9, 11),
+        ((8, 4, 2), 6, 7),
+        ((8, 4, 2), 5, 7),
+        ((6, 3, 2), 11, 12),
+        ((6, 5, 3, 2), 11, 11),
+        ((6, 5, 3, 2), 4, 6),
+        ((3, 2), 1, 3),
+        ((12, 6, 3, 2), 12, 12),
     ],
 )
-def test_low_register_tiles_take_as_long_as_higher_ones(height, tiles, rows):
-    assert int(effort(height, i64(tiles))) == rows
+def test_low_register_tiles_take_as_long_as_higher_ones(heights, tiles, rows):
+    assert int(effort(heights, i64(tiles))) == rows
+
+
+@pytest.mark.parametrize(
+    ("target", "tile", "heights"),
+    [
+        (AVX512, Tile(4, 2), (4, 2)),
+        (NEON, Tile(4, 2), (4, 2)),
+        (AVX2, Tile(6, 2), (6, 5, 3, 2)),
+        (VectorTarget(4, 16), Tile(6, 2), (6, 5, 3, 2)),
+    ],
+    ids=["AVX-512", "NEON", "AVX2", "SSE"],
+)
+def test_products_of_a_complex_bin_take_turns_where_there_are_few_registers(target, tile, heights):
+    """Three sums, their factors and a number would leave register tiles of three rows, for which
+    LLVM stored sums in memory in every step. What is held fits into the registers."""
+    products = Scratch.of(target, SameConv1d(256, 256, 11), RealFFT(11, 32)).products
+    assert products.tile(Kind.COMPLEX) == tile
+    assert products.heights == heights
+    for kind in Kind:
+        shape, passes = products.tile(kind), products.passes(kind)
+        assert sorted(product for each in passes for product in each) == [*range(kind.numbers)]
+        for together in passes:
+            held = len(together) * shape.vectors
+            assert shape.rows * held + held + 1 <= target.registers, (kind, together)
+
+
+def test_a_zen_3_keeps_the_transforms_that_were_measured_to_be_fast():
+    """Blocks of one register tile, whose numbers stay in its L2, and windows of 32 rows."""
+    core = Core.of("znver3")
+    chosen = [choose(AVX2, core, shape).name for shape in (*LOW, *HIGH)]
+    assert chosen == [
+        *("winograd6x18", "fft32x6", "fft32x6"),
+        *("winograd6x18", "fft32x6", "fft32x6"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +235,7 @@ def test_low_register_tiles_take_as_long_as_higher_ones(height, tiles, rows):
     [(8, 1, 8), (8, 3, 6), (8, 5, 10), (16, 3, 18), (16, 5, 20), (24, 3, 24), (24, 5, 20)],
 )
 def test_blocks_fill_register_tiles(tiles, dilation, used):
-    plan = Blocks.of(i64(100_000), i64(dilation), 26, tiles, 8)
+    plan = Blocks.of(i64(100_000), i64(dilation), 26, tiles, (8, 4, 2))
     assert int(plan.per_block) * int(plan.phases) == used
 
 
