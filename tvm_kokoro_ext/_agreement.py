@@ -153,6 +153,7 @@ def _simpler(importer: Any, wanted: Any, result: Any) -> Any:
         return result
     if _compat.prim_dtype(result) != "int64":
         return result
+    result = _symbolic.divided(wanted, result)
     proved = _symbolic.to_prim(importer, wanted)
     if isinstance(proved, int):
         return _emit.int64(proved)

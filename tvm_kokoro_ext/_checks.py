@@ -6,7 +6,7 @@ import weakref
 from contextlib import ExitStack
 from typing import Any
 
-from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext import _compat, _divisions
 from tvm_kokoro_ext._compat import relax, tirx
 
 #: The smallest value of a number that is no size, such as one that is read from a tensor.
@@ -47,7 +47,8 @@ def require(importer: Any, *conditions: Any) -> None:
     checked = _checked.get(importer)
     if checked is None or checked.table is not importer.env:
         checked = _checked[importer] = _Checked(importer.env)
-    unproved = [condition for condition in conditions if not checked.proves(condition)]
+    different = {str(condition): condition for condition in conditions}
+    unproved = [condition for condition in different.values() if not checked.proves(condition)]
     if unproved:
         check(importer, tirx.all(*unproved))
         checked.conditions.extend(unproved)
@@ -64,24 +65,8 @@ def check(importer: Any, condition: Any) -> None:
         return
     size = variables[0]
     divisors: list[Any] = []
-    safe = _without_division_by_zero(condition, divisors)
-    holds = tirx.all(*(divisor != 0 for divisor in divisors), safe)
+    safe = _divisions.without_division_by_zero(condition, divisors)
+    nonzero = {str(divisor): divisor != 0 for divisor in divisors}
+    holds = tirx.all(*nonzero.values(), safe)
     matched = tirx.if_then_else(holds, size, size + 1)
     importer.block_builder.match_cast(relax.ShapeExpr([size]), _compat.shape_type([matched]))
-
-
-def _without_division_by_zero(term: Any, divisors: list[Any]) -> Any:
-    """The same term where none of its divisors, which are collected, is 0.
-
-    All of a condition is computed, also what stands behind an `and`, and an integer that is divided
-    by 0 ends the process.
-    """
-    if isinstance(term, tirx.Cast):
-        return tirx.Cast(_compat.prim_dtype(term), _without_division_by_zero(term.value, divisors))
-    if not (hasattr(term, "a") and hasattr(term, "b")):
-        return term
-    a, b = (_without_division_by_zero(part, divisors) for part in (term.a, term.b))
-    if isinstance(term, tirx.FloorDiv | tirx.FloorMod) and _compat.as_int(b) is None:
-        divisors.append(b)
-        b = tirx.if_then_else(b == 0, tirx.IntImm(_compat.prim_dtype(b), 1), b)
-    return type(term)(a, b)

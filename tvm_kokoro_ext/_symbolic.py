@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _simplified, _size_numbers
+from tvm_kokoro_ext import _compat, _divisions, _simplified, _size_numbers
 from tvm_kokoro_ext._compat import tirx
+
+#: Torch's functions of integers that divide.
+_QUOTIENTS = ("FloorDiv", "CleanDiv", "quotient")
+_REMAINDERS = ("Mod", "PythonMod")
 
 
 class _Known:
@@ -81,6 +85,13 @@ def is_number(size: Any) -> bool:
     return isinstance(size, int) or bool(size.node.expr.is_Integer)
 
 
+def is_symbolic(size: Any) -> bool:
+    """Whether this is a torch size that is not constant."""
+    import torch
+
+    return isinstance(size, torch.SymInt) and not is_number(size)
+
+
 def is_read_from_data(number: Any) -> bool:
     """Whether a number of torch is symbolic, and depends on the elements of a tensor."""
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
@@ -115,12 +126,37 @@ def _is_torch(expression: Any) -> bool:
 
 
 def to_prim(importer: Any, size: Any, known: Mapping[str, Any] | None = None) -> Any:
-    """A torch size (int or SymInt) as a TVM expression; None if it cannot be expressed."""
+    """A torch size (int or SymInt) as a TVM expression; None if it cannot be expressed.
+
+    Its divisors are not 0 (see `_divisions`), which the guards of the program check.
+    """
     if isinstance(size, int):
         return size
     known = known_symbols(importer) if known is None else known
     found = translated(simplified(size), known)
-    return found if found is not None else translated(size.node.expr, known)
+    found = found if found is not None else translated(size.node.expr, known)
+    return divided(size, found)
+
+
+def divided(size: Any, prim: Any) -> Any:
+    """TVM's expression of a torch size where none of its divisors is 0."""
+    if not _compat.is_prim(prim):
+        return prim
+    of_sizes = not is_read_from_data(size)
+    return _divisions.without_division_by_zero(_compat.prim(prim), [], of_sizes)
+
+
+def divisors(expression: Any) -> Iterator[Any]:
+    """The divisors, other than numbers, of a sympy expression of torch's sizes."""
+    for part in _preorder(expression):
+        if type(part).__name__ in (*_QUOTIENTS, *_REMAINDERS) and not part.args[1].is_Integer:
+            yield part.args[1]
+
+
+def _preorder(expression: Any) -> Iterator[Any]:
+    yield expression
+    for argument in expression.args:
+        yield from _preorder(argument)
 
 
 def proved_shape(importer: Any, node: Any) -> list[Any] | None:
@@ -154,9 +190,9 @@ def translated(expression: Any, known: Mapping[str, Any]) -> Any:
         return _fold(parts, lambda a, b: a * b)
     if isinstance(expression, sympy.Pow) and isinstance(parts[1], int) and parts[1] > 0:
         return _fold([parts[0]] * parts[1], lambda a, b: a * b)
-    if kind in ("FloorDiv", "CleanDiv", "quotient"):
+    if kind in _QUOTIENTS:
         return _both(parts, lambda a, b: a // b, tirx.floordiv)
-    if kind in ("Mod", "PythonMod"):
+    if kind in _REMAINDERS:
         return _both(parts, lambda a, b: a % b, tirx.floormod)
     if kind in ("Max", "Min"):
         python, symbolic = (max, tirx.max) if kind == "Max" else (min, tirx.min)
@@ -203,9 +239,12 @@ def _is_asked_by_torch(relation: Any) -> bool:
 
     A remainder of a constant is no size: that it is 1, or is not some number, is a condition of the
     program. All others with != are torch's, also `n != 2`, which it makes of `(n + 1) // 2 != 1`.
-    Floats and bits are no sizes either.
+    Floats and bits are no sizes either, and a float that `int` cuts off is a number of the program
+    where it is compared with `==`.
     """
     if any(_size_numbers.is_no_size(side) for side in relation.args):
+        return False
+    if relation.rel_op == "==" and any(type(s).__name__ == "TruncToInt" for s in relation.args):
         return False
     if any(_is_remainder(side) for side in relation.args):
         return relation.rel_op == "!=" and not any(side.is_Integer for side in relation.args)
@@ -216,7 +255,7 @@ def _is_asked_by_torch(relation: Any) -> bool:
 
 
 def _is_remainder(side: Any) -> bool:
-    return type(side).__name__ in ("Mod", "PythonMod") and bool(side.args[1].is_Integer)
+    return type(side).__name__ in _REMAINDERS and bool(side.args[1].is_Integer)
 
 
 #: Below it, the products of a rational number with sizes are far from overflow.

@@ -15,10 +15,10 @@ def sizes(*lengths):
     return tuple(torch.randn(*n) if isinstance(n, tuple) else torch.randn(n) for n in lengths)
 
 
-def imported(function, inputs, axis=0):
+def imported(function, inputs, axis=0, decomposed=False):
     marks = (tuple({axis: torch.export.Dim.AUTO} for _ in inputs),)
     module = module_of(Case("assuming", function, lambda n: inputs))
-    return import_program(torch.export.export(module, inputs, dynamic_shapes=marks), False)
+    return import_program(torch.export.export(module, inputs, dynamic_shapes=marks), decomposed)
 
 
 #: (function of x and y, sizes for which its trace holds, others that PyTorch's program refuses).
@@ -71,6 +71,15 @@ TRACED = {
     "absolute": (lambda x, y: x * 2 if abs(x.shape[0] - 12) < 3 else x + y[0], (14, 4), (15, 4)),
     "bit": (lambda x, y: x * 2 if x.shape[0] & 4 else x + y[0], (15, 4), (16, 4)),
     "bits": (lambda x, y: x * 2 if (x.shape[0] | 1) == 13 else x + y[0], (13, 4), (14, 4)),
+    "other_bits": (lambda x, y: x * 2 if (x.shape[0] ^ 5) == 9 else x + y[0], (12, 4), (13, 4)),
+    "bits_of_both": (
+        lambda x, y: x * 2 if x.shape[0] ^ y.shape[0] == 8 else x + y[0],
+        (12, 4),
+        (13, 4),
+    ),
+    "shifted_up": (lambda x, y: x * 2 if x.shape[0] << 1 == 24 else x + y[0], (12, 4), (13, 4)),
+    "shifted_down": (lambda x, y: x * 2 if x.shape[0] >> 2 == 3 else x + y[0], (14, 4), (16, 4)),
+    "truncated_to_one": (lambda x, y: x * int(x.shape[0] * 0.1), (19, 4), (20, 4)),
     "adaptive_average": (
         lambda x, y: functional.interpolate(x[None, None], scale_factor=1.7, mode="area"),
         (12, 4),
@@ -127,6 +136,13 @@ SMALLEST = {
     "kthvalue": (lambda x: x.kthvalue(2).values, 2),
 }
 
+#: Functions that drop an axis of 1 element, which torch does not expect, and keep any other.
+DROPPING = {
+    "squeeze": lambda x: x.reshape(1, x.shape[0], 1).squeeze(),
+    "squeeze_axis": lambda x: x.reshape(1, x.shape[0]).squeeze(1) * 2,
+    "squeeze_axes": lambda x: x.reshape(1, x.shape[0], 1).squeeze((0, 1)) + 1,
+}
+
 
 @pytest.mark.parametrize(
     ("function", "least"), [pytest.param(*row, id=name) for name, row in SMALLEST.items()]
@@ -140,6 +156,18 @@ def test_small_sizes_that_torch_excludes_are_right_or_refused(function, least):
         run(np.zeros(least - 1, "float32"))
 
 
+@pytest.mark.parametrize("decomposed", [False, True], ids=["raw", "ep"])
+@pytest.mark.parametrize("function", DROPPING.values(), ids=DROPPING)
+def test_a_squeezed_axis_of_one_element_is_refused(function, decomposed):
+    """The result had the axis that PyTorch's has not."""
+    run = compile_module(imported(function, sizes(7), decomposed=decomposed))
+    for size in (0, 2, 5):
+        (x,) = sizes(size)
+        np.testing.assert_array_equal(run(x.numpy())[0], function(x).numpy())
+    with pytest.raises(Exception, match="mismatch"):
+        run(np.zeros(1, "float32"))
+
+
 def test_a_guard_that_divides_by_zero_is_refused():
     """An integer that was divided by 0 ended the process."""
     run = compile_module(imported(lambda x: x.view(2, -1), sizes((6, 4))))
@@ -147,6 +175,48 @@ def test_a_guard_that_divides_by_zero_is_refused():
     np.testing.assert_array_equal(run(x.numpy())[0], x.view(2, -1).numpy())
     with pytest.raises(Exception, match="mismatch"):
         run(np.zeros((0, 4), "float32"))
+
+
+#: (function of x and y, sizes for which it is right, others where PyTorch divides by 0). Every
+#: program is traced for 12 and 4.
+DIVIDED = {
+    "view": (lambda x, y: x.view(y.shape[0] // 2, -1), (12, 4), (12, 1)),
+    "view_of_nothing": (lambda x, y: x.view(y.shape[0] // 2, -1), (12, 6), (12, 0)),
+    "reshape": (lambda x, y: x.reshape(-1, y.shape[0] // 2), (12, 6), (12, 1)),
+    "unflatten": (lambda x, y: x.unflatten(0, (y.shape[0] // 3, -1)), (12, 9), (12, 2)),
+    "view_of_size": (lambda x, y: x.view(-1, y.shape[0]), (12, 3), (12, 0)),
+    "quotient": (lambda x, y: x.new_zeros(x.shape[0] // y.shape[0]), (12, 5), (12, 0)),
+    "remainder": (lambda x, y: x.new_ones(x.shape[0] % (y.shape[0] + 1) + 2), (12, 5), None),
+    "remainder_of_size": (lambda x, y: x.new_ones(7 % y.shape[0] + 2), (12, 5), (12, 0)),
+    "slice": (lambda x, y: x[: 7 % y.shape[0] + 2] * 1, (12, 5), (12, 0)),
+    "factor": (lambda x, y: x * (7 // y.shape[0]), (12, 5), (12, 0)),
+    "true_division": (lambda x, y: x * (7 / y.shape[0]), (12, 5), (12, 0)),
+    "integers": (lambda x, y: torch.arange(9) // y.shape[0] + x[0], (12, 5), (12, 0)),
+    "rest_of_integers": (lambda x, y: torch.arange(9) % y.shape[0] + x[0], (12, 5), (12, 0)),
+    "fmod": (lambda x, y: torch.fmod(torch.arange(9), y.shape[0]) + x[0], (12, 5), (12, 0)),
+}
+
+
+@pytest.mark.parametrize("decomposed", [False, True], ids=["raw", "ep"])
+@pytest.mark.parametrize(
+    ("function", "good", "bad"), [pytest.param(*row, id=name) for name, row in DIVIDED.items()]
+)
+def test_a_size_that_divides_by_zero_is_refused(function, good, bad, decomposed):
+    """The process ended, because all sizes are computed before anything is checked."""
+    run = compile_module(imported(function, sizes(12, 4), decomposed=decomposed))
+    inputs = sizes(*good)
+    (result,) = run(*[tensor.numpy() for tensor in inputs])
+    torch.testing.assert_close(torch.from_numpy(result), function(*inputs))
+    if bad is not None:
+        with pytest.raises(Exception, match="mismatch"):
+            run(*[tensor.numpy() for tensor in sizes(*bad)])
+
+
+def test_floats_are_divided_by_a_size_of_zero():
+    run = compile_module(imported(lambda x, y: x // y.shape[0] + x % y.shape[0], sizes(12, 4)))
+    x, y = torch.tensor([1.0, -2.0, 0.0]), torch.empty(0)
+    (result,) = run(x.numpy(), y.numpy())
+    np.testing.assert_array_equal(result, (x // 0 + x % 0).numpy())
 
 
 #: Functions that are right for an axis of every size but 0, and how often each checks it.

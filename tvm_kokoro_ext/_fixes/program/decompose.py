@@ -180,9 +180,15 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "addmm.default": _drops_a_term,
     "meshgrid.default": _of_numbers,
     "meshgrid.indexing": lambda node: _of_numbers(node) or _given(node, "indexing") == "xy",
-    # Stock computes the steps in float32.
-    "linspace.default": lambda node: str(_value(node).dtype) != "torch.float32",
+    # Stock computes the steps in float32, and knows no symbolic bounds.
+    "linspace.default": lambda node: (
+        str(_value(node).dtype) != "torch.float32"
+        or any(hasattr(bound, "meta") for bound in node.args[:3])
+    ),
+    "tril.default": lambda node: hasattr(_given(node, "diagonal"), "meta"),
+    "triu.default": lambda node: hasattr(_given(node, "diagonal"), "meta"),
     "take.default": lambda node: True,
+    "unflatten.int": lambda node: not all(isinstance(size, int) for size in node.args[2]),
     "linalg_vector_norm.default": lambda node: (  # computes in the dtype of the input
         _given(node, "ord") == 0 or _given(node, "dtype") is not None
     ),

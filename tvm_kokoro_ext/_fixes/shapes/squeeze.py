@@ -1,13 +1,14 @@
 """squeeze drops exactly the axes whose size is the constant 1.
 
-Stock's squeeze() also drops symbolic axes, and fails for a given axis whose size is not 1.
+Stock's squeeze() also drops symbolic axes, and fails for a given axis whose size is not 1. An axis
+that stays is checked when the program runs: of a size of 1, PyTorch's result has another rank.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext import _checks, _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
 
@@ -21,6 +22,8 @@ def squeeze(importer: Any, node: Any, previous: Any) -> Any:
         axes = range(len(shape))
     elif isinstance(axes, int):
         axes = [axes]
+    kept = [_compat.prim(shape[axis]) for axis in axes if not isinstance(shape[axis], int)]
+    _checks.require(importer, *(size != 1 for size in kept))
     ones = [a for a in (_emit.normalize_axis(a, len(shape)) for a in axes) if shape[a] == 1]
     if len(ones) == len(list(axes)) and len(ones) > 0:
         return previous(node)

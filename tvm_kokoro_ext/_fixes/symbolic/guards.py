@@ -20,11 +20,19 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _checks, _probe, _program_probe, _symbolic
+from tvm_kokoro_ext import _activation, _checks, _compat, _probe, _program_probe, _symbolic
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared.match_casts import match_casts
 
 _METHOD = "_translate_fx_graph"
+#: Operators that raise in PyTorch where they divide integers by 0.
+_DIVISIONS = frozenset(
+    (
+        *("floordiv", "mod", "truediv", "int_truediv"),
+        *("floor_divide.default", "floor_divide.Scalar", "remainder.Tensor", "remainder.Scalar"),
+        *("fmod.Tensor", "fmod.Scalar", "div.Tensor_mode", "div.Scalar_mode"),
+    )
+)
 #: Guards of more operations are left out. They come of the strides of nested sizes: of 136 in Swin
 #: 30 are shorter, and the others held at the few sizes that were tried.
 _LARGEST = 24
@@ -39,7 +47,7 @@ def install() -> Callable[[], None]:
         inputs_of = [node for node in nodes if node.op == "placeholder" and node.name in inputs]
         if not self.env and inputs_of:
             self.env.update({node: inputs[node.name] for node in inputs_of})
-            _check(self, inputs_of)
+            _check(self, inputs_of, nodes)
         return original(self, module, nodes, inputs, *rest)
 
     setattr(cls, _METHOD, translate)
@@ -50,11 +58,42 @@ def install() -> Callable[[], None]:
     return restore
 
 
-def _check(importer: Any, inputs: Iterable[Any]) -> None:
-    """Check at once all guards that TVM cannot prove."""
+def _check(importer: Any, inputs: Iterable[Any], nodes: Iterable[Any]) -> None:
+    """Check at once all guards that TVM cannot prove, and that no size divides by 0."""
     known = _symbolic.known_symbols(importer)
     conditions = [_symbolic.condition(guard, known) for guard in _guards(inputs)]
+    numbers = (_symbolic.translated(divisor, known) for divisor in _divisors(nodes))
+    conditions.extend(number != 0 for number in numbers if _compat.is_prim(number))
     _checks.require(importer, *(c for c in conditions if c is not None))
+
+
+def _divisors(nodes: Iterable[Any]) -> list[Any]:
+    """What the sizes of a program are divided by, and integers are, as sympy expressions."""
+    found: dict[Any, None] = {}
+    seen: set[Any] = set()
+    for node in nodes:
+        value = node.meta.get("val")
+        results = value if isinstance(value, list | tuple) else [value]
+        sizes = [size for result in results for size in getattr(result, "shape", [result])]
+        for size in sizes:
+            if _symbolic.is_symbolic(size) and size.node.expr not in seen:
+                seen.add(size.node.expr)
+                found.update(dict.fromkeys(_symbolic.divisors(_symbolic.simplified(size))))
+        divisor = _divisor(node)
+        if divisor is not None:
+            found[_symbolic.simplified(divisor)] = None
+    return list(found)
+
+
+def _divisor(node: Any) -> Any:
+    """The symbolic size by which a node divides sizes or the integers of a tensor."""
+    name = getattr(node.target, "__name__", "")
+    if name not in _DIVISIONS or len(node.args) < 2:
+        return None
+    divisor = getattr(node.args[1], "meta", {}).get("val")
+    dtype = getattr(node.meta.get("val"), "dtype", None)
+    floats = dtype is not None and dtype.is_floating_point
+    return divisor if _symbolic.is_symbolic(divisor) and not floats else None
 
 
 def _guards(inputs: Iterable[Any]) -> list[Any]:
