@@ -156,6 +156,14 @@ def tensor_type(shape: Any, dtype: str) -> Any:
     return _TensorType(list(shape), dtype)
 
 
+def call_of_scalar(function: str, argument: Any, dtype: str) -> Any:
+    """A call of a pure packed function whose result is a scalar of this dtype."""
+    if _STRUCT_INFO:
+        kind = relax.PrimStructInfo(dtype)
+        return relax.op.call_pure_packed(function, argument, sinfo_args=kind)
+    return relax.op.call_pure_packed(function, argument, ty_args=tvm.ir.PrimType(dtype))
+
+
 def shape_type(dims: Any) -> Any:
     """The type of a shape value with these dimensions."""
     return (relax.ShapeStructInfo if _STRUCT_INFO else relax.ShapeType)(list(dims))

@@ -254,7 +254,7 @@ test_antialias, test_antialias_stock = fix_tests("antialias", ANTIALIAS)
 
 
 def test_numbers_are_returned_and_the_callers_program_stays_as_it_is():
-    others = (2.5, True) if _compat.returns_constants() else ()
+    others = (2.5, True, False) if _compat.returns_constants() else ()
     case = Case("numbers", lambda x: (x + 1, x.shape[0], *others), rows)
     program = export(case, symbolic=False)
     before = str(program.graph)
@@ -263,6 +263,7 @@ def test_numbers_are_returned_and_the_callers_program_stays_as_it_is():
     result = machine["main"](tvm.runtime.tensor(case.inputs(6)[0].numpy()))
     assert int(result[1]) == 3
     assert [float(number) for number in list(result)[2:]] == [float(n) for n in others]
+    assert [type(number) for number in list(result)[2:]] == [type(n) for n in others]
     assert str(program.graph) == before
 
 

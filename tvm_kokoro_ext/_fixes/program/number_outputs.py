@@ -6,11 +6,14 @@ import copy
 from collections.abc import Collection
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _probe, _program_probe
-from tvm_kokoro_ext._compat import tirx
+from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe
+from tvm_kokoro_ext._compat import relax, tirx
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import graphs
+
+#: The function of TVM's machine that reads the tensor of a condition.
+_READ = "vm.builtin.read_if_cond"
 
 
 def constant_output(value: Any) -> Any:
@@ -65,7 +68,15 @@ def convert_constant(importer: Any, node: Any, previous: Any) -> Any:
         )
     if isinstance(value, float):
         return _compat.prim_value(tirx.FloatImm("float64", value))
-    return _compat.prim_value(tirx.IntImm("bool" if isinstance(value, bool) else "int64", value))
+    if isinstance(value, bool):
+        return _truth(importer, value)
+    return _compat.prim_value(tirx.IntImm("int64", value))
+
+
+def _truth(importer: Any, value: bool) -> Any:
+    """A truth value; TVM's machine makes the number 1 or 0 of a constant expression."""
+    constant = relax.const(value, "bool")
+    return _emit.emit(importer, _compat.call_of_scalar(_READ, constant, "bool"))
 
 
 @_probe.wrong
