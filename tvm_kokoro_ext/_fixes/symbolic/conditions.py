@@ -1,7 +1,8 @@
 """Truth values of symbolic sizes: comparisons, their negation and logic, and choices by them.
 
 In stock 0.25 and 0.26 a comparison of sizes is the constant True, so that `torch.cond` always takes
-its first branch. `torch.sym_not`, `torch.sym_ite`, `&` and `|` have no converter in any version.
+its first branch. `torch.sym_not`, `torch.sym_ite`, `&`, `|` and `^` of sizes have no converter in
+any version.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _condition(expression: Any) -> Any:
 
 
 def _logical(of_bools: Callable[..., Any], of_integers: Callable[..., Any]) -> Callable[..., Any]:
-    """`&` or `|` of two truth values, or of the bits of two integers."""
+    """`&`, `|` or `^` of two truth values, or of the bits of two integers."""
 
     def convert(lhs: Any, rhs: Any) -> Any:
         if _is_bool(lhs) and _is_bool(rhs):
@@ -67,7 +68,7 @@ _COMPARISONS = (operator.eq, operator.ne, operator.ge, operator.gt, operator.le,
 FIX = Fix(
     id="symbolic_condition",
     what="torch.cond takes its first branch whatever sizes it compares (0.25, 0.26); "
-    "sym_not, sym_ite, & and the or of symbolic sizes are refused",
+    "sym_not, sym_ite, &, ^ and the or of symbolic sizes are refused",
     op="operator.gt, torch.sym_not, torch.sym_ite, operator.and_, …",
     affected="",
     converters={
@@ -76,6 +77,7 @@ FIX = Fix(
         "sym_ite": scalars.converter(_choice, _choice),
         "and_": scalars.converter(operator.and_, _logical(tirx.all, tirx.bitwise_and)),
         "or_": scalars.converter(operator.or_, _logical(tirx.any, tirx.bitwise_or)),
+        "xor": scalars.converter(operator.xor, _logical(tirx.NE, tirx.bitwise_xor)),
     },
-    probe=_probe.lacks("sym_not", "sym_ite", "and_", "or_"),
+    probe=_probe.lacks("sym_not", "sym_ite", "and_", "or_", "xor"),
 )
