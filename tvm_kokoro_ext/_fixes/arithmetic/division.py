@@ -401,10 +401,12 @@ FIX = Fix(
         "__lshift__.Tensor": _LEFT,
         "bitwise_left_shift.Tensor": _LEFT,
         "bitwise_left_shift.Tensor_Scalar": _LEFT,
+        "bitwise_left_shift.Scalar_Tensor": _LEFT,
         "__rshift__.Scalar": _RIGHT,
         "__rshift__.Tensor": _RIGHT,
         "bitwise_right_shift.Tensor": _RIGHT,
         "bitwise_right_shift.Tensor_Scalar": _RIGHT,
+        "bitwise_right_shift.Scalar_Tensor": _RIGHT,
     },
     probe=_probe.any_of(
         _still_wrong,
@@ -415,5 +417,6 @@ FIX = Fix(
         _probe.lacks("__lshift__.Scalar", "__lshift__.Tensor", "bitwise_left_shift.Tensor"),
         _probe.lacks("__rshift__.Scalar", "__rshift__.Tensor", "bitwise_right_shift.Tensor"),
         _probe.lacks("bitwise_left_shift.Tensor_Scalar", "bitwise_right_shift.Tensor_Scalar"),
+        _probe.lacks("bitwise_left_shift.Scalar_Tensor", "bitwise_right_shift.Scalar_Tensor"),
     ),
 )

@@ -1,4 +1,7 @@
-"""lgamma (the C library's), digamma and erfinv, computed in float64 for all dtypes."""
+"""lgamma (the C library's), digamma and erfinv, computed in float64 for all dtypes.
+
+So are the functions of `bessel.py`, which belong to the same fix.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
+from tvm_kokoro_ext._fixes.functions import bessel
 
 # B_2k / 2k of digamma's asymptotic series.
 _BERNOULLI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+_LARGEST_FACTORIAL = 170  # of a float64
 _SHIFT = 10  # from here on, that series is accurate to float64
 
 # Rational approximations of erfinv, lowest power first, which are refined by three Newton steps.
@@ -112,16 +117,32 @@ def _converter(compute: Callable[[Any], Any], hint: str) -> Converter:
     return convert
 
 
+def polygamma(importer: Any, node: Any, previous: Any) -> Any:
+    """Derivatives of digamma: of higher orders n the zeta function of n + 1 times ±n!."""
+    order, x = importer.retrieve_args(node)[:2]
+    if order < 2:
+        function, hint = (bessel.trigamma, "trigamma") if order else (_digamma, "digamma")
+        return bessel.of_tensor(importer, node, function, x, hint)
+    if order > _LARGEST_FACTORIAL:
+        raise _emit.refuse(node, f"the factorial of {order} is infinite", "Use orders up to 170")
+    factor = math.factorial(order) * (1.0 if order % 2 else -1.0)
+    wide = _emit.astype(importer, x, "float64")
+    exponent = _emit.scalar(importer, order + 1, "float64")
+    return bessel.zeta_of(importer, node, exponent, wide, factor)
+
+
 _CONVERTERS: dict[str, Converter] = {
     "lgamma.default": _converter(_each(_lgamma, "lgamma"), "lgamma"),
     "digamma.default": _converter(_each(_digamma, "digamma"), "digamma"),
     "erfinv.default": _converter(_erfinv, "erfinv"),
+    "polygamma.default": polygamma,
+    **bessel.CONVERTERS,
 }
 
 FIX = Fix(
     id="special",
-    what="lgamma, digamma and erfinv are missing",
-    op="aten.lgamma, aten.digamma, aten.erfinv",
+    what="lgamma, digamma, erfinv, polygamma, zeta and Bessel functions are missing",
+    op="aten.lgamma, aten.digamma, aten.erfinv, aten.i0, aten.special_zeta, …",
     affected="",
     converters=_CONVERTERS,
     probe=_probe.lacks(*_CONVERTERS),

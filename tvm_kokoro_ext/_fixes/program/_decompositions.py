@@ -6,6 +6,7 @@ supports. If one node of an operator is decomposed, all nodes of this operator a
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -232,12 +233,88 @@ def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align_corners: b
     return sample(x, torch.where(lost, -1.0, grid), mode, padding, align_corners)
 
 
+def grid_sampler_3d(x: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+    """Volumes at places that need not be whole: modes and paddings as in two dimensions.
+
+    Places that are NaN are, unlike those in two dimensions, outside, or with an edge the last one.
+    """
+    import torch
+
+    batch, channels, *sizes = x.shape
+    wide = torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
+    flat = x.reshape(batch, channels, -1)
+    points = grid.to(wide).reshape(batch, -1, 3)
+    places = [
+        _place(points[..., axis], sizes[2 - axis], padding, align_corners) for axis in (2, 1, 0)
+    ]
+
+    def read(corner: list[Any]) -> Any:
+        inside = torch.ones_like(corner[0], dtype=torch.bool)
+        offset = torch.zeros_like(corner[0], dtype=torch.int64)
+        for place, size in zip(corner, sizes, strict=True):
+            inside = inside & (place >= 0) & (place < size)
+            offset = offset * size + place.clamp(0, size - 1).to(torch.int64)
+        found = flat.gather(2, offset.unsqueeze(1).expand(batch, channels, offset.shape[1]))
+        return torch.where(inside.unsqueeze(1), found.to(wide), 0.0)
+
+    if mode == 1:
+        result = read([place.round() for place in places])
+    else:
+        lower = [place.floor() for place in places]
+        result = torch.zeros((), dtype=wide)
+        for corner in itertools.product((0, 1), repeat=3):
+            weight = torch.ones_like(places[0])
+            for place, low, up in zip(places, lower, corner, strict=True):
+                weight = weight * (place - low if up else low + 1 - place)
+            at = [low + up for low, up in zip(lower, corner, strict=True)]
+            result = result + read(at) * weight.unsqueeze(1)
+    return result.to(x.dtype).reshape(batch, channels, *grid.shape[1:4])
+
+
+def _place(place: Any, size: Any, padding: int, align_corners: bool) -> Any:
+    """The place from -1 to 1 as one among `size` pixels, as torch's kernel computes it."""
+    import torch
+
+    wide = (place + 1) / 2 * (size - 1)
+    place = wide if align_corners else ((place + 1) * size - 1) / 2
+    if padding == 2:
+        first, span = (0, size - 1) if align_corners else (-0.5, size)
+        away = (place - first).abs()
+        rest = away.fmod(span)
+        turned = (away / span).floor() % 2 != 0
+        place = torch.where(turned, span - rest + first, rest + first)
+        place = place if not align_corners or size > 1 else torch.zeros_like(place)
+    if padding:
+        place = torch.where(place.isnan(), size - 1, place.clamp(0, size - 1))
+    known = place.isfinite() & (place.abs() < 2.0**31)
+    return torch.where(known, place, -100.0)
+
+
+def frexp(x: Any) -> Any:
+    """The fraction, from 1/2 on and below 1, and the exponent of 2 of each number."""
+    import torch
+
+    wide = x.double() if x.dtype == torch.float64 else x.float()
+    integer = torch.int64 if x.dtype == torch.float64 else torch.int32
+    digits, bias = (52, 1022) if x.dtype == torch.float64 else (23, 126)
+    field = 2 * bias + 3  # all bits of an exponent
+    tiny = wide.abs() < 2.0 ** (1 - bias)
+    bits = torch.where(tiny, wide * 2.0 ** (digits + 1), wide).view(integer)
+    exponent = ((bits >> digits) & field) - bias - torch.where(tiny, digits + 1, 0)
+    fraction = ((bits & ~(field << digits)) | (bias << digits)).view(wide.dtype)
+    plain = wide.isfinite() & (wide != 0)
+    fraction = torch.where(plain, fraction, wide).to(x.dtype)
+    return fraction, torch.where(plain, exponent, 0).to(torch.int32)
+
+
 #: The decompositions by the name that the importer looks up.
 OWN: dict[str, Callable[..., Any]] = {
     "addmm.default": addmm,
     "affine_grid_generator.default": affine_grid,
     "addbmm.default": addbmm,
+    "frexp.Tensor": frexp,
     "grid_sampler_2d.default": grid_sampler_2d,
+    "grid_sampler_3d.default": grid_sampler_3d,
     "lcm.default": lcm,
     "put.default": put,
     "take.default": take,
