@@ -200,8 +200,8 @@ def translated(expression: Any, known: Mapping[str, Any]) -> Any:
     return None
 
 
-def condition(relation: Any, known: Mapping[str, Any]) -> Any:
-    """A comparison of torch's sizes in TVM's expressions.
+def condition(relation: Any, known: Mapping[str, Any], own: bool = False) -> Any:
+    """A comparison of torch's sizes in TVM's expressions; `own` says that torch does not ask it.
 
     None for one that cannot be expressed, and for `e >= 2`, `e < 2`, `e == 1` and most of `e != f`:
     torch takes every size for other than 0 and 1 unless it is 1 in the example, and asks so, and
@@ -224,7 +224,7 @@ def condition(relation: Any, known: Mapping[str, Any]) -> Any:
         sympy.LessThan: tirx.LE,
         sympy.StrictLessThan: tirx.LT,
     }.get(type(relation))
-    if compare is None or _is_asked_by_torch(relation):
+    if compare is None or (not own and _is_asked_by_torch(relation)):
         return None
     sides = [_size_numbers.computed(side, known, translated) for side in relation.args]
     if any(side is None for side in sides) or all(isinstance(side, int) for side in sides):

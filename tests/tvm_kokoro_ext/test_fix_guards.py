@@ -79,6 +79,18 @@ TRACED = {
     ),
     "shifted_up": (lambda x, y: x * 2 if x.shape[0] << 1 == 24 else x + y[0], (12, 4), (13, 4)),
     "shifted_down": (lambda x, y: x * 2 if x.shape[0] >> 2 == 3 else x + y[0], (14, 4), (16, 4)),
+    "count_of_one": (
+        lambda x, y: sum(x * i for i in range(1, x.shape[0] // 12 + 1)),
+        (23, 4),
+        (24, 4),
+    ),
+    "quotient_of_one": (
+        lambda x, y: x * 2 if x.shape[0] // 12 == 1 else x + y[0],
+        (23, 4),
+        (24, 4),
+    ),
+    "whole_quotient_of_one": (lambda x, y: x * int(x.shape[0] // 12), (23, 4), (24, 4)),
+    "no_number": (lambda x, y: x * 2 if x.shape[0] != 5 else x + y[0], (6, 4), (5, 4)),
     "truncated_to_one": (lambda x, y: x * int(x.shape[0] * 0.1), (19, 4), (20, 4)),
     "adaptive_average": (
         lambda x, y: functional.interpolate(x[None, None], scale_factor=1.7, mode="area"),

@@ -10,14 +10,16 @@ imported function (`tir_var_upper_bound`), and not checked.
 Torch also takes every size for other than 0 and 1, or for 1 if it is 1 in the example, and guards
 that `e >= 2`, `e != 1` or `e < 2` wherever the trace asks for them, also where nothing depends on
 the answer. These guards are left out, and with them all that have `!=`, but for those that a
-remainder, a float or a number of bits is not some number. Results for such sizes are mostly right;
-what an operator needs beyond that, its converter checks.
+remainder, a float or a number of bits is not some number, and for what a line of the program asks
+itself: whether a quotient is 1 (`range(n // 4)`), or a size is not some number (`n != 5`). Results
+for such sizes are mostly right; what an operator needs beyond that, its converter checks.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from tvm_kokoro_ext import _activation, _checks, _compat, _probe, _program_probe, _symbolic
@@ -61,7 +63,7 @@ def install() -> Callable[[], None]:
 def _check(importer: Any, inputs: Iterable[Any], nodes: Iterable[Any]) -> None:
     """Check at once all guards that TVM cannot prove, and that no size divides by 0."""
     known = _symbolic.known_symbols(importer)
-    conditions = [_symbolic.condition(guard, known) for guard in _guards(inputs)]
+    conditions = [_symbolic.condition(guard, known, own) for guard, own in _guards(inputs).items()]
     numbers = (_symbolic.translated(divisor, known) for divisor in _divisors(nodes))
     conditions.extend(number != 0 for number in numbers if _compat.is_prim(number))
     _checks.require(importer, *(c for c in conditions if c is not None))
@@ -96,14 +98,44 @@ def _divisor(node: Any) -> Any:
     return divisor if _symbolic.is_symbolic(divisor) and not floats else None
 
 
-def _guards(inputs: Iterable[Any]) -> list[Any]:
-    """The guards of the trace as sympy expressions, each once."""
+def _guards(inputs: Iterable[Any]) -> dict[Any, bool]:
+    """The guards of the trace as sympy expressions, and whether the program itself asks each."""
     sizes = [size for node in inputs for size in _sizes(node)]
     if not sizes:
-        return []
+        return {}
     environment = sizes[0].node.shape_env
-    guards = dict.fromkeys(environment.simplify(guard.expr) for guard in environment.guards)
-    return [guard for guard in guards if guard.count_ops() <= _LARGEST]
+    guards: dict[Any, bool] = {}
+    for guard in environment.guards:
+        relation = environment.simplify(guard.expr)
+        if relation.count_ops() <= _LARGEST:
+            guards[relation] = guards.get(relation, False) or _is_own(guard)
+    return guards
+
+
+def _is_own(guard: Any) -> bool:
+    """Whether a line of the program asks if a computed size is 1, or is not a number above 1.
+
+    Torch asks the former in lines of its own. A question that it asks in C++ looks like one of the
+    line that calls it, but is about plain sizes, or about 0 and 1.
+    """
+    line = getattr(guard.sloc, "framework_loc", None)
+    file = getattr(line, "filename", None)
+    if file is None or file.startswith(_torch_directory()):
+        return False
+    relation = guard.expr
+    numbers = [int(side) for side in relation.args if side.is_Integer]
+    if len(numbers) != 1:
+        return False
+    if relation.rel_op == "==":
+        return numbers == [1] and not any(side.is_Symbol for side in relation.args)
+    return relation.rel_op == "!=" and numbers[0] > 1
+
+
+@functools.cache
+def _torch_directory() -> str:
+    import torch
+
+    return str(Path(torch.__file__).parent)
 
 
 def _sizes(node: Any) -> list[Any]:
