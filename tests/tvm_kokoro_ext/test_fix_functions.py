@@ -231,6 +231,16 @@ MISSING = [
     Case(
         "searchsorted", lambda x: torch.searchsorted(torch.tensor([-1.0, 0.0, 1.0]), x), rows, **EP
     ),
+    Case(
+        "searchsorted_of_a_number",
+        lambda x: (
+            torch.searchsorted(x[0].sort().values, 0.25, right=True),
+            torch.searchsorted(torch.tensor([1, 2, 3]), 2, out_int32=True),
+            torch.searchsorted(torch.tensor([1, 2, 3]), 2.5),
+            torch.bucketize(0.5, x[1].sort().values) + x[0, 0].long(),
+        ),
+        rows,
+    ),
     Case("copysign", lambda x: torch.copysign(x, x.flip(1)), rows, **EP, **STATIC),
     Case(
         "bilinear",

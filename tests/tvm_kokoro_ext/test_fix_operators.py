@@ -302,6 +302,7 @@ BESSEL = {
     "modified_bessel_i1": torch.special.modified_bessel_i1,
     "bessel_j0": torch.special.bessel_j0,
     "bessel_j1": torch.special.bessel_j1,
+    "erfcx": torch.special.erfcx,
     "zeta": lambda x: torch.special.zeta(2.5, x),
     "zeta_of_whole": lambda x: torch.special.zeta(torch.tensor(3), x.clamp(min=-100)),
     "zeta_of_both": lambda x: torch.special.zeta(x, x.flip(0).clamp(min=-100)),

@@ -1,4 +1,4 @@
-"""Bessel functions, trigamma and Hurwitz' zeta function, computed in float64 for all dtypes.
+"""Bessel functions, trigamma, zeta and erfcx, computed in float64 for all dtypes.
 
 The approximations are those of the Cephes Mathematical Library (Stephen L. Moshier), which PyTorch
 computes in the dtype of its operands.
@@ -359,6 +359,23 @@ def trigamma(x: Any) -> Any:
     return names.within(tirx.Select(reflected, _f(math.pi**2) / (sine * sine) - value, value))
 
 
+def _erfcx(x: Any) -> Any:
+    """exp(x²) · erfc(x), from 25 on by the first terms of its asymptotic series.
+
+    x² is taken as the sum of a number without rounding, the square of 24 digits, and a rest.
+    """
+    names = steps.Steps()
+    digits = names.name(tirx.Cast("float64", tirx.Cast("float32", x)))
+    rest = names.name((x - digits) * (x + digits))
+    complement = tirx.call_pure_extern("float64", "erfc", x)
+    near = tirx.exp(digits * digits) * (tirx.exp(rest) * complement)
+    inverse = names.name(_f(0.5) / (x * x))
+    series = _polynomial(inverse, (10395.0, -945.0, 105.0, -15.0, 3.0, -1.0, 1.0))
+    far = _f(1 / math.sqrt(math.pi)) / x * series
+    value = tirx.Select(x > _f(25), far, near)
+    return names.within(tirx.Select(x < _f(-30), tirx.infinity("float64"), value))
+
+
 def _elementwise(function: Callable[[Any], Any], hint: str) -> Converter:
     def convert(importer: Any, node: Any, previous: Any) -> Any:
         x = importer.retrieve_args(node)[0]
@@ -449,6 +466,8 @@ CONVERTERS: dict[str, Converter] = {
     "special_modified_bessel_i1.default": _elementwise(_modified(1, False), "i1"),
     "special_bessel_j0.default": _elementwise(_of_first_kind(0), "bessel_j0"),
     "special_bessel_j1.default": _elementwise(_of_first_kind(1), "bessel_j1"),
+    "erfcx.default": _elementwise(_erfcx, "erfcx"),
+    "special_erfcx.default": _elementwise(_erfcx, "erfcx"),
     "special_zeta.default": zeta,
     "special_zeta.self_scalar": zeta,
     "special_zeta.other_scalar": zeta,

@@ -290,6 +290,18 @@ def _place(place: Any, size: Any, padding: int, align_corners: bool) -> Any:
     return torch.where(known, place, -100.0)
 
 
+def searchsorted_of_number(boundaries: Any, number: Any, **options: Any) -> Any:
+    import torch
+
+    dtype = torch.result_type(boundaries, number)
+    value = torch.full((), number, dtype=dtype)
+    return torch.ops.aten.searchsorted.Tensor(boundaries, value, **options)
+
+
+def bucketize_of_number(number: Any, boundaries: Any, **options: Any) -> Any:
+    return searchsorted_of_number(boundaries, number, **options)
+
+
 def frexp(x: Any) -> Any:
     """The fraction, from 1/2 on and below 1, and the exponent of 2 of each number."""
     import torch
@@ -312,6 +324,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "addmm.default": addmm,
     "affine_grid_generator.default": affine_grid,
     "addbmm.default": addbmm,
+    "bucketize.Scalar": bucketize_of_number,
     "frexp.Tensor": frexp,
     "grid_sampler_2d.default": grid_sampler_2d,
     "grid_sampler_3d.default": grid_sampler_3d,
@@ -330,4 +343,5 @@ OWN: dict[str, Callable[..., Any]] = {
     "_pdist_forward.default": pair_distances,
     "multilabel_margin_loss.default": multilabel_margin,
     "roll.default": roll,
+    "searchsorted.Scalar": searchsorted_of_number,
 }
