@@ -111,7 +111,38 @@ def signs_of_zeros(x):
     return 1 / functional.max_pool2d(zeros, 2), 1 / functional.max_pool2d(zeros, 5, 1, 2)
 
 
+def windows_in_the_padding(x):
+    """With `ceil_mode`, a window that would begin behind the tensor and the padding is left out."""
+    return (
+        *(functional.max_pool2d(x, 2, 2, padding, ceil_mode=True) for padding in (0, 1)),
+        functional.max_pool2d(x, (3, 2), (1, 2), 1, ceil_mode=True),
+        functional.max_pool2d(x, (5, 4), (4, 3), 2, ceil_mode=True),
+        functional.max_pool2d(x, 1, 3, ceil_mode=True),
+        functional.max_pool2d(x, 1, 4, ceil_mode=True),
+        functional.max_pool1d(x[0], 2, 2, 1, ceil_mode=True),
+        functional.max_pool3d(x, 2, 2, 1, ceil_mode=True),
+        functional.max_pool2d(x.half(), 2, 2, 1, ceil_mode=True),
+    )
+
+
 POOL = [
+    *(
+        Case(
+            f"in_the_padding_of_{size}",
+            windows_in_the_padding,
+            lambda n, size=size: (torch.randn(2, 3, n, size),),
+            wrong=None,
+            symbolic=(False,),
+        )
+        for size in (5, 6, 7, 8)
+    ),
+    Case(
+        "symbolic_in_the_padding",
+        lambda x: functional.max_pool2d(x, 2, 2, 1, ceil_mode=True),
+        lambda n: (torch.randn(2, 3, 4, 2 * n + 1),),
+        wrong=None,
+        symbolic=(True,),
+    ),
     Case("large_windows", large_windows, image, **STATIC),
     Case("signs_of_zeros", signs_of_zeros, image, wrong=None, **STATIC),
     Case("all_infinite", lambda x: functional.max_pool2d(x * 0 - INF, 2, 1, 1), image, **STATIC),

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext import _compat, _emit
 from tvm_kokoro_ext._compat import relax, te, tirx, topi
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import extremum
@@ -25,12 +25,18 @@ def pool(below: Any, builder: Any, call: Any) -> Any:
     if dtype not in extremum.FLOATS or call.attrs.out_layout != call.attrs.layout:
         return below(builder, call)
     if dtype in ("float32", "float64") and not set(call.attrs.layout) & set("dhw"):
-        return builder.call_te(_pooled(call.attrs), call.args[0], primfunc_name_hint="max_pool")
+        shape = [_emit.int64(size) for size in _compat.shape_of(call)]
+        pooled = _pooled(call.attrs)
+        return builder.call_te(pooled, call.args[0], shape, primfunc_name_hint="max_pool")
     return _by_keys(below, builder, call, dtype)
 
 
 def _pooled(attrs: Any) -> Any:
-    """The tensor expression of a max_pool with these attributes."""
+    """The tensor expression of a max_pool with these attributes and a shape of the result.
+
+    With `ceil_mode`, no window begins behind the tensor and the padding in front of it, so that the
+    shape does not follow from the sizes alone.
+    """
     layout = str(attrs.layout)
     axes = [layout.index(letter) for letter in "DHW" if letter in layout]
     sizes, strides, dilation, padding = (
@@ -44,7 +50,7 @@ def _pooled(attrs: Any) -> Any:
     # One axis after the other is less work for large windows, and one pass for small ones.
     stages = [windows] if math.prod(sizes) <= _SMALL else [[window] for window in windows[::-1]]
 
-    def max_pool(x: Any) -> Any:
+    def max_pool(x: Any, out: Any) -> Any:
         before, after = [0] * len(x.shape), [0] * len(x.shape)
         for number, axis in enumerate(axes):
             before[axis], after[axis] = ahead[number], behind[number]
@@ -52,7 +58,7 @@ def _pooled(attrs: Any) -> Any:
             lowest = tirx.const(-math.inf, x.dtype)
             x = topi.nn.pad(x, before, after, pad_value=lowest, name="padded")
         for stage in stages:
-            x = _largest_of_windows(x, stage)
+            x = _largest_of_windows(x, stage, out)
         return x
 
     return max_pool
@@ -71,11 +77,11 @@ _SMALL = 9  # elements of a window
 _WRITTEN_OUT = 16
 
 
-def _largest_of_windows(x: Any, windows: Sequence[_Window]) -> Any:
+def _largest_of_windows(x: Any, windows: Sequence[_Window], out: Sequence[Any]) -> Any:
     """The largest number of each window, or NaN if there is one; of equal zeros the first."""
     shape = list(x.shape)
-    for axis, size, stride, dilation in windows:
-        shape[axis] = tirx.floordiv(x.shape[axis] - (size - 1) * dilation - 1, stride) + 1
+    for window in windows:
+        shape[window.axis] = out[window.axis]
     within = [te.reduce_axis((0, window.size), name=f"r{window.axis}") for window in windows]
 
     def read(at: Sequence[Any], offsets: Sequence[Any]) -> Any:
