@@ -232,6 +232,24 @@ MISSING = [
         "searchsorted", lambda x: torch.searchsorted(torch.tensor([-1.0, 0.0, 1.0]), x), rows, **EP
     ),
     Case(
+        "windows",
+        lambda x: (
+            torch.bartlett_window(7),
+            torch.blackman_window(x.shape[1], periodic=False),
+            torch.blackman_window(x.shape[1] // 6),
+            torch.bartlett_window(1),
+            torch.kaiser_window(x.shape[1]),
+            torch.kaiser_window(8, periodic=False, beta=5.0, dtype=torch.float64) + x[0, 0],
+        ),
+        rows,
+        symbolic=(False,),
+    ),
+    Case(
+        "bits_of_a_number",
+        lambda x: (torch.bitwise_and(6, x), torch.bitwise_or(5, x), torch.bitwise_xor(3, x)),
+        lambda n: (torch.arange(n, dtype=torch.uint8),),
+    ),
+    Case(
         "searchsorted_of_a_number",
         lambda x: (
             torch.searchsorted(x[0].sort().values, 0.25, right=True),

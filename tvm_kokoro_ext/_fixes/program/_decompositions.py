@@ -290,6 +290,48 @@ def _place(place: Any, size: Any, padding: int, align_corners: bool) -> Any:
     return torch.where(known, place, -100.0)
 
 
+def _windows(shape: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A window whose value at a place from 0 to 1 is `shape` of it, computed in float64."""
+
+    def window(size: int, periodic: bool = True, *extra: Any, dtype: Any = None, **_: Any) -> Any:
+        import torch
+
+        given = torch.arange(size, dtype=torch.float64)
+        steps = size if periodic else size - 1
+        values = shape(given / steps, *extra) if size != 1 else torch.ones_like(given)
+        return values.to(dtype or torch.get_default_dtype())
+
+    return window
+
+
+def _bartlett(place: Any) -> Any:
+    return 1 - (2 * place - 1).abs()
+
+
+def _blackman(place: Any) -> Any:
+    angle = place * (2 * math.pi)
+    return 0.42 - 0.5 * angle.cos() + 0.08 * (2 * angle).cos()
+
+
+def _kaiser(place: Any, beta: float = 12.0) -> Any:
+    import torch
+
+    inside = (1 - (2 * place - 1) ** 2).clamp(min=0).sqrt()
+    whole = torch.full((), beta, dtype=torch.float64)
+    return torch.i0(inside * beta) / torch.i0(whole)
+
+
+def _exchanged(operator: str) -> Callable[[Any, Any], Any]:
+    """The bits of a number and of a tensor, whose order does not matter."""
+
+    def combined(number: Any, x: Any) -> Any:
+        import torch
+
+        return getattr(torch, operator)(x, number)
+
+    return combined
+
+
 def searchsorted_of_number(boundaries: Any, number: Any, **options: Any) -> Any:
     import torch
 
@@ -321,6 +363,15 @@ def frexp(x: Any) -> Any:
 
 #: The decompositions by the name that the importer looks up.
 OWN: dict[str, Callable[..., Any]] = {
+    **{
+        f"{name}_window.{overload}": _windows(shape)
+        for name, shape in (("bartlett", _bartlett), ("blackman", _blackman), ("kaiser", _kaiser))
+        for overload in ("default", "periodic", "beta")
+    },
+    **{
+        f"{name}.Scalar_Tensor": _exchanged(name)
+        for name in ("bitwise_and", "bitwise_or", "bitwise_xor")
+    },
     "addmm.default": addmm,
     "affine_grid_generator.default": affine_grid,
     "addbmm.default": addbmm,
