@@ -315,31 +315,34 @@ BESSEL = {
 }
 
 
+@pytest.mark.parametrize("decomposed", [False, True], ids=["raw", "ep"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
-def test_special_functions_keep_their_digits(dtype):
+def test_special_functions_keep_their_digits(dtype, decomposed):
     names = list(BESSEL)[: 4 if dtype == torch.bfloat16 else None]  # PyTorch has no others
     x = PLACES.to(dtype)
     case = Case("all", lambda x: tuple(BESSEL[name](x) for name in names), lambda n: (x,))
     limit = {torch.float32: 4e-7, torch.float64: 1e-13, torch.bfloat16: 4e-3}[dtype]
-    for name, result in zip(names, imported_on(case, x), strict=True):
+    for name, result in zip(names, imported_on(case, x, decomposed=decomposed), strict=True):
         exact = BESSEL[name](x.double()).to(dtype)
         close = torch.isclose(result, exact, rtol=limit, atol=1e-37, equal_nan=True)
         assert {(name, float(place)) for place in x[~close]} == set()
 
 
-def imported_on(case, *inputs):
-    module = import_program(export(case, symbolic=False), False)
+def imported_on(case, *inputs, decomposed=False):
+    module = import_program(export(case, symbolic=False), decomposed)
     target = tvm.target.Target({"kind": "llvm", "opt-level": 0})
     machine = relax.VirtualMachine(tvm.compile(module, target), tvm.cpu())
     return [torch.from_dlpack(r) for r in machine["main"](*map(tvm.runtime.from_dlpack, inputs))]
 
 
+@pytest.mark.parametrize("decomposed", [False, True], ids=["raw", "ep"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_frexp_is_exact(dtype):
+def test_frexp_is_exact(dtype, decomposed):
     info = torch.finfo(dtype)
     x = torch.cat([PLACES, torch.tensor([0.5, 1.0, -2.0])]).to(dtype)
     x = torch.cat([x, torch.tensor([info.max, info.tiny, info.tiny / 3, -info.tiny * info.eps])])
-    results = imported_on(Case("frexp", lambda x: tuple(torch.frexp(x)), lambda n: (x,)), x)
+    case = Case("frexp", lambda x: tuple(torch.frexp(x)), lambda n: (x,))
+    results = imported_on(case, x, decomposed=decomposed)
     for result, wanted in zip(results, torch.frexp(x), strict=True):
         torch.testing.assert_close(result, wanted, rtol=0, atol=0, equal_nan=True)
 

@@ -457,18 +457,32 @@ def _adds_more(place: Any, term: Any, added: Any, s: Any, start: Any) -> Any:
     return tirx.all(defined, added >= _f(0), open_)
 
 
+_FUNCTIONS: dict[str, Converter] = {
+    "i0": _elementwise(_modified(0, False), "i0"),
+    "special_i0e": _elementwise(_modified(0, True), "i0e"),
+    "special_i1": _elementwise(_modified(1, False), "i1"),
+    "special_i1e": _elementwise(_modified(1, True), "i1e"),
+    "special_modified_bessel_i0": _elementwise(_modified(0, False), "i0"),
+    "special_modified_bessel_i1": _elementwise(_modified(1, False), "i1"),
+    "special_bessel_j0": _elementwise(_of_first_kind(0), "bessel_j0"),
+    "special_bessel_j1": _elementwise(_of_first_kind(1), "bessel_j1"),
+    "special_erfcx": _elementwise(_erfcx, "erfcx"),
+    "special_zeta": zeta,
+}
+#: What torch decomposes them to.
+_PRIMITIVES = {
+    "bessel_i0": "i0",
+    "bessel_i0e": "special_i0e",
+    "bessel_i1": "special_i1",
+    "bessel_i1e": "special_i1e",
+    "bessel_j0": "special_bessel_j0",
+    "bessel_j1": "special_bessel_j1",
+    "erfcx": "special_erfcx",
+    "zeta": "special_zeta",
+}
 CONVERTERS: dict[str, Converter] = {
-    "i0.default": _elementwise(_modified(0, False), "i0"),
-    "special_i0e.default": _elementwise(_modified(0, True), "i0e"),
-    "special_i1.default": _elementwise(_modified(1, False), "i1"),
-    "special_i1e.default": _elementwise(_modified(1, True), "i1e"),
-    "special_modified_bessel_i0.default": _elementwise(_modified(0, False), "i0"),
-    "special_modified_bessel_i1.default": _elementwise(_modified(1, False), "i1"),
-    "special_bessel_j0.default": _elementwise(_of_first_kind(0), "bessel_j0"),
-    "special_bessel_j1.default": _elementwise(_of_first_kind(1), "bessel_j1"),
-    "erfcx.default": _elementwise(_erfcx, "erfcx"),
-    "special_erfcx.default": _elementwise(_erfcx, "erfcx"),
-    "special_zeta.default": zeta,
+    **{f"{name}.default": function for name, function in _FUNCTIONS.items()},
+    **{f"{name}.default": _FUNCTIONS[of] for name, of in _PRIMITIVES.items()},
     "special_zeta.self_scalar": zeta,
     "special_zeta.other_scalar": zeta,
 }
