@@ -354,8 +354,9 @@ def frexp(x: Any) -> Any:
     field = 2 * bias + 3  # all bits of an exponent
     tiny = wide.abs() < 2.0 ** (1 - bias)
     bits = torch.where(tiny, wide * 2.0 ** (digits + 1), wide).view(integer)
-    exponent = ((bits >> digits) & field) - bias - torch.where(tiny, digits + 1, 0)
-    fraction = ((bits & ~(field << digits)) | (bias << digits)).view(wide.dtype)
+    raw = (bits >> digits) & field
+    exponent = raw - bias - torch.where(tiny, digits + 1, 0)
+    fraction = (bits + ((bias - raw) << digits)).view(wide.dtype)
     plain = wide.isfinite() & (wide != 0)
     fraction = torch.where(plain, fraction, wide).to(x.dtype)
     return fraction, torch.where(plain, exponent, 0).to(torch.int32)
