@@ -22,7 +22,92 @@ def spectrum(x):
     return torch.stft(x, 8, 4, 8, window=window, return_complex=True)
 
 
+def pairs(x):
+    return torch.complex(x, x * 2 - 1)
+
+
+def parts(*tensors):
+    return tuple(map(torch.view_as_real, tensors))
+
+
+def rearranged(x):
+    z, places = pairs(x), torch.tensor([0, 2])
+    return parts(
+        *z.split([1, 2], 0),
+        z.chunk(2, 1)[0],
+        z.index_select(1, places),
+        z.repeat(2, 1),
+        z.gather(1, places[None].expand(3, -1)),
+        z[:, :3].diagonal(),
+        z.roll(1, 0),
+        torch.nn.functional.embedding(places, z),
+    )
+
+
+def written(x):
+    z, made = pairs(x), torch.zeros(3, x.shape[1], dtype=torch.complex64)
+    made[:, 1:3] = z[:, 1:3]
+    made[0] = z[1]
+    made[:, [0, 4]] = 1j
+    made[1, 3:5] = x[1, 3:5]
+    return torch.view_as_real(made)
+
+
+def filled(x):
+    z = pairs(x)
+    return parts(
+        z + torch.ones(x.shape[1], dtype=torch.complex64),
+        z * torch.full((3, 1), 1 + 2j),
+        torch.full_like(z, 2j) - z,
+        torch.where(x > 0, z, 0),
+        torch.where(x > 0, 1j, z),
+        z.masked_fill(x > 0, 2),
+    )
+
+
+def scaled(x):
+    z, wide = pairs(x), pairs(x.double())
+    return parts(
+        torch.add(z, z.conj(), alpha=3),
+        torch.sub(z, z.conj(), alpha=2j),
+        torch.add(z, x, alpha=2),
+        wide * 2j + 0.1,
+        wide / 3,
+        1 - wide,
+        z.square(),
+        z**2,
+        1 / z,
+        wide.reciprocal(),
+    )
+
+
+class HoldsComplex(torch.nn.Module):
+    """A module whose parameter, buffers and plain tensor are complex."""
+
+    def __init__(self):
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+
+        def drawn(*shape):
+            return torch.complex(*torch.randn(2, *shape, generator=generator))
+
+        self.weight, self.bias = torch.nn.Parameter(drawn(4, 3)), torch.nn.Parameter(drawn(4))
+        self.register_buffer("turns", drawn(12, 4))
+        self.register_buffer("unsaved", drawn(4), persistent=False)
+        self.plain = drawn(4).conj()
+
+    def forward(self, x):
+        z = torch.nn.functional.linear(pairs(x.T), self.weight, self.bias)
+        z = z * self.turns[: x.shape[1]].to(torch.complex64) + self.unsaved.conj()
+        return torch.view_as_real(z - self.plain)
+
+
 COMPLEX = [
+    Case("rearranged", rearranged, rows, **EP),
+    Case("written", written, rows, **EP),
+    Case("filled", filled, rows, **EP),
+    Case("scaled", scaled, rows, tolerance=1e-4, **EP),
+    Case("held", HoldsComplex(), rows, tolerance=1e-4, **EP),
     Case("magnitude", lambda x: torch.complex(x, x * 2).abs(), rows, **EP),
     Case("magnitude_small", lambda x: torch.complex(x * 3e-30, x * 4e-30).abs() * 1e30, rows, **EP),
     Case("magnitude_large", lambda x: torch.complex(x * 3e30, x * 4e30).abs() / 1e30, rows, **EP),
@@ -46,6 +131,21 @@ COMPLEX = [
             / torch.complex(torch.where(x > 0, INF, 0.0), 0 * x)
         ),
         rows,
+        **EP,
+    ),
+    Case(
+        "expanded",
+        lambda x: torch.view_as_real(torch.complex(x, -x)[:, None].expand(-1, 2, -1)),
+        rows,
+        **EP,
+    ),
+    Case(
+        "einsum",
+        lambda x: torch.view_as_real(
+            torch.einsum("bij,bkj->bik", torch.complex(x, -x)[None], torch.complex(x, x * 2)[None])
+        ),
+        rows,
+        tolerance=1e-4,
         **EP,
     ),
     Case("angle", lambda x: torch.angle(torch.complex(x, x.abs() - 1)), rows, **EP),

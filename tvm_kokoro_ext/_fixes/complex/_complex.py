@@ -18,14 +18,23 @@ class Complex:
     imag: Any
 
 
-def of(importer: Any, value: Any) -> Complex:
-    """Convert a complex number, a real tensor or a complex tensor to a complex tensor."""
+def of(importer: Any, value: Any, dtype: str | None = None) -> Complex:
+    """Convert a number, a real tensor or a complex tensor to a complex tensor.
+
+    `dtype` is that of the two parts; None leaves a tensor as it is, and makes numbers float32.
+    """
     if isinstance(value, Complex):
-        return value
+        if dtype is None:
+            return value
+        return Complex(*(_emit.astype(importer, part, dtype) for part in (value.real, value.imag)))
     if _compat.is_tensor(value):
-        return Complex(value, _emit.emit(importer, relax.op.zeros_like(value)))
+        real = value if dtype is None else _emit.astype(importer, value, dtype)
+        return Complex(real, _emit.emit(importer, relax.op.zeros_like(real)))
+    dtype = dtype or "float32"
+    if _compat.is_prim(value):
+        return Complex(_emit.scalar(importer, value, dtype), relax.const(0.0, dtype))
     number = complex(value)
-    return Complex(relax.const(number.real, "float32"), relax.const(number.imag, "float32"))
+    return Complex(relax.const(number.real, dtype), relax.const(number.imag, dtype))
 
 
 def add(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
@@ -65,6 +74,12 @@ def divide(importer: Any, lhs: Complex, rhs: Complex) -> Complex:
         elementwise.emit(importer, real, *parts, hint="divide_re"),
         elementwise.emit(importer, imag, *parts, hint="divide_im"),
     )
+
+
+def reciprocal(importer: Any, x: Complex) -> Complex:
+    dtype = _compat.dtype_of(x.real)
+    one = Complex(relax.const(1.0, dtype), relax.const(0.0, dtype))
+    return divide(importer, one, x)
 
 
 def _ratio(part: Any, by: Any) -> Any:

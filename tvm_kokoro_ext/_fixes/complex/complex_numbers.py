@@ -1,21 +1,24 @@
 """Complex tensors inside a program, represented by two real tensors.
 
 TVM has no complex dtype and stock no converters for it. Within a program, complex values can be
-created (complex, view_as_complex, FFTs), used in computations, reshaped and read, but they cannot
-be inputs or outputs of the program.
+created (complex, view_as_complex, FFTs, zeros), used in computations, reshaped and read. Complex
+parameters, buffers and constants are held as real tensors of pairs. What a caller passes or gets
+cannot be complex.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Converter, Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import elementwise
+from tvm_kokoro_ext._fixes._shared import elementwise, graphs
 from tvm_kokoro_ext._fixes.complex import _complex
 from tvm_kokoro_ext._fixes.complex._complex import Complex
 
@@ -66,7 +69,13 @@ def _binary(function: Callable[[Any, Complex, Complex], Complex]) -> Converter:
         operands = importer.retrieve_args(node)[:2]
         if not any(isinstance(value, Complex | complex) for value in operands):
             return previous(node)
-        return function(importer, *(_complex.of(importer, value) for value in operands))
+        dtype = _PARTS[str(node.meta["val"].dtype)]
+        lhs, rhs = (_complex.of(importer, value, dtype) for value in operands)
+        alpha = node.kwargs.get("alpha", 1)
+        if alpha != 1:
+            factor = importer._retrieve_args(alpha)
+            rhs = _complex.multiply(importer, rhs, _complex.of(importer, factor, dtype))
+        return function(importer, lhs, rhs)
 
     return convert
 
@@ -113,28 +122,125 @@ def angle(importer: Any, node: Any, previous: Any) -> Any:
 
 @needs_previous
 def _each_part(importer: Any, node: Any, previous: Any) -> Any:
-    """Apply a rearrangement to both parts."""
-    x = node.args[0]
-    if isinstance(x, list | tuple):
-        if not any(isinstance(importer.env[item], Complex) for item in x):
-            return previous(node)
-        values = [_complex.of(importer, importer.env[item]) for item in x]
-        axis = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
-        join = relax.op.concat if node.target.__name__ == "cat.default" else relax.op.stack
-        return Complex(
-            *(
-                _emit.emit(importer, join([getattr(v, part) for v in values], axis))
-                for part in ("real", "imag")
-            )
-        )
-    value = importer.env[x]
-    if not isinstance(value, Complex):
+    """Apply an operator that is the same for both parts, such as a rearrangement, to each."""
+    operands = [n for n in node.all_input_nodes if isinstance(importer.env.get(n), Complex)]
+    if not operands:
         return previous(node)
-    parts = []
-    for part in (value.real, value.imag):
-        with _emit.standing_in(importer, x, part):
-            parts.append(previous(node))
+    real, imag = (_of_part(importer, node, previous, operands, p) for p in ("real", "imag"))
+    if isinstance(node.meta.get("val"), list | tuple):
+        return tuple(Complex(*pair) for pair in zip(real, imag, strict=True))
+    return Complex(real, imag)
+
+
+def _of_part(importer: Any, node: Any, previous: Any, operands: list[Any], part: str) -> Any:
+    """The result of an operator on one part; a list if it has several."""
+    with ExitStack() as stack:
+        for operand in operands:
+            value = getattr(importer.env[operand], part)
+            stack.enter_context(_emit.standing_in(importer, operand, value))
+        result = previous(node)
+    count = len(node.meta["val"]) if isinstance(node.meta.get("val"), list | tuple) else None
+    if count is None or isinstance(result, list | tuple):
+        return result
+    return [_emit.emit(importer, relax.TupleGetItem(result, i)) for i in range(count)]
+
+
+@needs_previous
+def join(importer: Any, node: Any, previous: Any) -> Any:
+    """cat and stack, of complex tensors and real ones."""
+    values = [importer.env[item] for item in node.args[0]]
+    if not any(isinstance(value, Complex) for value in values):
+        return previous(node)
+    dtype = _PARTS[str(node.meta["val"].dtype)]
+    values = [_complex.of(importer, value, dtype) for value in values]
+    axis = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
+    function = relax.op.concat if node.target.__name__ == "cat.default" else relax.op.stack
+    return Complex(
+        *(
+            _emit.emit(importer, function([getattr(v, part) for v in values], axis))
+            for part in ("real", "imag")
+        )
+    )
+
+
+@needs_previous
+def fill(importer: Any, node: Any, previous: Any) -> Any:
+    """A tensor of one number, such as torch.zeros of a complex dtype."""
+    if not _is_complex(node):
+        return previous(node)
+    value = node.args[0 if node.target.__name__ == "scalar_tensor.default" else 1]
+    recorded = node.meta["val"]
+    if not isinstance(value, int | float | complex):
+        raise _emit.refuse(
+            node, "a complex tensor of a symbolic number", "Multiply ones by the number"
+        )
+    number = complex(value)
+    parts = [_emit.filled(importer, recorded.real, n) for n in (number.real, number.imag)]
+    if any(part is None for part in parts):
+        raise _emit.refuse(
+            node, "a size that cannot be expressed", "Make the two parts and use torch.complex"
+        )
     return Complex(*parts)
+
+
+@needs_previous
+def where(importer: Any, node: Any, previous: Any) -> Any:
+    condition, *values = importer.retrieve_args(node)[:3]
+    if not any(isinstance(value, Complex) for value in values):
+        return previous(node)
+    dtype = _PARTS[str(node.meta["val"].dtype)]
+    lhs, rhs = (_complex.of(importer, value, dtype) for value in values)
+    return Complex(
+        *(
+            _emit.emit(importer, relax.op.where(condition, x, y))
+            for x, y in ((lhs.real, rhs.real), (lhs.imag, rhs.imag))
+        )
+    )
+
+
+@needs_previous
+def power(importer: Any, node: Any, previous: Any) -> Any:
+    """x², and 1 / x; other powers are refused."""
+    x, exponent = importer.retrieve_args(node)[:2]
+    if not isinstance(x, Complex):
+        return previous(node)
+    if exponent == 2:
+        return _complex.multiply(importer, x, x)
+    if exponent == -1:
+        return _complex.reciprocal(importer, x)
+    raise _emit.refuse(
+        node,
+        f"the power {exponent} of a complex tensor",
+        "Multiply it by itself, or use torch.polar(x.abs() ** p, p * x.angle())",
+    )
+
+
+@needs_previous
+def overwrite(importer: Any, node: Any, previous: Any) -> Any:
+    """copy: the second operand with the sizes and the dtype of the first."""
+    goal, source = importer.retrieve_args(node)[:2]
+    if not isinstance(goal, Complex):
+        return previous(node)
+    source = _complex.of(importer, source, _compat.dtype_of(goal.real))
+    shape = relax.ShapeExpr([_emit.int64(size) for size in _compat.shape_of(goal.real)])
+    parts = (source.real, source.imag)
+    return Complex(*(_emit.emit(importer, relax.op.broadcast_to(p, shape)) for p in parts))
+
+
+@needs_previous
+def addmm(importer: Any, node: Any, previous: Any) -> Any:
+    operands = importer.retrieve_args(node)[:3]
+    if not any(isinstance(value, Complex) for value in operands):
+        return previous(node)
+    dtype = _PARTS[str(node.meta["val"].dtype)]
+    x, lhs, rhs = (_complex.of(importer, value, dtype) for value in operands)
+    beta, alpha = (_complex.of(importer, node.kwargs.get(k, 1), dtype) for k in ("beta", "alpha"))
+    product = _complex.matmul(importer, lhs, rhs)
+    if node.kwargs.get("alpha", 1) != 1:
+        product = _complex.multiply(importer, product, alpha)
+    if node.kwargs.get("beta", 1) != 1:
+        x = _complex.multiply(importer, x, beta)
+    return _complex.add(importer, x, product)
 
 
 @needs_previous
@@ -159,14 +265,23 @@ def _reduction(reduce: Callable[..., Any]) -> Converter:
 
 
 _REARRANGEMENTS = (
-    "alias.default cat.default clone.default contiguous.default detach.default expand.default "
-    "flip.default permute.default reshape.default select.int slice.Tensor squeeze.default "
-    "squeeze.dim squeeze.dims stack.default transpose.int unsqueeze.default view.default "
-    "_unsafe_view.default index.Tensor"
+    "alias.default clone.default contiguous.default detach.default diagonal.default "
+    "embedding.default expand.default flip.default gather.default index.Tensor "
+    "index_put.default index_select.default permute.default repeat.default reshape.default "
+    "roll.default select.int select_scatter.default slice.Tensor slice_scatter.default "
+    "split.Tensor split_with_sizes.default squeeze.default squeeze.dim squeeze.dims "
+    "transpose.int unsqueeze.default view.default _unsafe_view.default"
 )
 
 CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(_REARRANGEMENTS.split(), _each_part),
+    **dict.fromkeys(("cat.default", "stack.default"), join),
+    **dict.fromkeys(("full.default", "full_like.default", "scalar_tensor.default"), fill),
+    **dict.fromkeys(("addmm.default", "baddbmm.default"), addmm),
+    "copy.default": overwrite,
+    "where.self": where,
+    "pow.Tensor_Scalar": power,
+    "reciprocal.default": _unary(_complex.reciprocal),
     "constant_pad_nd.default": pad,
     "pad.default": pad,
     "_to_copy.default": to_copy,
@@ -198,10 +313,58 @@ CONVERTERS: dict[str, Converter] = {
     "bmm.default": _binary(_complex.matmul),
 }
 _FFT = ("_fft_r2c.default", "_fft_c2r.default", "_fft_c2c.default")
+#: What reads nothing of the elements, or picks one of several results.
+_PLAIN = ("_assert_tensor_metadata.default", "getitem")
 
 
-def check_complex(program: Any, converters: Collection[str]) -> Any:
-    """Reject complex inputs and outputs, and operators that do not support complex tensors."""
+def prepare(program: Any, converters: Collection[str]) -> Any:
+    """The program with its own complex tensors as real ones.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        For a complex input or output, and operators that do not support complex tensors.
+    """
+    program = _with_real_constants(program)
+    _require_known(program, converters)
+    return program
+
+
+def _with_real_constants(program: Any) -> Any:
+    """The program with pairs of real numbers in place of its complex parameters and constants."""
+    import torch
+
+    signature = program.graph_signature
+    held = {s.arg.name: s.target for s in signature.input_specs if s.target is not None}
+    state, constants = dict(program.state_dict), dict(program.constants)
+    targets = {
+        name: target
+        for name, target in held.items()
+        if getattr(state.get(target, constants.get(target)), "is_complex", bool)()
+    }
+    if not targets:
+        return program
+    graph = graphs.copied(program.graph)
+    for node in list(graph.nodes):
+        if node.op != "placeholder" or node.name not in targets:
+            continue
+        recorded, target = node.meta["val"], targets[node.name]
+        with graph.inserting_after(node):
+            made = graph.call_function(torch.ops.aten.view_as_complex.default, (node,))
+        node.replace_all_uses_with(made, lambda user, made=made: user is not made)
+        made.meta = dict(node.meta)
+        node.meta = node.meta | {"val": torch.view_as_real(recorded.resolve_conj())}
+        for tensors in (state, constants):
+            if isinstance(tensors.get(target), torch.Tensor) and tensors[target].is_complex():
+                pairs = torch.view_as_real(tensors[target].detach().resolve_conj())
+                tensors[target] = pairs.contiguous()
+    changed = copy.copy(program)
+    changed._graph_module = torch.fx.GraphModule(program.graph_module, graph)
+    changed._state_dict, changed._constants = state, constants
+    return changed
+
+
+def _require_known(program: Any, converters: Collection[str]) -> None:
     for node in program.graph.nodes:
         if node.op == "output":
             reads = [a for a in node.all_input_nodes if _is_complex(a)]
@@ -217,18 +380,18 @@ def check_complex(program: Any, converters: Collection[str]) -> Any:
             )
         elif node.op == "call_function" and node.target.__name__ in converters:
             touches = [node, *node.all_input_nodes]
-            known = (*CONVERTERS, *_FFT)
+            known = (*CONVERTERS, *_FFT, *_PLAIN)
             if any(map(_is_complex, touches)) and node.target.__name__ not in known:
                 raise _emit.refuse(
                     node,
                     "no converter of it knows complex tensors",
                     "Write it on the real and imaginary parts",
                 )
-    return program
 
 
 def _is_complex(node: Any) -> bool:
     value = node.meta.get("val")
+    value = value[0] if isinstance(value, list | tuple) and value else value
     return bool(getattr(getattr(value, "dtype", None), "is_complex", False))
 
 
@@ -238,6 +401,6 @@ FIX = Fix(
     op="aten.complex, aten.angle, aten.view_as_real, …",
     affected="",
     converters=CONVERTERS,
-    prepare=check_complex,
+    prepare=prepare,
     probe=_probe.lacks("complex.default"),
 )

@@ -109,7 +109,9 @@ def _is_mask(index: Any) -> bool:
 def _is_known(operand: Any, value: Any) -> bool:
     """Whether the shapes of an operand are known to torch and to TVM."""
     recorded: Any = getattr(operand, "meta", {}).get("val")
-    if not hasattr(recorded, "shape") or _compat.type_of(value).shape is None:
+    if not hasattr(recorded, "shape") or not _compat.is_tensor(value):  # a complex one is a pair
+        return False
+    if _compat.type_of(value).shape is None:
         return False
     return len(recorded.shape) == _compat.rank_of(value)
 
