@@ -62,6 +62,28 @@ CASES = [
         wrong=None,
     ),
     Case(
+        "none_first_of_any_size_number",
+        lambda x: aten.index_put(x, [None, torch.tensor([0, 2])], torch.tensor(7.0)),
+        lambda n: (torch.randn(n, 4),),
+        wrong=None,
+    ),
+    Case(
+        "none_first_of_any_size_row",
+        lambda x, v: aten.index_put(x, [None, torch.tensor([0, 2])], v, True),
+        lambda n: (torch.randn(n, 4), torch.randn(2)),
+    ),
+    Case(
+        "none_first_of_any_size_two_indices",
+        lambda x, v: aten.index_put(x, [None, torch.tensor([0, 2]), torch.tensor([1])], v),
+        lambda n: (torch.randn(n, 4, 3), torch.randn(1, 2)),
+    ),
+    Case(
+        "none_first_of_any_size_whole",
+        lambda x, v: aten.index_put(x, [None, torch.tensor([0, 2])], v),
+        lambda n: (torch.randn(n, 4), torch.randn(n, 2)),
+        wrong=None,
+    ),
+    Case(
         "none_between",
         lambda x, i, j, v: aten.index_put(x, [i, None, j], v),
         lambda n: (

@@ -99,7 +99,10 @@ def _stock_is_right(x: Any, indices: list[Any], values: Any) -> bool:
     if any(index is None for index in indices[1:]) or len(indices) != _compat.rank_of(x):
         return False
     if indices[0] is None:  # stock supports one whole axis before the others
-        grid = [_compat.shape_of(x)[0], *grid]
+        whole = _compat.shape_of(x)[0]
+        if not isinstance(whole, int):  # values of constant sizes have to be broadcast to it
+            return False
+        grid = [whole, *grid]
     return given == grid or not _broadcasts(given, grid)
 
 
