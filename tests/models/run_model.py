@@ -228,7 +228,10 @@ def checked(
             return f"{differs} at {batch} x {size}", seconds
         earlier = reference
     inputs = inputs_of(model, *points[-1], dtype)
-    moved = tuple(t.flip(0).roll(1, -1) * (0.5 if t.is_floating_point() else 1) for t in inputs)
+    moved = tuple(
+        t if t.dim() == 0 else t.flip(0).roll(1, -1) * (0.5 if t.is_floating_point() else 1)
+        for t in inputs
+    )
     with torch.no_grad():
         other = flat(module(*moved))
     if max(difference(a, b) for a, b in zip(other, earlier or other, strict=True)) < DEPENDS:
