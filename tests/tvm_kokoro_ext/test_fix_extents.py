@@ -125,11 +125,14 @@ def rolled(x):
     return x.roll(1, 0), x.roll((2, -1), (0, 1)), x.roll(-3)
 
 
-def test_rolling_along_a_size_that_is_0_in_one_call():
+@pytest.mark.parametrize("decomposed", [False, True], ids=["whole", "decomposed"])
+def test_rolling_along_a_size_that_is_0_in_one_call(decomposed):
+    """Torch's decomposition divides by the size, and PyTorch's roll does not."""
     case = Case("any_number", rolled, lambda n: (torch.randn(n, 4),))
     number = torch.export.Dim("number", min=0)
     marks = (({0: number},),)
     program = torch.export.export(module_of(case), case.inputs(6), dynamic_shapes=marks)
+    program = program.run_decompositions() if decomposed else program
     run = compile_module(import_program(program, True))
     for n in (0, 6, 1, 0):
         x = torch.randn(n, 4)

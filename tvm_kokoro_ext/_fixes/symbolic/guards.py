@@ -75,6 +75,8 @@ def _divisors(nodes: Iterable[Any]) -> list[Any]:
     seen: set[Any] = set()
     for node in nodes:
         value = node.meta.get("val")
+        if _symbolic.is_symbolic(value) and _is_decomposed(node):
+            continue
         results = value if isinstance(value, list | tuple) else [value]
         sizes = [size for result in results for size in getattr(result, "shape", [result])]
         for size in sizes:
@@ -88,14 +90,29 @@ def _divisors(nodes: Iterable[Any]) -> list[Any]:
 
 
 def _divisor(node: Any) -> Any:
-    """The symbolic size by which a node divides sizes or the integers of a tensor."""
+    """The symbolic size by which a node divides sizes or the integers of a tensor.
+
+    A tensor that has this size itself has no integers where it is 0.
+    """
     name = getattr(node.target, "__name__", "")
-    if name not in _DIVISIONS or len(node.args) < 2:
+    if name not in _DIVISIONS or len(node.args) < 2 or _is_decomposed(node):
         return None
     divisor = getattr(node.args[1], "meta", {}).get("val")
-    dtype = getattr(node.meta.get("val"), "dtype", None)
-    floats = dtype is not None and dtype.is_floating_point
-    return divisor if _symbolic.is_symbolic(divisor) and not floats else None
+    result = node.meta.get("val")
+    dtype = getattr(result, "dtype", None)
+    if not _symbolic.is_symbolic(divisor) or (dtype is not None and dtype.is_floating_point):
+        return None
+    symbolic = (size for size in getattr(result, "shape", ()) if _symbolic.is_symbolic(size))
+    return None if any(size.node.expr == divisor.node.expr for size in symbolic) else divisor
+
+
+def _is_decomposed(node: Any) -> bool:
+    """Whether a node comes of an operator that does not divide in PyTorch, such as `roll`.
+
+    It takes sizes of 0, by which its decomposition divides.
+    """
+    operator = node.meta.get("original_aten")
+    return operator is not None and str(operator.__name__) not in _DIVISIONS
 
 
 def _guards(inputs: Iterable[Any]) -> dict[Any, bool]:
