@@ -100,7 +100,8 @@ def _divisor(node: Any) -> Any:
     divisor = getattr(node.args[1], "meta", {}).get("val")
     result = node.meta.get("val")
     dtype = getattr(result, "dtype", None)
-    if not _symbolic.is_symbolic(divisor) or (dtype is not None and dtype.is_floating_point):
+    floats = dtype is not None and dtype.is_floating_point
+    if divisor is None or floats or not _symbolic.is_symbolic(divisor):
         return None
     symbolic = (size for size in getattr(result, "shape", ()) if _symbolic.is_symbolic(size))
     return None if any(size.node.expr == divisor.node.expr for size in symbolic) else divisor
