@@ -148,15 +148,11 @@ def divided(size: Any, prim: Any) -> Any:
 
 def divisors(expression: Any) -> Iterator[Any]:
     """The divisors, other than numbers, of a sympy expression of torch's sizes."""
-    for part in _preorder(expression):
+    import sympy
+
+    for part in sympy.preorder_traversal(expression):
         if type(part).__name__ in (*_QUOTIENTS, *_REMAINDERS) and not part.args[1].is_Integer:
             yield part.args[1]
-
-
-def _preorder(expression: Any) -> Iterator[Any]:
-    yield expression
-    for argument in expression.args:
-        yield from _preorder(argument)
 
 
 def proved_shape(importer: Any, node: Any) -> list[Any] | None:
