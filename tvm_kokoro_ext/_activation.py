@@ -16,7 +16,6 @@ what is not of the frontend.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -39,6 +38,7 @@ from tvm_kokoro_ext import (
     _collection,
     _compat,
     _entry_points,
+    _importer,
     _probing,
     _replace,
 )
@@ -47,7 +47,6 @@ from tvm_kokoro_ext._fix import Converter, Fix, FixRecord, FixStatus, State
 
 ENVIRONMENT = "TVM_KOKORO_EXT_DISABLE"
 _UNDO = "_tvm_kokoro_ext_undo"  # attribute of the tvm module, which survives reloading this module
-_ORIGINAL = "__tvm_kokoro_ext_original__"
 
 _lock = threading.RLock()
 _records: tuple[FixRecord, ...] = ()
@@ -189,8 +188,8 @@ def convert_map() -> dict[str, Callable[[Any, Any], Any]]:
         circumstances = _circumstances(load=True)
         _ask(circumstances)
         wanted = [r for r in _records if _decide(r, circumstances)[0] is State.APPLIED]
-    example = stock_importer()
-    made = _layered(example, _stock_table(example), wanted)
+    example = _importer.stock()
+    made = _layered(example, _importer.stock_table(example), wanted)
     names = {name for record in wanted for name in record.fix.converters if name in made}
     if any(record.fix.around is not None for record in wanted):
         names = set(made)
@@ -198,7 +197,7 @@ def convert_map() -> dict[str, Callable[[Any, Any], Any]]:
     def call(name: str, node: Any, importer: Any) -> Any:
         chain = _chains.get(importer)
         if chain is None:
-            chain = _layered(importer, _stock_table(importer), wanted)
+            chain = _layered(importer, _importer.stock_table(importer), wanted)
             _chains[importer] = chain
         return chain[name](node)
 
@@ -247,7 +246,7 @@ def _circumstances(*, load: bool) -> _Circumstances:
     return _Circumstances(
         version,
         _compat.is_known_version(version),
-        _load_importer() if load or "torch" in sys.modules else _importer_loaded(),
+        _importer.load() if load or "torch" in sys.modules else _importer.loaded(),
         _disabled_by_environment(),
     )
 
@@ -330,7 +329,7 @@ def _withdraw() -> None:
         for record in reversed(_records):
             if record.id in _undos:
                 _undos.pop(record.id)()
-    if _importer_loaded():
+    if _importer.loaded():
         _wrap_methods(())
 
 
@@ -422,29 +421,6 @@ def _stop_watching() -> None:
 # --- the importer's table ----------------------------------------------------------------
 
 
-def importer_class() -> Any:
-    """The class `ExportedProgramImporter`; this imports the PyTorch frontend and torch."""
-    return importlib.import_module(_compat.IMPORTER_MODULE).ExportedProgramImporter
-
-
-def stock_importer() -> Any:
-    """An importer with only TVM's own converters, for probes and tests."""
-    importer = importer_class()()
-    if hasattr(type(importer).create_convert_map, _ORIGINAL):
-        importer.convert_map = _stock_table(importer)
-    return importer
-
-
-def stock_method(cls: Any, name: str) -> Any:
-    """TVM's own method of the importer class, even if it is currently wrapped."""
-    method = getattr(cls, name)
-    return getattr(method, _ORIGINAL, method)
-
-
-def _stock_table(importer: Any) -> dict[str, Any]:
-    return dict(stock_method(type(importer), "create_convert_map")(importer))
-
-
 def _layered(
     importer: Any, table: Mapping[str, Any], records: Sequence[FixRecord]
 ) -> dict[str, Any]:
@@ -481,17 +457,6 @@ def _converted(converter: Converter, importer: Any, previous: Any, node: Any) ->
     return converter(importer, node, previous)
 
 
-def _load_importer() -> bool:
-    """Load the frontend if torch is installed; whether it is loaded."""
-    if not _importer_loaded() and _compat.has_torch():
-        importer_class()
-    return _importer_loaded()
-
-
-def _importer_loaded() -> bool:
-    return _compat.IMPORTER_MODULE in sys.modules
-
-
 def _settle_importer(circumstances: _Circumstances) -> None:
     """Wrap or unwrap the methods of the importer, or wait for the frontend to be loaded."""
     global _hook
@@ -513,21 +478,8 @@ def _remove_hook() -> None:
 def _wrap_methods(applied: Sequence[Fix]) -> None:
     """Wrap the methods of the importer that these fixes need, and restore the others."""
     converts = any(fix.converters or fix.around for fix in applied)
-    _wrap_method("create_convert_map", _with_fixes, converts)
-    _wrap_method("from_exported_program", _prepared, any(fix.prepare for fix in applied))
-
-
-def _wrap_method(name: str, wrap: Callable[[Any], Any], needed: bool) -> None:
-    """Wrap the method of the importer if needed, else restore TVM's own."""
-    cls = importer_class()
-    current = cls.__dict__[name]
-    wrapped = hasattr(current, _ORIGINAL)
-    if needed and not wrapped:
-        wrapper = functools.wraps(current)(wrap(current))
-        setattr(wrapper, _ORIGINAL, current)
-        setattr(cls, name, wrapper)
-    elif wrapped and not needed:
-        setattr(cls, name, getattr(current, _ORIGINAL))
+    _importer.wrap_method("create_convert_map", _with_fixes, converts)
+    _importer.wrap_method("from_exported_program", _prepared, any(fix.prepare for fix in applied))
 
 
 def _applied() -> list[FixRecord]:
@@ -611,7 +563,7 @@ def _undo_earlier_incarnation() -> None:
 
 
 def _warn_if_late() -> None:
-    if _importer_loaded() and _importer_was_used(importer_class()):
+    if _importer.loaded() and _importer.was_used(_importer.importer_class()):
         warnings.warn(
             "tvm_kokoro_ext was imported after TVM's PyTorch importer had already been used; "
             "programs imported before this line were imported without the fixes. "
@@ -619,13 +571,3 @@ def _warn_if_late() -> None:
             LateImportWarning,
             stacklevel=4,
         )
-
-
-def _importer_was_used(cls: Any) -> bool:
-    """Whether an importer has been used in this process, as far as the interpreter shows.
-
-    From 3.11 on, CPython specializes the code of functions that have run a few times, and every
-    import runs these functions many times. On 3.10 this cannot be detected, so there is no warning.
-    """
-    codes = (cls._retrieve_args.__code__, cls._binary_op.__code__, cls._unary_op.__code__)
-    return any(getattr(code, "_co_code_adaptive", code.co_code) != code.co_code for code in codes)

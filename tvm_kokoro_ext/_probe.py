@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat
+from tvm_kokoro_ext import _compat, _importer
 from tvm_kokoro_ext._compat import relax, tvm
 
 #: The size that the nodes of a probe record of every symbolic dimension.
@@ -70,7 +70,7 @@ def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -
     import torch
     from torch import fx
 
-    importer = _activation.stock_importer()
+    importer = _importer.stock()
     symbols: dict[str, Any] = {}
     graph = fx.Graph()
     parameters: list[Any] = []
@@ -213,7 +213,7 @@ def lacks(*names: str) -> Callable[[], bool]:
     """A probe: whether stock lacks a converter for any of these names."""
 
     def probe() -> bool:
-        return not set(names) <= _activation.stock_importer().convert_map.keys()
+        return not set(names) <= _importer.stock().convert_map.keys()
 
     return probe
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _probe
+from tvm_kokoro_ext import _importer, _probe
 from tvm_kokoro_ext._compat import relax
 
 
@@ -116,8 +116,8 @@ def imported(
         )
         for number, out in enumerate(nodes[-1].args[0])
     ]
-    importer = _activation.stock_importer()
-    translate = _activation.stock_method(type(importer), "from_exported_program")
+    importer = _importer.stock()
+    translate = _importer.stock_method(type(importer), "from_exported_program")
     program = _Program(module, _Signature(inputs, outputs), decomposed)
     return _asked(importer, lambda: translate(importer, program, False, False, False, converters))
 
@@ -149,7 +149,7 @@ def branch(module: Any, operands: Sequence[_probe.Input]) -> Any:
 
     Dimensions of the same name share a variable. Raises ProbeError if it fails.
     """
-    importer = _activation.stock_importer()
+    importer = _importer.stock()
     variables = _probe.variables(operands)
     importer.block_builder = relax.BlockBuilder()
 

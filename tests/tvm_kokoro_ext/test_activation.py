@@ -117,7 +117,7 @@ def test_a_second_copy_of_the_package_replaces_the_first():
         warnings.simplefilter("ignore")
         import tvm_kokoro_ext
         from tvm_kokoro_ext import _compat
-        cls = tvm_kokoro_ext._activation.importer_class()
+        cls = tvm_kokoro_ext._importer.importer_class()
         for name in [n for n in sys.modules if n.split(".")[0] == "tvm_kokoro_ext"]:
             del sys.modules[name]
         import tvm_kokoro_ext as second
@@ -340,7 +340,7 @@ def test_convert_map_has_the_converters_without_global_effect():
 
 def test_convert_map_has_every_converter_that_is_needed_and_none_that_is_off():
     """The names for `custom_convert_map` are those of the fixes that this TVM needs."""
-    importer = tvm_kokoro_ext._activation.stock_importer()
+    importer = tvm_kokoro_ext._importer.stock()
     off = ("lstm", "upsample", "half_precision", "equal_sizes")
     with tvm_kokoro_ext.disabled(*off):
         names = set(tvm_kokoro_ext.convert_map())
@@ -357,7 +357,7 @@ def test_convert_map_has_every_converter_that_is_needed_and_none_that_is_off():
 
 def test_convert_map_has_stock_converters_too_where_a_fix_surrounds_all():
     """Half precision and equal sizes concern operators that only TVM has converters of."""
-    stock = set(tvm_kokoro_ext._activation.stock_importer().convert_map)
+    stock = set(tvm_kokoro_ext._importer.stock().convert_map)
     assert stock <= set(tvm_kokoro_ext.convert_map())
     with tvm_kokoro_ext.disabled("half_precision", "equal_sizes"):
         assert not stock <= set(tvm_kokoro_ext.convert_map())

@@ -241,7 +241,7 @@ def test_a_converter_that_gives_another_shape_or_dtype_is_refused():
     from tvm import relax
 
     from tvm_kokoro_ext import _agreement, _compat
-    from tvm_kokoro_ext._activation import importer_class
+    from tvm_kokoro_ext._importer import importer_class
 
     importer = importer_class()()
     program = export(Case("neg", torch.neg, rows), symbolic=False)

@@ -10,7 +10,7 @@ from frontend_cases import Case, compile_module, eager, export, fix_tests, impor
 from tvm import relax, te
 
 import tvm_kokoro_ext
-from tvm_kokoro_ext import _compat, _probe
+from tvm_kokoro_ext import _compat, _importer, _probe
 
 RAW = {"decomposed": (False,)}
 
@@ -336,9 +336,8 @@ def test_an_unknown_operator_is_refused_by_name(decomposed):
 
 def test_a_converter_that_fails_is_refused_by_name():
     """Any error of a converter is reported with the operator, the reason and a workaround."""
-    from tvm_kokoro_ext import _activation
 
-    importer = _activation.importer_class()()
+    importer = _importer.importer_class()()
     node = program_node(export(Case("named", lambda x: x + 1, rows), symbolic=False), "add")
     with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError) as error:
         importer.convert_map["add.Tensor"](node)  # its input has not been translated

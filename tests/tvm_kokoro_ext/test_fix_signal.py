@@ -7,7 +7,7 @@ from frontend_cases import Case, compile_module, export, fix_tests, import_progr
 from tvm import relax
 
 from tvm_kokoro_ext import UnsupportedOperatorError, _compat
-from tvm_kokoro_ext._activation import importer_class
+from tvm_kokoro_ext._importer import importer_class
 
 EP = {"decomposed": (True,)}
 INF = float("inf")

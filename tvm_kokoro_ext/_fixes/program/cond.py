@@ -10,13 +10,13 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _probe, _program_probe
+from tvm_kokoro_ext import _importer, _probe, _program_probe
 from tvm_kokoro_ext._fix import Fix
 
 
 def install() -> Callable[[], None]:
     """Wrap `update_convert_map`, which adds custom converters to the table."""
-    cls = _activation.importer_class()
+    cls = _importer.importer_class()
     owner = next(c for c in cls.__mro__ if "update_convert_map" in c.__dict__)
     original = owner.__dict__["update_convert_map"]
 

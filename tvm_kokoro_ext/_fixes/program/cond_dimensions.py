@@ -11,14 +11,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat, _probe, _program_probe
+from tvm_kokoro_ext import _compat, _importer, _probe, _program_probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
 
 
 def install() -> Callable[[], None]:
     """Wrap the importer's translation of branches; returns the function that unwraps it."""
-    cls = _activation.importer_class()
+    cls = _importer.importer_class()
     importing = cls.__dict__["_import_branch_subgraph"]
     translating = cls.__dict__["_translate_fx_graph"]
     waiting: dict[int, list[Any]] = {}  # operands of branches that are being imported, by graph

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat, _replace
+from tvm_kokoro_ext import _compat, _importer, _replace
 from tvm_kokoro_ext._compat import tvm
 from tvm_kokoro_ext._fix import Fix
 
@@ -44,7 +44,7 @@ def rename(module: Any, old: str, new: str) -> Any:
 
 
 def install() -> Callable[[], None]:
-    _activation.importer_class()
+    _importer.importer_class()
     translator = sys.modules[_compat.IMPORTER_MODULE]
     return _replace.everywhere("tvm", {translator.from_exported_program: _with_name})
 

@@ -12,7 +12,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _probe, _program_probe
+from tvm_kokoro_ext import _importer, _probe, _program_probe
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name, source_line
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import graphs
@@ -181,7 +181,7 @@ def _spread_bfloat16_fails() -> bool:
     """Whether stock hands a parameter that is not contiguous over by way of numpy."""
     import torch
 
-    convert = getattr(_activation.stock_importer(), "_convert_pytorch_tensor_to_tvm", None)
+    convert = getattr(_importer.stock(), "_convert_pytorch_tensor_to_tvm", None)
     if convert is None:
         return True
     try:

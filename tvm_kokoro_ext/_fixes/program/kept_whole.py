@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat, _probe, _replace
+from tvm_kokoro_ext import _compat, _importer, _probe, _replace
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import decomposition
 from tvm_kokoro_ext._fixes.pooling import adaptive_maximum
@@ -42,7 +42,7 @@ _KEPT: dict[str, Callable[[Any], bool]] = {
 
 def install() -> Callable[[], None]:
     """Make programs with such operators be decomposed without them."""
-    _activation.importer_class()
+    _importer.importer_class()
     translator = sys.modules[_compat.IMPORTER_MODULE]
 
     def keeping(original: Callable[..., Any]) -> Callable[..., Any]:

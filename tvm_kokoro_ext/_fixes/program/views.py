@@ -13,14 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat, _replace
+from tvm_kokoro_ext import _compat, _importer, _replace
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import decomposition
 
 
 def install() -> Callable[[], None]:
     """Decompose programs before stock does."""
-    _activation.importer_class()
+    _importer.importer_class()
     translator = sys.modules[_compat.IMPORTER_MODULE]
 
     def decomposing(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat, _emit, _probe, _replace
+from tvm_kokoro_ext import _compat, _emit, _importer, _probe, _replace
 from tvm_kokoro_ext._fix import Fix
 
 
@@ -43,7 +43,7 @@ def install() -> Callable[[], None]:
 
     Decomposition loses the names of operators, and the dropout of an LSTM altogether.
     """
-    _activation.importer_class()
+    _importer.importer_class()
     translator = sys.modules[_compat.IMPORTER_MODULE]
 
     def refusing(original: Callable[..., Any]) -> Callable[..., Any]:

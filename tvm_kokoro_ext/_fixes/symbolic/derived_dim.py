@@ -11,14 +11,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat, _probe
+from tvm_kokoro_ext import _compat, _importer, _probe
 from tvm_kokoro_ext._compat import relax, tirx
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
 
 
 def install() -> Callable[[], None]:
-    cls = _activation.importer_class()
+    cls = _importer.importer_class()
     original = cls.__dict__["create_input_vars"]
 
     @functools.wraps(original)

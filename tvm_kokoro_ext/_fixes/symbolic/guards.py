@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _checks, _compat, _probe, _program_probe, _symbolic
+from tvm_kokoro_ext import _checks, _compat, _importer, _probe, _program_probe, _symbolic
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared.match_casts import match_casts
 
@@ -41,7 +41,7 @@ _LARGEST = 24
 
 
 def install() -> Callable[[], None]:
-    cls = _activation.importer_class()
+    cls = _importer.importer_class()
     original = cls.__dict__[_METHOD]
 
     @functools.wraps(original)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _probe
+from tvm_kokoro_ext import _importer, _probe
 from tvm_kokoro_ext._compat import tirx
 from tvm_kokoro_ext._fix import Fix
 
@@ -14,7 +14,7 @@ _METHOD = "_process_derived_symbol"
 
 
 def install() -> Callable[[], None]:
-    cls = _activation.importer_class()
+    cls = _importer.importer_class()
     original = cls.__dict__[_METHOD]
 
     @functools.wraps(original)
@@ -38,7 +38,7 @@ def _still_wrong() -> bool:
     """Whether the integer 4 is treated as an unknown size."""
     import sympy
 
-    importer = _activation.stock_importer()
+    importer = _importer.stock()
     return getattr(importer, _METHOD)(sympy.Integer(4), {})[1] is None
 
 

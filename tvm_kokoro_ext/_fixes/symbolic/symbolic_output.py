@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat
+from tvm_kokoro_ext import _compat, _importer
 from tvm_kokoro_ext._fix import Fix
 
 
 def install() -> Callable[[], None]:
-    importer = _activation.importer_class()
+    importer = _importer.importer_class()
     stock = importer.__dict__["_flatten_output_args"]
 
     def flatten(output_args: Any) -> Any:
@@ -33,7 +33,7 @@ def _wrapped(value: Any) -> Any:
 
 def _still_wrong() -> bool:
     try:
-        _activation.importer_class()._flatten_output_args((_compat.tir_var("n"),))
+        _importer.importer_class()._flatten_output_args((_compat.tir_var("n"),))
     except ValueError:
         return True
     return False

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from tvm_kokoro_ext import _activation, _compat, _probe
+from tvm_kokoro_ext import _compat, _importer, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
 
@@ -21,7 +21,7 @@ _NO_BOUND = 2**48
 
 
 def install() -> Callable[[], None]:
-    cls = _activation.importer_class()
+    cls = _importer.importer_class()
     original = cls.__dict__["create_input_vars"]
 
     @functools.wraps(original)
@@ -58,7 +58,7 @@ def _is_recorded() -> bool:
         graph_signature=SimpleNamespace(input_specs=[]),
         named_buffers=dict,
     )
-    ranges = _activation.stock_importer().create_input_vars(program)[2]
+    ranges = _importer.stock().create_input_vars(program)[2]
     return bool(bounded(ranges) != ranges)
 
 
