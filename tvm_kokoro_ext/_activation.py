@@ -19,33 +19,30 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
-import os
 import sys
 import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any
-
-from packaging.version import Version
 
 from tvm_kokoro_ext import (
     _agreement,
     _collection,
     _compat,
+    _decision,
     _entry_points,
     _importer,
     _probing,
     _replace,
 )
+from tvm_kokoro_ext._decision import Circumstances
 from tvm_kokoro_ext._errors import LateImportWarning, UnsupportedOperatorError, explained
 from tvm_kokoro_ext._fix import Converter, Fix, FixRecord, FixStatus, State
 
-ENVIRONMENT = "TVM_KOKORO_EXT_DISABLE"
 _UNDO = "_tvm_kokoro_ext_undo"  # attribute of the tvm module, which survives reloading this module
 
 _lock = threading.RLock()
@@ -165,7 +162,7 @@ def disabled(*ids: str) -> Iterator[None]:
     ValueError
         For an unknown id.
     """
-    chosen = _known_ids(ids, "disabled()")
+    chosen = _decision.chosen_ids(ids, _ids(), "disabled()")
     with _lock:
         _scoped_out.append(chosen)
         _settle(presume=_lazy)
@@ -187,7 +184,9 @@ def convert_map() -> dict[str, Callable[[Any, Any], Any]]:
         confirm()
         circumstances = _circumstances(load=True)
         _ask(circumstances)
-        wanted = [r for r in _records if _decide(r, circumstances)[0] is State.APPLIED]
+        wanted = [
+            r for r in _records if _decision.decided(r.fix, circumstances)[0] is State.APPLIED
+        ]
     example = _importer.stock()
     made = _layered(example, _importer.stock_table(example), wanted)
     names = {name for record in wanted for name in record.fix.converters if name in made}
@@ -207,114 +206,36 @@ def convert_map() -> dict[str, Callable[[Any, Any], Any]]:
 # --- decisions ---------------------------------------------------------------------------
 
 
-def _known_ids(ids: Sequence[str], source: str) -> frozenset[str]:
-    known = {record.id for record in _records}
-    if "all" in ids:
-        return frozenset(known)
-    unknown = sorted(set(ids) - known)
-    if unknown:
-        raise ValueError(f"{source}: no fix is called {', '.join(unknown)}; see {sorted(known)}")
-    return frozenset(ids)
-
-
-def _disabled_by_environment() -> frozenset[str]:
-    names = [name.strip() for name in os.environ.get(ENVIRONMENT, "").split(",")]
-    try:
-        return _known_ids([name for name in names if name], ENVIRONMENT)
-    except ValueError as error:
-        warnings.warn(str(error), stacklevel=2)
-        known = {record.id for record in _records}
-        return frozenset(name for name in names if name in known)
-
-
-@dataclass(frozen=True)
-class _Circumstances:
-    """What the decisions about all fixes depend on."""
-
-    version: Version
-    known: bool  # whether this version of TVM has been measured
-    frontend: bool  # whether the PyTorch frontend is loaded
-    by_environment: frozenset[str]
-
-
-def _circumstances(*, load: bool) -> _Circumstances:
+def _circumstances(*, load: bool) -> Circumstances:
     """The present circumstances; with `load`, the frontend is loaded if torch is installed.
 
     Without, it is loaded if torch is in the process already, which takes milliseconds.
     """
     version = _compat.tvm_version()
-    return _Circumstances(
+    return Circumstances(
         version,
         _compat.is_known_version(version),
         _importer.load() if load or "torch" in sys.modules else _importer.loaded(),
-        _disabled_by_environment(),
+        _decision.disabled_by_environment(_ids()),
+        frozenset().union(*_scoped_out),
     )
 
 
-def _decide_without_probe(
-    record: FixRecord, circumstances: _Circumstances
-) -> tuple[State, str] | None:
-    """The state that a fix should have while the extension is active, and the reason.
-
-    None if its probe has to decide.
-    """
-    fix, version = record.fix, circumstances.version
-    if any(fix.id in ids for ids in _scoped_out):
-        return State.DISABLED, "inside disabled()"
-    if fix.id in circumstances.by_environment:
-        return State.DISABLED, f"{ENVIRONMENT} names it"
-    if circumstances.known and not fix.affects(version):
-        where = "never wrong on a supported version" if fix.affected == "<0" else fix.affected
-        return State.NOT_NEEDED, f"apache-tvm {version} is right (affected: {where})"
-    if fix.needs_torch and not circumstances.frontend:
-        if not circumstances.known:
-            return State.UNKNOWN_VERSION, f"apache-tvm {version} is unknown and torch is missing"
-        return State.APPLIED, "waits for torch: takes effect when the PyTorch frontend is imported"
-    if fix.probe is not None:
-        return None
-    if circumstances.known:
-        return State.APPLIED, f"apache-tvm {version} is affected"
-    newest = Version(_compat.PAIRS[-1].tested[0])
-    known_to_be = "has the defect" if fix.affects(newest) else "is right"
-    return State.UNKNOWN_VERSION, (
-        f"apache-tvm {version} is unknown and no probe can decide; "
-        f"the newest known, {newest}, {known_to_be}"
-    )
+def _ids() -> frozenset[str]:
+    return frozenset(record.id for record in _records)
 
 
-def _decide(record: FixRecord, circumstances: _Circumstances) -> tuple[State, str]:
-    """The same where the probe has run, if it has to decide."""
-    decided = _decide_without_probe(record, circumstances)
-    if decided is not None:
-        return decided
-    version, known = circumstances.version, circumstances.known
-    prefix = "" if known else f"apache-tvm {version} is unknown; "
-    try:
-        still_wrong = _probing.answer(record.fix)
-    except Exception as error:  # noqa: BLE001 - what the probe has raised
-        return State.FAILED, f"probe: {type(error).__name__}: {error}"
-    if still_wrong:
-        return State.APPLIED, prefix + "the probe finds the defect here"
-    return State.NOT_NEEDED, prefix + "the probe finds it right here"
-
-
-def _presume(circumstances: _Circumstances) -> tuple[State, str]:
-    """The state until the probe runs; nothing is presumed of a version that is not known."""
-    reason = "its probe runs at the first use of TVM"
-    return (State.APPLIED if circumstances.known else State.UNKNOWN_VERSION), reason
-
-
-def _unanswered(circumstances: _Circumstances) -> list[FixRecord]:
+def _unanswered(circumstances: Circumstances) -> list[FixRecord]:
     """The fixes whose probe has to decide, and has not run."""
     return [
         record
         for record in _records
-        if _decide_without_probe(record, circumstances) is None
+        if _decision.without_probe(record.fix, circumstances) is None
         and not _probing.answered(record.fix)
     ]
 
 
-def _ask(circumstances: _Circumstances, concerns: Callable[[Fix], bool] = lambda fix: True) -> None:
+def _ask(circumstances: Circumstances, concerns: Callable[[Fix], bool] = lambda fix: True) -> None:
     """Run the probes that have to decide, matter and have not run, on stock TVM."""
     waiting = [record.fix for record in _unanswered(circumstances) if concerns(record.fix)]
     if waiting:
@@ -364,15 +285,15 @@ def _settle(*, presume: bool, concerns: Callable[[Fix], bool] = lambda fix: True
         _apply(circumstances)
 
 
-def _apply(circumstances: _Circumstances) -> None:
+def _apply(circumstances: Circumstances) -> None:
     """Undo and install what has changed, and set the states."""
     unanswered = {r.id: r.fix for r in _unanswered(circumstances)} if _active else {}
     wanted = {
         record.id: (State.DISABLED, "the extension is not active")
         if not _active
-        else _presume(circumstances)
+        else _decision.presumed(circumstances)
         if record.id in unanswered
-        else _decide(record, circumstances)
+        else _decision.decided(record.fix, circumstances)
         for record in _records
     }
     for record in reversed(_from_first_change(wanted)):
@@ -457,7 +378,7 @@ def _converted(converter: Converter, importer: Any, previous: Any, node: Any) ->
     return converter(importer, node, previous)
 
 
-def _settle_importer(circumstances: _Circumstances) -> None:
+def _settle_importer(circumstances: Circumstances) -> None:
     """Wrap or unwrap the methods of the importer, or wait for the frontend to be loaded."""
     global _hook
     applied = [r.fix for r in _records if _active and r.current is State.APPLIED]

@@ -15,6 +15,7 @@ import types
 import pytest
 import torch
 import tvm
+from packaging.version import Version
 from test_activation import python
 from tvm.relax.frontend import torch as frontend
 
@@ -249,7 +250,7 @@ def test_a_legalization_that_is_read_by_itself_is_the_fixed_one(asked):
 
 def test_nothing_is_presumed_of_a_version_that_was_not_measured(asked, monkeypatch):
     tvm_kokoro_ext.deactivate()
-    monkeypatch.setattr(_compat, "tvm_version", lambda: _activation.Version("9.9"))
+    monkeypatch.setattr(_compat, "tvm_version", lambda: Version("9.9"))
     _activation.activate_on_import()
     assert not _activation._undos
     assert asked == []
