@@ -13,7 +13,7 @@ from .chemistry import FORMULAS, ISOTOPES
 from .chess import CHESS
 from .chords import CHORDS
 from .codes import CODES
-from .dates import BARE_YEAR, DATES, MONTHS, OF_WHOLE, TIMES, YEARS, day_of_month
+from .dates import DATES, MONTHS, OF_WHOLE, day_of_month
 from .designations import DESIGNATIONS, MODELS, VERSIONS, designation
 from .magnitudes import MAGNITUDES, MILLIONS
 from .mathematics import EQUATIONS, LETTER_A, POWERS
@@ -33,6 +33,8 @@ from .notations import NOTATIONS
 from .number_forms import DASH, NUMBER, START, Rule, is_attributive, is_one, looks_like_year, plain
 from .numbers import cardinal, digits, fraction, in_pairs, ordinal, plural, year
 from .tables import table, word_sets
+from .times import TIMES
+from .years import BARE_YEAR, YEARS
 
 _NOT_FRACTIONS = {(24, 7), (9, 11), (7, 11), (7, 7), (50, 50), (60, 40), (80, 20), (20, 20)}
 _RATING = re.compile(

@@ -1,0 +1,267 @@
+"""Times of day, durations and what looks like them."""
+
+from __future__ import annotations
+
+import re
+
+from ..tracked import Piece
+from .number_forms import DASH, END, NUMBER, START, Rule, plain
+from .numbers import cardinal, digits, year
+
+_HALF_DAY = r"([aApP]\.?[mM])\b"
+_HOUR = r"(?:1[0-2]|0?[1-9])"
+_ZONES = r"(?:GMT|UTC|BST|CET|CEST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T)"
+
+_RATIO_BEFORE = re.compile(
+    r"\b(?:(?:ratio|dilut(?:ed?|ing|ion)|scale|slope|gradient|odds|proportion|aspect|outnumbered)\b"
+    r"[^.!?;]{0,25}|(?:mix|mixture|split|parts?)\b(?:[^.!?;]{0,22}\s\(?)?(?<!at ))$",
+    re.IGNORECASE,
+)
+_RATIO_AFTER = re.compile(
+    r"\s(?:ratio|scale|slope|gradient|odds|mix|mixture|dilution|aspect|split|shot|favou?rites?)\b"
+)
+
+
+_STANDARDS = r"(?:ISO|IEC|EN|E\.N|DIN|IEEE|ANSI|BS|ASTM|NF)(?:[/ ](?:ISO|IEC|EN|TS|TR|IEEE))*[ -]?"
+
+
+def _is_ratio(match: re.Match[str]) -> bool:
+    """Whether words beside two numbers with a colon call them a ratio."""
+    before = match.string[max(0, match.start() - 50) : match.start()]
+    return bool(_RATIO_BEFORE.search(before) or _RATIO_AFTER.match(match.string, match.end()))
+
+
+_POINT_IN_TIME = re.compile(
+    r"\b(?:[Aa]t|[Bb]y|until|till|[Ff]rom|[Ss]ince|[Aa]fter|[Bb]efore|[Bb]etween|\d\sto|[Tt]ime:?"
+    r"|clock (?:read|showed)s?)\s$"
+)
+_SCHEDULED = r"(?:train|bus|coach|ferry|tram|flight|sailing|departure|service)"
+_TO_HALF_DAY = re.compile(rf"\sto\s\d{{1,2}}(?::\d\d)?\s?{_HALF_DAY}")
+
+
+def _clock(match: re.Match[str], british: bool) -> str:
+    before = match.string[max(0, match.start() - 50) : match.start()]
+    if _is_ratio(match) and not (match[4] or match[5]):
+        return match[0]
+    hour, minute = int(match[1]), int(match[2])
+    if _is_duration(match, before):
+        return _hours_minutes_seconds(hour, minute, match[3], british)
+    words = cardinal(hour) + _minutes(minute)
+    if not (minute or match[4]):
+        if not 1 <= hour <= 12:
+            words += " hundred"
+        elif match[3] and not before.endswith(("at ", "by ")):
+            words += " hours" if hour > 1 else " hour"
+        elif not (match[5] or _TO_HALF_DAY.match(match.string, match.end())):
+            words += " o'clock"
+    if match[3] and match[3] != "00":
+        words += f" and {plain(match[3].removeprefix('0'), british)} seconds"
+    return words + _half_day(match[4]) + (f" {'.'.join(match[5])}" if match[5] else "")
+
+
+def _is_duration(match: re.Match[str], before: str) -> bool:
+    """Whether hours, minutes and seconds are how long something took, as in "she won in 2:03:14".
+
+    The hour has one digit, and no half of the day, time zone or preposition of a point in time.
+    """
+    if not match[3] or len(match[1]) > 1 or match[4] or match[5]:
+        return False
+    return bool(match[0].strip("0:.")) and not _POINT_IN_TIME.search(before)
+
+
+def _hours_minutes_seconds(hours: int, minutes: int, seconds: str, british: bool) -> str:
+    """How long something took; `seconds` may have a fraction, and what is 0 is left out."""
+    numbers = ((str(hours), "hour"), (str(minutes), "minute"), (seconds.lstrip("0"), "second"))
+    parts = [
+        f"{plain(number, british)} {unit if number == '1' else unit + 's'}"
+        for number, unit in numbers
+        if number.strip("0.")
+    ]
+    return " and ".join(filter(None, (" ".join(parts[:-1]), *parts[-1:])))
+
+
+def _minutes(minute: int) -> str:
+    """Minutes behind an hour: " oh five", " thirty", and nothing for none."""
+    if not minute:
+        return ""
+    return f" oh {cardinal(minute)}" if minute < 10 else f" {cardinal(minute)}"
+
+
+def _pointed_clock(match: re.Match[str], british: bool) -> str:
+    """A time with a point, as in Britain: "5.30pm"."""
+    return cardinal(int(match[1])) + _minutes(int(match[2])) + _half_day(match[3])
+
+
+_MET_AT = re.compile(
+    r"\b(?:meet(?:s|ing)?|met|leav(?:es?|ing)|left|depart(?:s|ed|ing)?|arriv(?:es?|ed|ing)"
+    r"|start(?:s|ed|ing)?|beg[iau]ns?|opens?|dinner|lunch|breakfast|supper|tea|train|bus|coach|ferry"
+    r"|flight|boat|kick(?:s|ed)?[\s-]?off|doors|curtain|film|movie|appointment|class|lesson|lecture"
+    r"|service|mass|party|concert|alarm|wake|woke|(?:get|got) up"
+    r"|(?:shop|bank|store|bar|pub|office) closes)\b"
+    r"[^.;!?]{0,25}\sat\s$",
+    re.IGNORECASE,
+)
+
+
+def _pointed_clock_at(match: re.Match[str], british: bool) -> str:
+    """A time with a point and no more, where something happens at it: "we meet at 7.30"."""
+    before = match.string[max(0, match.start() - 45) : match.start()]
+    return _pointed_clock(match, british) if _MET_AT.search(before) else match[0]
+
+
+def _half_days(match: re.Match[str], british: bool) -> list[Piece]:
+    """Letters for the halves of the day: "8a–6p", "6:05a"."""
+    groups = range(1, len(match.groups()) + 1)
+    return [Piece(f"{match[group]}m", *match.span(group)) for group in groups if match[group]]
+
+
+def _pointed_clock_to(match: re.Match[str], british: bool) -> str:
+    """The first time of "8.30–9.30am"."""
+    return f"{_pointed_clock(match, british)} to "
+
+
+def _from_noon(match: re.Match[str], british: bool) -> list[Piece]:
+    """The dash of "noon–3"."""
+    return [Piece(" to ", *match.span(1))]
+
+
+def _time_range(match: re.Match[str], british: bool) -> list[Piece]:
+    return [Piece(" to ", match.end("first"), match.end())]
+
+
+def _half_day(suffix: str | None) -> str:
+    if not suffix:
+        return ""
+    return " a.m" if suffix.lower().startswith("a") else " p.m"
+
+
+def _hour(match: re.Match[str], british: bool) -> str:
+    return cardinal(int(match[1])) + _half_day(match[2])
+
+
+def _duration(match: re.Match[str], british: bool) -> str:
+    hours, minutes = int(match[1]), int(match[2])
+    words = f"{cardinal(hours)} hour{'s' if hours != 1 else ''}"
+    return f"{words} {cardinal(minutes)} minute{'s' if minutes != 1 else ''}"
+
+
+def _minutes_and_seconds(match: re.Match[str], british: bool) -> str:
+    """What a race took: "in 42:15", unless it is a ratio or a share: "55:45"."""
+    if int(match[1]) + int(match[2]) == 100 or _is_ratio(match):
+        return match[0]
+    return cardinal(int(match[1])) + (_minutes(int(match[2])) or " minutes")
+
+
+def _ratio(match: re.Match[str], british: bool) -> str:
+    return " to ".join(plain(number, british) for number in match[0].split(":"))
+
+
+def _standard(match: re.Match[str], british: bool) -> list[Piece]:
+    """The year of a standard: "ISO 9001:2015"."""
+    return [Piece(", " + year(int(match[3]), british), match.end(2), match.end(3))]
+
+
+def _part_of_standard(match: re.Match[str], british: bool) -> list[Piece]:
+    """The hyphen of "IEC 60601-1"."""
+    return [Piece(" ", *match.span(1))]
+
+
+def _number_of_standard(match: re.Match[str], british: bool) -> list[Piece]:
+    """Five digits, which are read one by one: "ISO 27001"."""
+    return [Piece(digits(match[1]), *match.span(1))]
+
+
+def _military(match: re.Match[str], british: bool) -> str:
+    """A time of four digits: "0615", "1430 hours"."""
+    hour, minute = (int(group) for group in match.groups() if group)
+    words = "oh " * (hour < 10) + cardinal(hour)
+    hours = " hours" if match[0].endswith("hrs") else ""
+    return words + (_minutes(minute) or " hundred") + hours
+
+
+def _zulu(match: re.Match[str], british: bool) -> str:
+    """A time of four digits in the zone of Greenwich: "0900Z"."""
+    hour, minute = int(match[1]), int(match[2])
+    words = "oh " * (hour < 10) + cardinal(hour) + (_minutes(minute) or " hundred")
+    return f"{words} Zulu"
+
+
+TIMES: tuple[Rule, ...] = (
+    (re.compile(r"(?<![\w.,:-])([01]\d|2[0-3])([0-5]\d)Z\b"), _zulu),
+    (
+        re.compile(
+            rf"(?:(?<=day )|(?<=day, )|(?<=[Oo]pen )|(?<=from )){_HOUR}(?::[0-5]\d)?()\s?[-–—]\s?"
+            rf"{_HOUR}(?::[0-5]\d)?([ap])(?![\w'’-])"
+            rf"|{START}{_HOUR}(?::[0-5]\d)?([ap])(?:\s?[-–—]\s?|\sto\s)"
+            rf"{_HOUR}(?::[0-5]\d)?([ap])(?![\w'’-])"
+            rf"|{START}{_HOUR}:[0-5]\d([ap])()(?![\w'’-]|\.\s?m\b)"
+            rf"|(?:(?<=\bat )|(?<=\bby )|(?<=\bme )){_HOUR}([ap])()"
+            rf"(?=\s(?:{_ZONES}|tonight|tomorrow|today|sharp)\b)"
+        ),
+        _half_days,
+    ),
+    (
+        re.compile(r"(?<=[A-Z])\s/\s(?=\d{1,2}(?::[0-5]\d|\s?[ap]\.?m)\b)"),
+        lambda match, british: ", ",
+    ),
+    (
+        re.compile(
+            r"(?<=\bat )([01]?\d|2[0-3])\.([0-5]\d)()(?![\w%]|\.\d|\s(?:percent|per|points?)\b)"
+        ),
+        _pointed_clock_at,
+    ),
+    (re.compile(rf"\b(?:[Nn]oon|[Mm]idnight)({DASH})(?=\d{{1,2}}(?![:\d]))"), _from_noon),
+    (
+        re.compile(
+            rf"{START}(?P<first>\d{{1,2}}(?::\d\d)?\s?(?:{_HALF_DAY}\.?)?|[Nn]oon|[Mm]idnight){DASH}"
+            rf"(?=\d{{1,2}}(?::\d\d|\s?{_HALF_DAY})|noon|midnight)"
+        ),
+        _time_range,
+    ),
+    (
+        re.compile(rf"{START}(?P<first>\d{{1,2}}:[0-5]\d){DASH}(?=\d{{1,2}}(?![\d:\w]|\.\d))"),
+        _time_range,
+    ),
+    (
+        re.compile(
+            rf"{START}(1[0-2]|0?[1-9])\.([0-5]\d)(){DASH}(?=\d{{1,2}}(?:\.[0-5]\d)?\s?{_HALF_DAY})"
+        ),
+        _pointed_clock_to,
+    ),
+    (
+        re.compile(
+            rf"{START}([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d(?:\.\d{{1,3}})?))?(?![:\d]|,\d{{3}})(?:\s?{_HALF_DAY})?"
+            rf"(?:\s?h\b|\s?({_ZONES}|(?<=\d)Z)\b)?"
+        ),
+        _clock,
+    ),
+    (re.compile(rf"{START}(1[0-2]|0?[1-9])\.([0-5]\d)\s?{_HALF_DAY}"), _pointed_clock),
+    (
+        re.compile(
+            r"(?<=\b[Tt]he )([01]?\d|2[0-3])\.([0-5]\d)()"
+            rf"(?=\s(?:(?:to|from|for)\s[A-Z]|{_SCHEDULED}\b))"
+        ),
+        _pointed_clock,
+    ),
+    (re.compile(rf"{START}(1[0-2]|0?[1-9])\s?{_HALF_DAY}"), _hour),
+    (
+        re.compile(
+            r"(?:(?<=\b[Aa]t )|(?<=\b[Bb]y )|(?<=\b[Ff]rom )|(?<=\b[Uu]ntil )|(?<=\bto ))"
+            r"(?:(0\d)([0-5]\d)(?![\w:-]|[.,]\d)(?:\shrs\b)?|([01]\d|2[0-3])([0-5]\d)(?:\shrs\b|(?=\shours\b)))"
+            r"|(?<![\w.,:])(0\d)([0-5]\d)(?:\shrs\b|(?=\shours\b))"
+            r"|(?:(?<=: )|(?<=, )|(?<=[Ss]ince )|(?<=[Bb]efore )|(?<=[Aa]fter ))"
+            r"(1\d|2[0-3])([0-5]\d)(?:\shrs\b|(?=\shours\b))(?!(?:\shours)?\sof\b)"
+        ),
+        _military,
+    ),
+    (re.compile(rf"{START}(\d{{1,3}})\s?h\s?([0-5]?\d)\s?m(?:in)?(?![\w/])"), _duration),
+    (
+        re.compile(rf"\b({_STANDARDS})(\d{{2,6}}(?:-\d{{1,3}})?):((?:19|20)\d\d)\b"),
+        _standard,
+    ),
+    (re.compile(rf"\b{_STANDARDS}\d{{2,6}}(-)(?=\d{{1,2}}(?![\w-]|[.,]\d))"), _part_of_standard),
+    (re.compile(rf"\b{_STANDARDS}(\d{{5}})(?!\d|-\d{{1,3}}-\d)"), _number_of_standard),
+    (re.compile(rf"{START}(2[5-9]|[3-5]\d):([0-5]\d){END}"), _minutes_and_seconds),
+    (re.compile(rf"{START}{NUMBER}(?::{NUMBER}){{1,4}}{END}"), _ratio),
+)
+"""Times of day, and what else has a colon between numbers."""
