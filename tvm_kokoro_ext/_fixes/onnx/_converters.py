@@ -18,7 +18,7 @@ import numpy as np
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, tirx, tvm
-from tvm_kokoro_ext._fixes.onnx import _frontend, _known
+from tvm_kokoro_ext._fixes.onnx import _elements, _evaluation, _frontend, _known
 from tvm_kokoro_ext._fixes.onnx._known import Known
 
 _SHAPES = {
@@ -83,7 +83,7 @@ class Node:
             v is None and given is not None for v, given in zip(values, self.inputs, strict=True)
         ):
             return None
-        return _known.evaluate(self.operator, values, self.attributes)
+        return _evaluation.evaluate(self.operator, values, self.attributes)
 
     def _known(self, value: Any) -> Known | None:
         if value is None or isinstance(value, Known):
@@ -167,7 +167,7 @@ def _over(convert: Convert, below: Callable[[Node], Any]) -> Callable[[Node], An
 def _constructing(original: Callable[..., Any]) -> Callable[..., Any]:
     def _construct_nodes(self: Any, graph: Any) -> None:
         inputs = [size for value in self._inputs.values() for size in known_dims(value) or ()]
-        with _known.sizes_of_inputs([size for size in inputs if not isinstance(size, int)]):
+        with _elements.sizes_of_inputs([size for size in inputs if not isinstance(size, int)]):
             for node in graph.node:
                 original(self, SimpleNamespace(node=[node]))
                 for name in node.output:
@@ -257,7 +257,7 @@ def _fresh(node: Node, axis: int) -> Any:
 def _simplest(node: Node, axis: int, dim: Any) -> Any:
     if isinstance(dim, int):
         return dim
-    found = _known.simplified(dim)
-    if _known.limited(found):
+    found = _elements.simplified(dim)
+    if _elements.limited(found):
         return _fresh(node, axis)
     return found if len(str(found)) < len(str(dim)) else dim

@@ -8,9 +8,9 @@ from typing import Any
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _frontend, _known
+from tvm_kokoro_ext._fixes.onnx import _converters, _elements, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
-from tvm_kokoro_ext._fixes.onnx._known import NotKnown
+from tvm_kokoro_ext._fixes.onnx._elements import NotKnown
 
 Previous = Callable[[Node], Any]
 _MODES = ("constant", "reflect", "edge", "wrap")
@@ -26,7 +26,7 @@ def pad(node: Node, previous: Previous) -> Any:
     if len(before) != len(dims):
         return previous(node)
     sizes = [
-        _known.simplified(low + dim + high)
+        _elements.simplified(low + dim + high)
         for low, dim, high in zip(before, dims, after, strict=True)
     ]
     dtype = _compat.dtype_of(x)
@@ -44,7 +44,7 @@ def pad(node: Node, previous: Previous) -> Any:
             inside = [
                 tirx.all(p >= 0, p < d)
                 for p, d, low, size in zip(places, data.shape, before, sizes, strict=True)
-                if not (_zero(low) and _known.same_size(size, d))
+                if not (_zero(low) and _elements.same_size(size, d))
             ]
             if not inside:
                 return data(*places)
@@ -68,7 +68,7 @@ def _zero(amount: Any) -> bool:
 
 def _source(place: Any, size: Any, mode: str, low: Any, padded: Any) -> Any:
     """The place in an axis of this size that a place beyond its ends repeats."""
-    if _zero(low) and _known.same_size(padded, size):
+    if _zero(low) and _elements.same_size(padded, size):
         return place
     if mode == "edge":
         return tirx.max(tirx.min(place, size - 1), tirx.const(0, "int64"))

@@ -18,9 +18,10 @@ from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import te, tirx
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _frontend, _known
+from tvm_kokoro_ext._fixes.onnx import _converters, _elements, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
-from tvm_kokoro_ext._fixes.onnx._known import Known, NotKnown
+from tvm_kokoro_ext._fixes.onnx._elements import NotKnown
+from tvm_kokoro_ext._fixes.onnx._known import Known
 
 Previous = Callable[[Node], Any]
 
@@ -124,7 +125,7 @@ def _axes(
         scale = None if scales is None else float(scales[index])
         out = sizes[index] if sizes is not None else _scaled(dims[place], scale)
         start, end = (region[index], region[index + len(places)]) if crop else (0.0, 1.0)
-        same = _known.same_size(out, dims[place]) and (scale is None or scale == 1.0)
+        same = _elements.same_size(out, dims[place]) and (scale is None or scale == 1.0)
         if not same or (crop and (start, end) != (0.0, 1.0)):
             axes.append(Axis(place, dims[place], out, scale, start, end))
     return axes
@@ -136,11 +137,11 @@ def _scaled(size: Any, scale: float | None) -> Any:
     if isinstance(size, int):
         return int(np.floor(np.float32(scale) * np.float32(size)))
     if scale.is_integer():
-        return _known.simplified(size * int(scale))
+        return _elements.simplified(size * int(scale))
     parts = max(round(1 / scale), 1)
     if float(np.float32(scale)) == float(np.float32(1 / parts)) and Fraction(scale) * parts >= 1:
         # For sizes below 2**23 the product is never rounded past a whole number.
-        return _known.simplified(tirx.floordiv(size, parts))
+        return _elements.simplified(tirx.floordiv(size, parts))
     product = tirx.Cast("float32", size) * tirx.const(scale, "float32")
     return tirx.Cast("int64", tirx.floor(product))
 

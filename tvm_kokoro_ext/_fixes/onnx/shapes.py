@@ -8,9 +8,10 @@ from typing import Any
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _frontend, _known
+from tvm_kokoro_ext._fixes.onnx import _converters, _elements, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
-from tvm_kokoro_ext._fixes.onnx._known import Known, NotKnown
+from tvm_kokoro_ext._fixes.onnx._elements import NotKnown
+from tvm_kokoro_ext._fixes.onnx._known import Known
 
 Previous = Callable[[Node], Any]
 
@@ -43,7 +44,7 @@ def reshape(node: Node, previous: Previous) -> Any:
     rest = [i for i, s in enumerate(sizes) if isinstance(s, int) and s == -1]
     if len(rest) == 1:
         others = [s for i, s in enumerate(sizes) if i != rest[0]]
-        sizes[rest[0]] = _known.quotient(dims, others)
+        sizes[rest[0]] = _elements.quotient(dims, others)
     return _reshaped(node, dims, sizes)
 
 
@@ -59,7 +60,7 @@ def _of_no_elements(node: Node) -> Any:
 
 
 def _reshaped(node: Node, dims: Sequence[Any], sizes: Sequence[Any]) -> Any:
-    if len(dims) == len(sizes) and all(map(_known.same_size, dims, sizes)):
+    if len(dims) == len(sizes) and all(map(_elements.same_size, dims, sizes)):
         return node.given(0)
     return relax.op.reshape(node.given(0), relax.ShapeExpr([int64(s) for s in sizes]))
 
@@ -78,7 +79,7 @@ def _product(sizes: Sequence[Any]) -> Any:
     product: Any = 1
     for size in sizes:
         product = product * size
-    return _known.simplified(product)
+    return _elements.simplified(product)
 
 
 def expand(node: Node, previous: Previous) -> Any:
@@ -92,7 +93,7 @@ def expand(node: Node, previous: Previous) -> Any:
     wanted = [1] * (rank - len(wanted)) + wanted
     shape, certain = [], True
     for dim, size in zip(own, wanted, strict=True):
-        if (isinstance(size, int) and size in (1, -1)) or _known.same_size(dim, size):
+        if (isinstance(size, int) and size in (1, -1)) or _elements.same_size(dim, size):
             shape.append(dim)
             continue
         if isinstance(dim, int) and dim != 1:
@@ -100,7 +101,7 @@ def expand(node: Node, previous: Previous) -> Any:
         else:
             shape.append(size)
         certain = certain and isinstance(dim, int)
-    if rank == len(dims) and all(map(_known.same_size, dims, shape)):
+    if rank == len(dims) and all(map(_elements.same_size, dims, shape)):
         return node.given(0)
     if certain:
         return relax.op.broadcast_to(node.given(0), relax.ShapeExpr([int64(s) for s in shape]))
@@ -137,8 +138,8 @@ def arange(node: Node, previous: Previous) -> Any:
         return previous(node)
     span = limit - start if step > 0 else start - limit
     count = span if abs(step) == 1 else tirx.floordiv(span + (abs(step) - 1), abs(step))
-    count = _known.simplified(count)
-    if not isinstance(count, int) and not _known.proved(count >= 0):
+    count = _elements.simplified(count)
+    if not isinstance(count, int) and not _elements.proved(count >= 0):
         count = tirx.max(count, tirx.IntImm("int64", 0))
 
     def compute(count: Any, start: Any) -> Any:
@@ -166,7 +167,7 @@ def tile(node: Node, previous: Previous) -> Any:
     dims = known_dims(node.given(0))
     if repeats is None or dims is None or len(repeats) != len(dims):
         return previous(node)
-    shape = [_known.simplified(d * r) for d, r in zip(dims, repeats, strict=True)]
+    shape = [_elements.simplified(d * r) for d, r in zip(dims, repeats, strict=True)]
 
     def compute(data: Any, sizes: Any) -> Any:
         def element(*at: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _frontend, _known
+from tvm_kokoro_ext._fixes.onnx import _converters, _elements, _frontend, _known
 from tvm_kokoro_ext._fixes.onnx._converters import Node, known_dims
 
 Previous = Callable[[Node], Any]
@@ -40,7 +40,7 @@ def size(node: Node, previous: Previous) -> Any:
     product: Any = 1
     for dim in dims:
         product = product * dim
-    return _known.known_scalar(_known.simplified(product))
+    return _known.known_scalar(_elements.simplified(product))
 
 
 FIX = Fix(

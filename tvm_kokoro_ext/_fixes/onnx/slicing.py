@@ -13,9 +13,10 @@ import numpy as np
 
 from tvm_kokoro_ext._compat import relax, te
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _frontend, _known
+from tvm_kokoro_ext._fixes.onnx import _converters, _elements, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
-from tvm_kokoro_ext._fixes.onnx._known import Known, NotKnown
+from tvm_kokoro_ext._fixes.onnx._elements import NotKnown
+from tvm_kokoro_ext._fixes.onnx._known import Known
 
 Previous = Callable[[Node], Any]
 
@@ -42,12 +43,12 @@ def slices(node: Node, previous: Previous) -> Any:
         low, high = (0, dim) if step > 0 else (-1, dim - 1)
         start = _limited(start, dim, 0 if step > 0 else low, high)
         end = _limited(end, dim, low, high)
-        span = _known.simplified(end - start if step > 0 else start - end)
-        count = span if abs(step) == 1 else _known._divide(span + (abs(step) - 1), abs(step))
+        span = _elements.simplified(end - start if step > 0 else start - end)
+        count = span if abs(step) == 1 else _elements.divide(span + (abs(step) - 1), abs(step))
         first[axis], stride[axis] = start, step
-        sizes[axis] = _known._larger(0, _known.simplified(count))
+        sizes[axis] = _elements.larger(0, _elements.simplified(count))
     whole = all(isinstance(start, int) and start == 0 for start in first) and set(stride) == {1}
-    if whole and all(map(_known.same_size, sizes, dims)):
+    if whole and all(map(_elements.same_size, sizes, dims)):
         return x
 
     def compute(data: Any, shape: Any, first: Any) -> Any:
@@ -94,15 +95,15 @@ def _limited(bound: Any, dim: Any, low: int, high: Any) -> Any:
     if isinstance(bound, int):
         if bound < -(1 << 31):  # the least number of int64 and the like: before the start
             return low
-        bound = _known.simplified(bound + dim) if bound < 0 else bound
+        bound = _elements.simplified(bound + dim) if bound < 0 else bound
         if not isinstance(bound, int):
-            return _known._smaller(_known._larger(bound, low), high)
-    elif not _known.proved(bound >= 0):
-        from_end = _known._choose(bound < 0, bound + dim, bound)
-        if _known.proved(bound < 0):
-            from_end = _known.simplified(bound + dim)
+            return _elements.smaller(_elements.larger(bound, low), high)
+    elif not _elements.proved(bound >= 0):
+        from_end = _elements.choose(bound < 0, bound + dim, bound)
+        if _elements.proved(bound < 0):
+            from_end = _elements.simplified(bound + dim)
         bound = from_end
-    return _known._smaller(_known._larger(bound, low), high)
+    return _elements.smaller(_elements.larger(bound, low), high)
 
 
 def gather(node: Node, previous: Previous) -> Any:
