@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from ..tracked import Piece, Tracked
-from .mathematics import LETTER_A
+from .letters import LETTER_A
 from .tables import pairs, table, word_sets
 
 # Words that start a sentence far more often than they follow an abbreviation inside one.

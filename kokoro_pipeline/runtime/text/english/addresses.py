@@ -6,7 +6,7 @@ import re
 
 from ..tracked import Tracked
 from . import numbers
-from .mathematics import LETTER_A
+from .letters import LETTER_A
 from .tables import pairs
 
 _SITE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Replacement
-from .mathematics import LETTER_A
+from .letters import LETTER_A
 from .number_forms import Rule
 from .numbers import cardinal
 

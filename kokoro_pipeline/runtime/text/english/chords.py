@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .mathematics import LETTER_A
+from .letters import LETTER_A
 from .number_forms import Rule
 from .numbers import cardinal
 from .schedules import Phrase

@@ -6,7 +6,7 @@ import re
 
 from ..tracked import Piece, Replacement
 from .chemistry import ELEMENT
-from .mathematics import LETTER_A
+from .letters import LETTER_A
 from .number_forms import Rule, looks_like_year
 from .numbers import cardinal, digits, in_pairs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
-from .mathematics import LETTER_A
+from .letters import LETTER_A
 from .number_forms import Rule
 from .numbers import cardinal, digits, in_pairs, plural
 from .tables import word_sets

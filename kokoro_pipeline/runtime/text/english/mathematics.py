@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Replacement
+from .letters import LETTER_A, letter_name
 from .number_forms import Rule
 from .numbers import ordinal
-
-LETTER_A = "\ue001"
-"""Stands in the normalised text for the name of the letter A, which "a" would not be read as."""
 
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
@@ -51,10 +49,6 @@ _INEQUALITY = re.compile(r"[<>]=?|[≤≥]")
 _VERB_BEFORE = re.compile(r"(?:\b[Ii]s|\b[Ll]et)\s$")
 
 
-def _letter(letter: str) -> str:
-    return LETTER_A if letter in "aA" else letter
-
-
 def _equation(match: re.Match[str], british: bool) -> Replacement:
     text = match.string
     if not re.search(r"\d|[²³√]", match[0]) and not re.search(r"\b[a-zA-Z]\b", match[0]):
@@ -74,12 +68,12 @@ def _polynomial(match: re.Match[str], british: bool) -> Replacement:
 
 def _symbol(symbol: re.Match[str], equation: re.Match[str]) -> str | None:
     if symbol["function"]:
-        return f"{symbol['function']} of {_letter(symbol['argument'])}"
+        return f"{symbol['function']} of {letter_name(symbol['argument'])}"
     if symbol["letters"]:
         text, start, end = equation.string, symbol.start(), symbol.end()
         before = " " if start and text[start - 1].isdecimal() else ""
         after = " " if text[end : end + 1].isdecimal() else ""
-        return before + " ".join(map(_letter, symbol["letters"])) + after
+        return before + " ".join(map(letter_name, symbol["letters"])) + after
     if symbol["relation"]:
         words = _RELATIONS[symbol["relation"]]
         text, start = equation.string, equation.start()
@@ -101,7 +95,7 @@ def _symbol(symbol: re.Match[str], equation: re.Match[str]) -> str | None:
 def _difference(match: re.Match[str], british: bool) -> list[Piece]:
     start = match.start(1)
     return [
-        Piece(_letter(match[1]), start, start + 1),
+        Piece(letter_name(match[1]), start, start + 1),
         Piece(" minus ", match.end(1), match.start(2)),
     ]
 
@@ -131,7 +125,7 @@ def _over(match: re.Match[str], british: bool) -> str:
 
 def _power(match: re.Match[str], british: bool) -> list[Piece]:
     exponent = match[2].translate(SUPERSCRIPTS)
-    pieces = [Piece(_letter(match[1]), *match.span(1))]
+    pieces = [Piece(letter_name(match[1]), *match.span(1))]
     if exponent == "-1" and (match[1].isupper() or match[1] in "fg"):
         return [*pieces, Piece(" inverse ", *match.span(2))]
     if exponent in ("2", "3"):
@@ -188,7 +182,7 @@ def _higher_root(match: re.Match[str], british: bool) -> str:
 
 def _integral(match: re.Match[str], british: bool) -> str:
     """An integral with its bounds, "∫₀¹"."""
-    low = _letter(match[1])
+    low = letter_name(match[1])
     return f"the integral from {low} to {match[2].translate(SUPERSCRIPTS)} of "
 
 
@@ -217,7 +211,7 @@ def _factorial(match: re.Match[str], british: bool) -> str:
 
 
 def _variable(match: re.Match[str], british: bool) -> str:
-    return _letter(match[0])
+    return letter_name(match[0])
 
 
 EQUATIONS: tuple[Rule, ...] = (

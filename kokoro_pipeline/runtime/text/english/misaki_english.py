@@ -16,7 +16,7 @@ from misaki import en
 from ..espeak import WordReader
 from .compounds import has_article, split_compound, split_stammer
 from .headlines import letters_in_headline
-from .mathematics import LETTER_A
+from .letters import LETTER_A
 from .normalize import PRONOUNCED, Markup
 from .senses.homographs import HOMOGRAPHS, sense_of
 from .tables import table

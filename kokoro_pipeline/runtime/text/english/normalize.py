@@ -19,7 +19,7 @@ from .addresses import expand_addresses
 from .clipped import expand_clipped
 from .headlines import lower_capitals
 from .html_remains import without_html
-from .mathematics import LETTER_A
+from .letters import LETTER_A
 from .numerals import expand_numerals
 from .roman_numerals import expand_roman_numerals
 from .tables import pairs

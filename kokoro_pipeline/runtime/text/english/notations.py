@@ -6,7 +6,8 @@ import re
 
 from ..tracked import Piece, Replacement
 from .dates import MONTHS
-from .mathematics import LETTER_A, SUPERSCRIPTS
+from .letters import LETTER_A
+from .mathematics import SUPERSCRIPTS
 from .measures import PER_UNIT, UNIT, unit_per
 from .number_forms import Rule
 from .numbers import cardinal, digits, fraction, year

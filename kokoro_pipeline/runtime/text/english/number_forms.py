@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..tracked import Replacement
-from .numbers import decimal, digits
+from ..tracked import Piece, Replacement
+from .numbers import cardinal, decimal, digits
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str], bool], Replacement]]
 """A pattern and what replaces its matches; the second argument chooses British English."""
@@ -61,3 +61,18 @@ def is_one(text: str) -> bool:
 def looks_like_year(text: str) -> bool:
     """Whether four digits are a year in running text."""
     return len(text) == 4 and text.isdigit() and 1100 <= int(text) <= 2099
+
+
+def to_next(match: re.Match[str], british: bool) -> list[Piece]:
+    """The dash of a range whose numbers both have a unit: "5%–6%"."""
+    return [Piece(" to ", *match.span(1 if match[1] else 0))]
+
+
+def apart(match: re.Match[str], british: bool) -> str:
+    """The hyphen of "A2-70", which is no range."""
+    return " "
+
+
+def side_by_side(match: re.Match[str], british: bool) -> str:
+    """Two numbers that are no range: "Table 4-1", "a 3-4 defense", "6-2, 215 pounds"."""
+    return " ".join(cardinal(int(part)) for part in match.groups() if part)

@@ -22,7 +22,7 @@ from ..espeak import espeak_reader
 from ..reading import Reader, Sentence
 from ..tracked import Tracked
 from .headlines import is_headline
-from .mathematics import LETTER_A
+from .letters import LETTER_A
 from .normalize import PRONOUNCED, Markup, normalize
 from .sentences import split_sentences
 from .written import SpokenSentence, with_written_text

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kokoro_pipeline.runtime.text.english.mathematics import LETTER_A
+from kokoro_pipeline.runtime.text.english.letters import LETTER_A
 from kokoro_pipeline.runtime.text.english.normalize import PRONOUNCED, Markup, normalize
 from kokoro_pipeline.runtime.text.english.sentences import split_sentences
 from kokoro_pipeline.runtime.text.tracked import Tracked

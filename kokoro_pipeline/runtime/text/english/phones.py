@@ -1,0 +1,89 @@
+"""Telephone numbers, and chains of numbers that are read like them."""
+
+from __future__ import annotations
+
+import re
+
+from ..tracked import Piece
+from .number_forms import Rule, plain
+from .numbers import cardinal, digits
+
+
+def _phone(match: re.Match[str], british: bool) -> str:
+    groups = re.findall(r"\d+|[A-Z]+", match[0])
+    plus = "plus " if match[0].startswith("+") else ""
+    first = groups[0] == "1"
+    if groups[first] in ("800", "900") and (first or groups[-1].isalpha()) and len(groups) > 2:
+        groups[first] = cardinal(int(groups[first]))
+    return plus + ", ".join(
+        digits(group) if group.isdecimal() else group.lower() for group in groups
+    )
+
+
+def _extension(match: re.Match[str], british: bool) -> str:
+    """The extension of a telephone number, "x204"."""
+    return f", extension {digits(match[1])}"
+
+
+def _star(match: re.Match[str], british: bool) -> str:
+    return "star "
+
+
+def _pound(match: re.Match[str], british: bool) -> str:
+    return "hash" if british else "pound"
+
+
+def _chain(match: re.Match[str], british: bool) -> str:
+    """Three or more numbers with hyphens: "4-4-2", a book's number."""
+    parts = re.findall(r"\d+", match[0])
+    if all(len(part) < 3 for part in parts):
+        return " ".join(plain(part, british) for part in parts)
+    return ", ".join(digits(part) for part in parts)
+
+
+def _identifier(match: re.Match[str], british: bool) -> list[Piece]:
+    """Two numbers with a hyphen that are no range: "ISSN 2049-3630"."""
+    return [Piece(", ".join(map(digits, match[1].split("-"))), *match.span(1))]
+
+
+KEYPAD: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?:(?<=\b[Dd]ial )|(?<=\b[Pp]ress ))\*(?=\d|\s|[.,])|(?<=\bor )\*(?=\s(?:to|for)\b)"
+        ),
+        _star,
+    ),
+    (re.compile(r"(?:(?<=\b[Dd]ial )|(?<=\b[Pp]ress ))#(?=\s|[.,]|$)"), _pound),
+)
+
+EXTENSION: Rule = (re.compile(r"(?<=\d{3}[-. ]\d{4}),?\s?[xX]\.?\s?(\d{2,6})\b"), _extension)
+
+PHONES: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?<![\w.])\+(?=(?:\D{0,2}\d){7})\d{1,3}(?:[-. ]?\(?\d{1,8}\)?){2,5}(?![\d-]|\.\d)"
+            r"|(?<![\w.])(?:\+?\d{1,3}[-. ])?(?:\(\d{3}\)[-. /]?|\d{3}[-. /])\d{3}[-. ]\d{4}"
+            r"(?![\d-]|\.\d)"
+            r"|(?<![\w.-])(?:\(0\d{1,4}\)|\(0\)\d{2,4}|0\d{2,4})(?:[ -]\d{3,6}){1,2}(?![\d-]|\.\d)"
+            r"|(?<![\w.,-])0\d(?:[ .-]\d\d){4}(?![\w-]|[.,]\d)"
+            r"|(?<![\w.,-])0\d \d{4} \d{4}(?![\w-]|[.,]\d)"
+            r"|(?<![\w.-])1[38]00[ -]\d{3}[ -]\d{3}(?![\d-]|\.\d)"
+            r"|(?<![\w.,-])(?:555 \d{4}|\d{3,4} 0\d{3})(?![\w-]|[.,]\d)"
+            r"|(?<![\w.,-])00[ -]\d{1,3}(?:[ -]\d{1,8}){2,5}(?![\w-]|[.,]\d)"
+            r"|(?<![\w.-])(?:1-)?(?:8(?:00|33|44|55|66|77|88)|900)-(?:\d{3}-)?[A-Z]{2,9}(?:-[A-Z]{2,9}){0,2}(?![\w-])"
+            r"|(?<![\w.-])\d{3}-\d{4}(?![\d-])|(?<=hone )\d{3}\.\d{4}\b|(?<=all )\d{3}\.\d{4}\b"
+        ),
+        _phone,
+    ),
+    (
+        re.compile(r"(?<![\w.,/-])\d{1,7}(?:[-–]\d{1,7}){2,6}(?![\w-]|[.,]\d)"),
+        _chain,
+    ),
+    (
+        re.compile(
+            r"(?:\b(?:ISSN|EIN)(?::|\sis)?\s(?=\d)|(?:#|\b(?:number|no\.)(?:\sis)?\s)(?=\d{4,}-\d{4}))"
+            r"(\d+-\d+)(?![\w-])"
+        ),
+        _identifier,
+    ),
+)
