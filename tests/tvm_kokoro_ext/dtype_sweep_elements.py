@@ -1,0 +1,393 @@
+"""What the dtype sweep computes element by element, orders, gathers and scatters."""
+
+from __future__ import annotations
+
+import torch
+from dtype_sweep import HALVES, WHOLES, Input
+from dtype_sweep_inputs import INF, NAN, K, L, X, index, listed, named, normal, positive, row, whole
+from torch.nn import functional
+
+TABLE = positive(16, 4)
+INCLUDED = (True, False)
+
+SCATTERS = [
+    row("embedding", functional.embedding, index("n", 5, below=16), TABLE),
+    row(
+        "embedding_bag_sum",
+        lambda i, w: functional.embedding_bag(i, w, mode="sum"),
+        index("n", L, below=16),
+        TABLE,
+    ),
+    row(
+        "embedding_bag_mean",
+        lambda i, w: functional.embedding_bag(i, w, mode="mean"),
+        index("n", L, below=16),
+        TABLE,
+    ),
+    row(
+        "embedding_bag_weights",
+        lambda i, w, p: functional.embedding_bag(i, w, mode="sum", per_sample_weights=p),
+        index("n", L, below=16),
+        TABLE,
+        positive("n", L),
+    ),
+    row(
+        "embedding_bag_max",
+        lambda i, w: functional.embedding_bag(i, w, mode="max"),
+        index("n", 8, below=16),
+        TABLE,
+    ),
+    row(
+        "index_add",
+        lambda x, i, s: x.index_add(0, i, s),
+        positive(4, 3),
+        index("L", below=4),
+        positive("L", 3),
+    ),
+    row(
+        "index_add_alpha",
+        lambda x, i, s: x.index_add(0, i, s, alpha=0.5),
+        positive(4, 3),
+        index("L", below=4),
+        positive("L", 3),
+    ),
+    row(
+        "scatter_add",
+        lambda x, i, s: x.scatter_add(0, i, s),
+        positive(4, 3),
+        index("L", 3, below=4),
+        positive("L", 3),
+    ),
+    *(
+        row(
+            f"scatter_reduce_{kind}_{kept}",
+            lambda x, i, s, kind=kind, kept=kept: x.scatter_reduce(
+                0, i, s, kind, include_self=kept
+            ),
+            positive(4, 3),
+            index("L", 3, below=4),
+            positive("L", 3, low=0.97, high=1.03),
+        )
+        for kind in ("sum", "mean", "prod", "amax", "amin")
+        for kept in INCLUDED
+    ),
+    row(
+        "index_reduce_mean",
+        lambda x, i, s: x.index_reduce(0, i, s, "mean"),
+        positive(4, 3),
+        index("L", below=4),
+        positive("L", 3),
+    ),
+    row(
+        "index_put",
+        lambda x, i, s: x.index_put((i,), s, accumulate=True),
+        positive(4, 3),
+        index("L", below=4),
+        positive("L", 3),
+    ),
+    row(
+        "put",
+        lambda x, i, s: x.put(i, s, accumulate=True),
+        positive(4, 3),
+        index("L", below=12),
+        positive("L"),
+    ),
+    row(
+        "bincount",
+        lambda i, w: torch.bincount(i, w, minlength=4),
+        index("L", below=4),
+        positive("L"),
+    ),
+    row("histc", lambda x: torch.histc(x, 4, 0.0, 2.0), positive("L")),
+    row("gather", lambda x, i: x.gather(1, i), positive(3, 9), index(3, "n", below=9)),
+    row("index_select", lambda x, i: x.index_select(1, i), positive(3, 9), index("n", below=9)),
+    row("masked_fill", lambda x: x.masked_fill(x > 1, 0.3), positive(3, "n")),
+    row(
+        "masked_scatter",
+        lambda x, y: x.masked_scatter(x > 1, y),
+        positive(3, "n"),
+        positive(3, "n"),
+    ),
+    row("segment_sum", lambda x: x.unflatten(1, (-1, 2)).sum(1), X),
+]
+
+
+Z = normal(3, "n", std=2.0)
+P = positive(3, "n", low=0.1, high=4.0)
+UNIT = positive(3, "n", low=-0.9, high=0.9)
+TENTH = Input((2, "n"), lambda s: torch.full(s, 0.1, dtype=torch.float64))
+WIDE = positive(3, "n", low=-30.0, high=30.0)
+
+ELEMENTWISE = [
+    *named(torch, "tanh sigmoid exp exp2 expm1 sin cos tan atan sinh cosh asinh erf erfc sinc", Z),
+    *named(torch, "abs neg sign sgn floor ceil round trunc frac square relu deg2rad", Z),
+    *named(torch, "isfinite isnan isinf signbit logical_not", Z),
+    *named(torch, "log log2 log10 log1p sqrt rsqrt reciprocal lgamma digamma", P),
+    *named(torch, "asin acos atanh erfinv logit", UNIT),
+    *named(torch.special, "entr ndtr i0 i1", P),
+    *named(torch.special, "log_ndtr", P, refused={"float64-.*": ""}, lacking="b?float16-.*"),
+    *named(functional, "gelu silu softplus elu selu celu mish hardswish hardsigmoid hardtanh", Z),
+    *named(functional, "leaky_relu logsigmoid softsign softshrink hardshrink relu6", Z),
+    row("tanhshrink", functional.tanhshrink, Z, floor=1.0),
+    *(
+        row(f"{function.__name__}_wide", function, WIDE)
+        for function in (
+            *(torch.tanh, torch.sigmoid, torch.exp, torch.erf, torch.atan, torch.asinh),
+            *(torch.sinh, torch.expm1, functional.gelu, functional.silu, functional.mish),
+            *(functional.softplus, functional.logsigmoid, functional.elu),
+        )
+    ),
+    row("mul_beyond", lambda x: x * 1e5, positive(3, "n", low=0.001, high=0.1)),
+    row("div_beyond", lambda x: x / 1e-7, positive(3, "n", low=1e-4, high=1e-3)),
+    row("mul_tiny", lambda x: x * 1e-9, positive(3, "n", low=1e3, high=6e4)),
+    row("add_beyond", lambda x: x + 7e4, normal(3, "n", mean=-3e4, std=99.0), floor=1.0),
+    row("scaled_sum", lambda x: x.sum(1) / 7e4, X),
+    row("gelu_tanh", lambda x: functional.gelu(x, approximate="tanh"), Z),
+    row("glu", lambda x: functional.glu(x, 1), normal(3, 8, "n")),
+    row("prelu", functional.prelu, Z, positive(1)),
+    row("threshold", lambda x: functional.threshold(x, 0.1, 20.0), Z),
+    row("add", torch.add, Z, Z),
+    row("add_alpha", lambda x, y: torch.add(x, y, alpha=0.3), Z, P),
+    row("sub_alpha", lambda x, y: torch.sub(x, y, alpha=3), Z, P, floor=1.0),
+    row("add_scalar", lambda x: x + 0.1, Z, floor=1.0),
+    row("mul_scalar", lambda x: x * 0.1, Z),
+    row("div_scalar", lambda x: x / 3, Z),
+    row("rsub", lambda x: 0.1 - x, Z, floor=1.0),
+    row("rdiv", lambda x: 0.1 / x, P),
+    row("mul", torch.mul, Z, P),
+    row("div", torch.div, Z, P),
+    row("div_floor", lambda x, y: torch.div(x, y, rounding_mode="floor"), Z, P),
+    row("div_trunc", lambda x, y: torch.div(x, y, rounding_mode="trunc"), Z, P),
+    row("floor_divide", torch.floor_divide, Z, P),
+    row("remainder", torch.remainder, Z, P),
+    row("fmod", torch.fmod, Z, P),
+    row("remainder_scalar", lambda x: x % 0.3, Z, floor=1.0),
+    row("pow", torch.pow, P, UNIT),
+    row("pow_2", lambda x: x**2, Z),
+    row("pow_3", lambda x: x**3, Z),
+    row("pow_half", lambda x: x**0.5, P),
+    row("pow_base", lambda x: 2.0**x, Z),
+    row("pow_negative", lambda x: x**-1.5, P),
+    row("atan2", torch.atan2, Z, P),
+    row("hypot", torch.hypot, Z, P),
+    row("hypot_large", lambda x, y: torch.hypot(x * 1000, y * 1000), Z, P),
+    row("logaddexp", torch.logaddexp, Z, P),
+    row("logaddexp2", torch.logaddexp2, Z, P),
+    row("xlogy", torch.xlogy, P, P),
+    row("lerp", lambda x, y: torch.lerp(x, y, 0.3), P, P),
+    row("lerp_tensor", torch.lerp, P, P, positive(3, "n", low=0.0, high=1.0)),
+    row("addcmul", lambda x, y: torch.addcmul(x, x, y, value=0.3), P, P),
+    row("addcdiv", lambda x, y: torch.addcdiv(x, x, y, value=0.3), P, P),
+    row("clamp", lambda x: x.clamp(-0.3, 1.1), Z),
+    row("clamp_min", lambda x: x.clamp_min(0.1), Z),
+    row("where", lambda x, y: torch.where(x > 0.3, x, y), Z, P),
+    row("where_scalar", lambda x: torch.where(x > 0, x, 0.3), Z),
+    row("compare", lambda x, y: (x > y, x >= y, x < y, x <= y, x == y, x != y), Z, P),
+    row(
+        "compare_scalar",
+        lambda x: (x > 0.1, x >= 0.1, x < 0.1, x <= 0.1, x == 0.1, x != 0.1),
+        TENTH,
+    ),
+    row("threshold_at", lambda x: functional.threshold(x, 0.1, 20.0), TENTH),
+    row("hardshrink_at", lambda x: functional.hardshrink(x, 0.1), TENTH),
+    row("where_at", lambda x: torch.where(x > 0.1, x, -0.3), TENTH),
+    row("clamp_at", lambda x: (x.clamp(0.1, 0.3), x.clamp_max(0.1)), TENTH),
+    row("maximum", torch.maximum, Z, P),
+    row("minimum", torch.minimum, Z, P),
+    row("fmax", torch.fmax, Z, P),
+    row("isclose", torch.isclose, Z, P),
+    row("nan_to_num", lambda x: x.nan_to_num(0.5, 100.0, -100.0), listed(NAN, INF, -INF, 1.5)),
+    row("round_decimals", lambda x: torch.round(x, decimals=1), Z),
+    row("copysign", torch.copysign, Z, P),
+    row("heaviside", torch.heaviside, Z, P),
+    row("to_float32", lambda x: x.float(), Z),
+    row("to_int", lambda x: x.to(torch.int64), Z),
+    row("to_half", lambda x: x.half(), Z),
+    row("to_bfloat16", lambda x: x.bfloat16(), Z),
+    row("from_int", lambda x, i: x + i, Z, index(3, "n", below=9), floor=1.0),
+    row("with_float32", lambda x: x + torch.ones(3, 1), Z, floor=1.0),
+    row("promote_float32_number", lambda x: x * torch.tensor(0.3), Z),
+    row("add_halves", lambda x, y: x + y.half() * y.bfloat16(), Z, P, floor=1.0),
+    row(
+        "matmul_cast",
+        lambda x, y: (x.float() @ y.float()).to(x.dtype),
+        positive("n", 99),
+        positive(99, 4),
+        dtypes=HALVES,
+        exact=torch.matmul,
+    ),
+    row("cat", lambda x, y: torch.cat([x, y], 1), Z, P),
+    row("cat_mixed", lambda x, y: torch.cat([x, y.float()], 1), Z, P),
+    row("stack", lambda x, y: torch.stack([x, y], 1), Z, P),
+    row("pad", lambda x: functional.pad(x, (1, 2), value=0.3), Z),
+    row("pad_reflect", lambda x: functional.pad(x, (1, 2), mode="reflect"), Z),
+    row("roll", lambda x: x.roll(1, 1), Z),
+    row("flip", lambda x: x.flip(0), Z),
+    row("tril", torch.tril, Z),
+    row("full_like", lambda x: torch.full_like(x, 0.3), Z),
+    row("arange", lambda x: x + torch.arange(x.shape[1], dtype=x.dtype), Z, floor=1.0),
+    row("linspace", lambda x: x[:, :1] + torch.linspace(0, 1, 7, dtype=x.dtype), Z, floor=1.0),
+    row("one_number", lambda x: x * torch.tensor(0.3, dtype=x.dtype), Z),
+]
+
+
+ORDER = [
+    row("max", lambda x: x.max(), X),
+    row("max_dim", lambda x: x.max(1), X),
+    row("min_dim", lambda x: x.min(1), X),
+    row("argmax", lambda x: x.argmax(1), X),
+    row("argmin", lambda x: x.argmin(1), X),
+    row("amax", lambda x: x.amax(1), X),
+    row("amin", lambda x: x.amin(1), X),
+    row("topk", lambda x: x.topk(5, 1).values, X),
+    row(
+        "topk_indices",
+        lambda x: x.topk(3, 1).indices,
+        Input((12, "n"), lambda s: torch.randperm(s[0] * s[1]).reshape(s).double()),
+    ),
+    row("sort", lambda x: torch.sort(x, stable=True, dim=1), positive(3, "n")),
+    row(
+        "sort_down", lambda x: torch.sort(x, stable=True, dim=1, descending=True), positive(3, "n")
+    ),
+    row("argsort", lambda x: torch.argsort(x, stable=True, dim=1), positive(3, "n")),
+    row("msort", torch.msort, positive("n", 3)),
+    row("kthvalue", lambda x: x.kthvalue(3, 1).values, positive(3, "n")),
+    row("median", lambda x: x.median(1).values, positive(3, "n")),
+    row("median_all", lambda x: x.median(), positive(3, "n")),
+    row("quantile", lambda x: x.quantile(0.3, 1), positive(3, "n"), lacking="b?float16-.*"),
+    row("cummax", lambda x: x.cummax(1), X),
+    row("cummin", lambda x: x.cummin(1), X),
+    row(
+        "searchsorted",
+        lambda x: torch.searchsorted(torch.tensor([0.6, 0.9, 1.2], dtype=x.dtype), x),
+        positive(3, "n"),
+    ),
+    row(
+        "bucketize",
+        lambda x: torch.bucketize(x, torch.tensor([0.6, 0.9, 1.2], dtype=x.dtype)),
+        positive(3, "n"),
+    ),
+    row("any", lambda x: (x > 1.4).any(1), X),
+    row("all", lambda x: (x > 0.4).all(1), X),
+    row("sum_bool", lambda x: (x > 1).sum(1), X),
+]
+
+
+W, V = whole(3, "L"), whole(3, "L", low=1, high=4)
+SMALL, SMALL2 = whole("n", 5), whole("n", 5, low=1, high=4)
+COUNTS = tuple(d for d in WHOLES if d is not torch.bool)
+INTEGER = {"dtypes": WHOLES}
+NUMBER = {"dtypes": COUNTS}
+
+INTEGERS = [
+    row("int_sum", lambda x: x.sum(1), W, **INTEGER),
+    row("int_sum_all", lambda x: x.sum(), W, **INTEGER),
+    row("int_sum_large", lambda x: x.sum(1), whole(3, "L", low=90, high=127), **INTEGER),
+    row("int_sum_int32", lambda x: x.sum(1, dtype=torch.int32), W, **INTEGER),
+    row("int_sum_float", lambda x: x.sum(1, dtype=torch.float32), V, **INTEGER),
+    row("int_mean_float", lambda x: x.mean(1, dtype=torch.float32), V, **INTEGER),
+    row("int_prod", lambda x: x.prod(1), whole(3, 30, low=1, high=5), **INTEGER),
+    row("int_prod_all", lambda x: x.prod(), whole("n", 3, low=1, high=4), **INTEGER),
+    row("int_cumsum", lambda x: x.cumsum(1), V, **INTEGER),
+    row("int_cumsum_int32", lambda x: x.cumsum(0, dtype=torch.int32), whole("L", 2), **INTEGER),
+    row("int_cumprod", lambda x: x.cumprod(1), whole(3, "n", low=1, high=5), **INTEGER),
+    row("int_nansum", lambda x: x.nansum(1), W, **INTEGER),
+    row("int_any_all", lambda x: (x.any(1), x.all(1)), whole("n", 4, low=0, high=4), **INTEGER),
+    row("int_amax", lambda x: (x.amax(1), x.amin(1)), W, **INTEGER),
+    row("int_argmax", lambda x: x.argmax(1), whole("n", 5, low=0, high=99), **NUMBER),
+    row("int_max_dim", lambda x: x.max(1).values, W, **INTEGER),
+    row("int_sort", lambda x: torch.sort(x, stable=True, dim=1), SMALL, **INTEGER),
+    row("int_topk", lambda x: x.topk(2, 1).values, SMALL, **NUMBER),
+    row("int_count_nonzero", lambda x: torch.count_nonzero(x, 1), W, **INTEGER),
+    row("int_trace", torch.trace, whole(7, 7, low=90, high=120), **NUMBER),
+    row("int_diff", lambda x: x.diff(dim=1), SMALL, **INTEGER),
+    row("int_norm0", lambda x: (x != 0).sum((0, 1)), SMALL, **INTEGER),
+    row("int_matmul", torch.matmul, whole("n", K), whole(K, 3), **NUMBER),
+    row("int_bmm", torch.bmm, whole(2, "n", 64), whole(2, 64, 3), **NUMBER),
+    row("int_mv", torch.mv, whole("n", 64), whole(64), **NUMBER),
+    row("int_dot", torch.dot, whole("n"), whole("n"), **NUMBER),
+    row(
+        "int_einsum",
+        lambda a, b: torch.einsum("ik,jk->ij", a, b),
+        whole("n", 64),
+        whole(3, 64),
+        **NUMBER,
+    ),
+    row("int_outer", torch.outer, whole("n"), whole(3), **INTEGER),
+    row(
+        "int_index_add",
+        lambda x, i, s: x.index_add(0, i, s),
+        whole(4, 3),
+        index("n", below=4),
+        whole("n", 3),
+        **NUMBER,
+    ),
+    row(
+        "int_scatter_add",
+        lambda x, i, s: x.scatter_add(0, i, s),
+        whole(4, 3),
+        index("n", 3, below=4),
+        whole("n", 3),
+        **INTEGER,
+    ),
+    row(
+        "int_scatter_mean",
+        lambda x, i, s: x.scatter_reduce(0, i, s, "mean"),
+        whole(4, 3),
+        index("n", 3, below=4),
+        whole("n", 3),
+        **NUMBER,
+    ),
+    row(
+        "int_index_put",
+        lambda x, i, s: x.index_put((i,), s, accumulate=True),
+        whole(4, 3),
+        index("n", below=4),
+        whole("n", 3),
+        **INTEGER,
+    ),
+    row("int_windows", lambda x: x.unfold(1, 2, 2).sum(2), whole("n", 8), **INTEGER),
+    row("int_add", torch.add, SMALL, SMALL2, **INTEGER),
+    row("int_sub", torch.sub, SMALL, SMALL2, **NUMBER),
+    row("int_mul", torch.mul, SMALL, SMALL2, **INTEGER),
+    row("int_div", torch.div, SMALL, SMALL2, **INTEGER),
+    row(
+        "int_div_floor",
+        lambda x, y: torch.div(x, y, rounding_mode="floor"),
+        SMALL,
+        SMALL2,
+        **NUMBER,
+    ),
+    row(
+        "int_div_trunc",
+        lambda x, y: torch.div(x, y, rounding_mode="trunc"),
+        SMALL,
+        SMALL2,
+        **NUMBER,
+    ),
+    row("int_remainder", torch.remainder, SMALL, SMALL2, **NUMBER),
+    row("int_fmod", torch.fmod, SMALL, SMALL2, **NUMBER),
+    row("int_pow", torch.pow, SMALL, SMALL2, **NUMBER),
+    row("int_pow_2", lambda x: x**2, SMALL, **NUMBER),
+    row(
+        "int_compare",
+        lambda x, y: (x > y, x >= y, x < y, x <= y, x == y, x != y),
+        SMALL,
+        SMALL2,
+        **INTEGER,
+    ),
+    row("int_bitwise", lambda x, y: (x & y, x | y, x ^ y, ~x), SMALL, SMALL2, **INTEGER),
+    row("int_shift", lambda x, y: (x << y, x >> y), whole("n", 5, low=0), SMALL2, **NUMBER),
+    row("int_clamp", lambda x: x.clamp(-1, 2), SMALL, **NUMBER),
+    row("int_where", lambda x, y: torch.where(x > y, x, y), SMALL, SMALL2, **INTEGER),
+    row("int_abs", lambda x: (x.abs(), -x, x.sign()), SMALL, **NUMBER),
+    row(
+        "int_mixed",
+        lambda x: (x + 1, x * 0.5, x + torch.ones(5, dtype=torch.int16)),
+        SMALL,
+        **INTEGER,
+    ),
+    row("int_sqrt", torch.sqrt, SMALL2, **INTEGER),
+    row("int_exp", torch.exp, SMALL2, **INTEGER),
+    row("int_sigmoid", torch.sigmoid, SMALL2, **INTEGER),
+]
