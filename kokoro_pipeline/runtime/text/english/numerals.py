@@ -25,6 +25,7 @@ from .number_forms import NUMBER, START, Rule, apart, looks_like_year, plain, si
 from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
 from .phones import EXTENSION, KEYPAD, PHONES
 from .scripture import VERSES
+from .sports import BATTING, CRICKET
 from .streets import DIRECTIONS, HOUSES, PLACES
 from .tables import word_sets
 from .times import TIMES
@@ -77,18 +78,6 @@ def _weakness(match: re.Match[str], british: bool) -> str:
     """The year and the number of a weakness of a program: "CVE-2023-4911"."""
     number = in_pairs(match[2], british) if len(match[2]) == 4 else digits(match[2])
     return f" {year(int(match[1]), british)}, {number}"
-
-
-_CRICKET = re.compile(
-    r"\b(?:overs?|ov|wickets?|innings|declared|runs|crease|bowl(?:ed|ers?)|batt?(?:ing|ers?|sm[ae]n)"
-    r"|at (?:tea|lunch|stumps|the close))\b"
-)
-
-
-def _innings(match: re.Match[str], british: bool) -> str:
-    """Runs and wickets of cricket, "287/6 off 50 overs"."""
-    cricket = _CRICKET.search(match.string, max(0, match.start() - 40), match.end() + 40)
-    return f"{match[1]} for {match[2]}" if cricket else match[0]
 
 
 def _scientific(match: re.Match[str], british: bool) -> str:
@@ -151,10 +140,6 @@ def _range(match: re.Match[str], british: bool) -> str:
     return f"{plain(low, british)} to {plain(high, british)}"
 
 
-def _batting_average(match: re.Match[str], british: bool) -> str:
-    return in_pairs(match[1] or match[2], british)
-
-
 def _signed(match: re.Match[str], british: bool) -> str:
     sign = {
         "-": "minus ",
@@ -200,14 +185,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?<=\d[A-Z])([-–])(?=\d{1,2}[A-Z]\b)"), to_next),
     EXTENSION,
     (re.compile(r"(?<=\bCVE)-((?:19|20)\d\d)-(\d{4,7})\b"), _weakness),
-    (re.compile(r"(?<![\w.,/])(\d{2,3})/(\d)(?![\w/]|[.,]\d)"), _innings),
-    (
-        re.compile(
-            r"(?<![\w.,/-])(\d{2,3})[-–](\d)"
-            r"(?=\s(?:at (?:tea|lunch|stumps|the close)|declared|overnight|off)\b)"
-        ),
-        _innings,
-    ),
+    *CRICKET,
     (
         re.compile(
             r"(?<![\w.])\.(\d{2,3})(?:(?=\s(?:ACP|AE|BMG|Colt|LR|Magnum|Remington|S&W|Special|Winchester"
@@ -278,15 +256,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?<=\b[A-Z]\d)(-)(?=\d{2,3}\b(?![.,]\d))"), apart),
     (re.compile(r"(?<![\w.])([Aa])-?(?=\d)"), _lettered),
     (re.compile(r"(?<=\d)([Aa])(?![A-Za-z_'’.&])"), _after_number),
-    (
-        re.compile(
-            r"(?:(?<=\bhit )|(?<=\bhits )|(?<=\bhitting )|(?<=\bbatted )|(?<=\bbatting ))"
-            r"\.([1-9]\d\d)(?!\d)"
-            r"|(?<![\w.])\.([1-9]\d\d)(?=\s(?:OBP|AVG|SLG|OPS|batting|slugging|on-base|hitter|clip"
-            r"|(?:career\s|lifetime\s)?average)\b)"
-        ),
-        _batting_average,
-    ),
+    BATTING,
     *VERSIONS,
     (re.compile(rf"{START}({NUMBER})\s?[-–—]\s?({NUMBER})(?!\w|-(?![a-z]{{3}})|[.,]\d)"), _range),
     (re.compile(rf"{START}([-−+±])\s?({NUMBER})(?!\w)"), _signed),
