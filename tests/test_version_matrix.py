@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -42,6 +43,19 @@ def test_every_file_is_dealt_once(tmp_path):
     sizes = [sum(path.stat().st_size for path in group) for group in groups]
     assert max(sizes) - min(sizes) <= 400
     assert version_matrix.deal(files[:1], 2) == [files[:1]]
+
+
+def test_in_turn_each_test_runs_on_one_pair():
+    def collected(arguments):
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", __file__, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return [line for line in done.stdout.splitlines() if "::" in line]
+
+    chosen = [collected(arguments) for arguments in version_matrix.turns(2, in_turn=True)]
+    assert version_matrix.turns(2, in_turn=False) == [[], []]
+    everything = collected([])
+    assert len(everything) > 2 and all(chosen)
+    assert sorted(chosen[0] + chosen[1]) == sorted(everything)
 
 
 @pytest.mark.slow

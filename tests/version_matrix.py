@@ -1,10 +1,12 @@
 """Run the extension's tests on every supported pair of apache-tvm and apache-tvm-ffi, side by side.
 
-    python tests/version_matrix.py [--directory DIR] [--only 0.25] [--jobs 2] [-- pytest arguments]
+    python tests/version_matrix.py [--directory DIR] [--only 0.25] [--jobs 2] [--in-turn]
+                                   [-- pytest arguments]
 
 Each pair has an environment that contains only the pair. torch, numpy and pytest come from the
 environment that runs this script, which is later on the path. The test files of a pair are
-distributed over as many processes as there are jobs. Prints one table. The exit code is 0 if every
+distributed over as many processes as there are jobs. With `--in-turn`, each test runs on one of the
+pairs only. Prints one table. The exit code is 0 if every
 pair passes, 1 if a test fails, and 3 if an environment cannot be created.
 """
 
@@ -113,6 +115,11 @@ def deal(files: Sequence[Path], hands: int) -> list[list[Path]]:
     return groups
 
 
+def turns(pairs: int, in_turn: bool) -> list[list[str]]:
+    """The arguments of pytest that give each test to one of the pairs, or to all of them."""
+    return [["--turn", f"{pair}/{pairs}"] if in_turn else [] for pair in range(pairs)]
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--directory", type=Path, help="keep the environments here")
@@ -120,6 +127,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes at once"
     )
+    parser.add_argument("--in-turn", action="store_true", help="run each test on one pair only")
     parser.add_argument("arguments", nargs="*", help="passed to pytest")
     options = parser.parse_args(argv)
     pairs = [p for p in PAIRS if not options.only or p[0].startswith(tuple(options.only))]
@@ -136,8 +144,8 @@ def main(argv: list[str] | None = None) -> int:
                 return 3
         with ThreadPoolExecutor(max(1, options.jobs)) as pool:
             running = [
-                [pool.submit(run, python, group, options.arguments) for group in groups]
-                for python in pythons
+                [pool.submit(run, python, group, [*options.arguments, *turn]) for group in groups]
+                for python, turn in zip(pythons, turns(len(pythons), options.in_turn), strict=True)
             ]
             outcomes = [
                 functools.reduce(operator.add, (future.result() for future in futures))
