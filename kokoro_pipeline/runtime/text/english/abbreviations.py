@@ -68,6 +68,19 @@ _WEEKENDS = "the|this|next|last|every|each|all|long|per|a"
 _PER_TIME = {"mo": "month", "yr": "year", "hr": "hour", "wk": "week"}
 
 
+_DAY = r"(?:\d{1,2}\s[A-Z][a-z]{2,8}\s|[A-Z][a-z]{2,8}\.?\s\d{1,2},\s)?"  # before a year
+
+
+def _every_hours(match: re.Match[str]) -> str:
+    """How often a dose is taken: "q6h"."""
+    return f"every {match[1]}{f' to {match[2]}' if match[2] else ''} hours"
+
+
+def _ranks(match: re.Match[str]) -> str:
+    """Ranks of two parts without a name behind them: "the Sgt. Maj."."""
+    return f"{_TITLES[match[1]]} {_TITLES[match[2]]}"
+
+
 def _weekdays(match: re.Match[str]) -> str:
     """Days by their letters, "M–F"."""
     return f"Monday to {'Friday' if match[1] == 'F' else 'Thursday'}"
@@ -184,10 +197,19 @@ _PHRASES = (
     (re.compile(r"\bMk\.?(?=\s?[IVX\d])"), "Mark"),
     (re.compile(r"\bRev\.(?=\s(?:[A-Z]|\d+(?:\.\d+)?)(?![\w.:]))"), "Revision"),
     (re.compile(r"(?<=\d(?:st|nd|rd|th) )[Ff]l\.?(?=[.,;)\s]|$)"), "floor"),
-    (re.compile(r"(?<=[\s(])b\.(?=\s(?:c\.\s)?(?:1\d{3}|20\d\d)\b)"), "born"),
+    (re.compile(rf"(?<=[\s(])b\.(?=\s{_DAY}(?:c\.\s)?(?:1\d{{3}}|20\d\d)\b)"), "born"),
     (re.compile(r"(?:^|(?<=[\s(]))r\.(?=\s(?:c\.\s)?(?:1\d{3}|20\d\d)\b)"), "reigned"),
     (re.compile(r"(?<=[\s(])m\.(?=\s(?:c\.\s)?1[5-9]\d\d\b)"), "married"),
-    (re.compile(r"(?<=[\s(,])d\.(?=\s(?:c\.\s)?(?:1\d{3}|20\d\d)\b)"), "died"),
+    (re.compile(rf"(?<=[\s(,])d\.(?=\s{_DAY}(?:c\.\s)?(?:1\d{{3}}|20\d\d)\b)"), "died"),
+    (re.compile(r"\bq(\d{1,2})(?:[-–](\d{1,2}))?\s?h(?:rs?)?\b"), _every_hours),
+    (re.compile(r"\b([ijkmnpqx])-th\b"), r"\1th"),
+    (re.compile(r"(?<![\w.])([BM])\.?\s?Sc\b(?:\.(?=[,;:)]|\s[a-z(]))?"), r"\1.S.C"),
+    (
+        re.compile(
+            r"\b(Sgt|Lt|Maj|Brig)\.?\s(Maj|Col|Gen|Cmdr|Gov)(?:\.(?=[,;:)]|\s[a-z])|(?!\w|\.?\s[A-Z]))"
+        ),
+        _ranks,
+    ),
     (re.compile(r"(?<=[A-Za-z]\.)\s?2d\b"), " second"),
     (re.compile(r"(?<=[A-Za-z]\.)\s?3d\b"), " third"),
     (

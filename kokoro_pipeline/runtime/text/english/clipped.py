@@ -155,7 +155,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (
         re.compile(
             r"(?:(?<=\dth )|(?<=\dst )|(?<=\dnd )|(?<=\drd ))St"
-            r"(?=$|[.,;)]|\s(?:and|&|in|to|at|near)(?!\w))"
+            r"(?:\.(?=\s[a-z])|(?=$|[.,;)]|\s(?:and|&|in|to|at|near)(?!\w)))"
         ),
         "Street",
     ),
@@ -175,7 +175,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"\bSte\.(?=\s[A-Z](?:[.,;)]|$|-?\d))"), "Suite"),
     (re.compile(r"\bApt\.(?=\s#)"), "apartment"),
     (re.compile(r"\b([Ll])ong\.(?=\s?[-−]?\d{1,3}\.\d{2,})"), r"\1ongitude"),
-    (re.compile(r"\bSgt\.(?=\s(?:1st|[Ff]irst|Maj))"), "Sergeant"),
+    (re.compile(r"\bSgt\.(?=\s(?:1st|[Ff]irst|Maj\.?\s[A-Z]))"), "Sergeant"),
     (
         re.compile(r"(?:(?<=\dst )|(?<=\dnd ))(Sgt|Lt)\.(?=$|[,;)])"),
         lambda m: _RANKS[m[1]] + "." * (m.end() == len(m.string)),

@@ -222,7 +222,8 @@ DATES: tuple[Rule, ...] = (
             r"|(?i:(?:birthday|anniversary|deadlines?|dates?)(?: is| are|,|:)"
             r"|(?:e-?mail|letter|message|memo|note|meeting|invoice|statement) (?:of|dated|from)"
             r"|due(?: on)?|on|by|before|after|since|until|till|through|starting|effective|except"
-            r"|expires|ends|begins|starts|opens|closes|week of|as of)) (\d{1,2})/(\d{1,2})"
+            r"|expires|ends|begins|starts|opens|closes|ships|shipped|arrives|arriving|delivered|departs|launches"
+            r"|week of|as of)) (\d{1,2})/(\d{1,2})"
             rf"((?:(?:, |,? (?:and|or|&) |{DASH})\d{{1,2}}/\d{{1,2}}(?!{OF_WHOLE}))*)"
             rf"(?![\w/]|[.,]\d|{OF_WHOLE})"
         ),

@@ -19,6 +19,11 @@ def designation(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(in_pairs(match[2], british), *match.span(2))]
 
 
+def _before_letters(match: re.Match[str], british: bool) -> list[Piece]:
+    """A number with letters behind it: "5950X"."""
+    return [*designation(match, british), Piece(" ", match.end(), match.end())]
+
+
 def _jet(match: re.Match[str], british: bool) -> list[Piece]:
     group = 2 if match[2] else 4
     return [Piece(in_pairs(match[group], british), *match.span(group))]
@@ -181,10 +186,11 @@ DESIGNATIONS: tuple[Rule, ...] = (
         ),
         designation,
     ),
-    (re.compile(r"(?<=[A-Za-z]\d-)(?<!Q\d-)()([1-9]\d{3})(?=[A-Z]{0,2}(?!\w))"), designation),
+    (re.compile(r"(?<=[A-Za-z]\d-)(?<!Q\d-)()([1-9]\d{3})(?!\w)"), designation),
+    (re.compile(r"(?<=[A-Za-z]\d-)(?<!Q\d-)()([1-9]\d{3})(?=[A-Z]{1,2}(?!\w))"), _before_letters),
     (
         re.compile(r"(?<![\w.,-])()([1-9]\d{3})(?=(?:XT?|X3D|KF|KS|HX|HS|[GUH])(?!\w))"),
-        designation,
+        _before_letters,
     ),
     (
         re.compile(

@@ -19,6 +19,7 @@ from .addresses import expand_addresses
 from .clipped import expand_clipped
 from .headlines import lower_capitals
 from .html_remains import without_html
+from .latex import expand_formulas
 from .letters import LETTER_A
 from .numerals import expand_numerals
 from .roman_numerals import expand_roman_numerals
@@ -113,9 +114,14 @@ _VULGAR_FRACTION = re.compile(r"(\d?)([¼-¾⅐-⅞])")
 
 _GIVEN = re.compile(r"\[([^\[\]\n]{1,200})\]\(/([^()\n]{1,200})/\)")
 _STRESSED = re.compile(r"\[([^\[\]\n]{1,200})\]\(([+-]?(?:\d|0?\.5))\)")
-_LINK = re.compile(r"!?\[([^\[\]\n]{1,500})\]\((?:https?://|/|#|\.)[^()\s]{0,1000}\)")
+_LINK = re.compile(
+    r"!\[([^\[\]\n]{0,500})\]\([^()\s]{1,1000}(?:\s\"[^\"\n]{0,200}\")?\)"
+    r"|\[([^\[\]\n]{1,500})\]\((?:https?://|/|#|\.|[\w-]{1,100}[./#])[^()\s]{0,1000}"
+    r"(?:\s\"[^\"\n]{0,200}\")?\)"
+)
+_STARS = re.compile(r"(?<=[a-z\d)])\*\*(?=\d{1,3}\b)")
 _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+|^[ \t]{0,3}>[ \t]?", re.MULTILINE)
-_BULLET = re.compile(r"\n[ \t]*[-*+][ \t]+(?=\S)")
+_BULLET = re.compile(r"\n[ \t]*[-*+][ \t]+(?:[\[(][ xX][\])][ \t]+)?(?=\S)")
 _ITEM = re.compile(r"\n[ \t]*(\d{1,3}|[ivx]{2,5}|[IVX]{2,5})([.)])[ \t]+(?=[^\W\d_]|[\"“‘'(\[*_])")
 _PARAGRAPH = re.compile(r"\n[ \t\r\f\v]*\n\s*")
 _MARKUP = re.compile(r"(?<!\w)[*_~`´]+(?=[^\W\d]|[“\"'(])|(?<=[\w.,;:!?”\"')])[*_~`´]+(?!\w)")
@@ -192,7 +198,7 @@ def _clean_characters(text: Tracked) -> Tracked:
     text = text.sub(_LINE_END, "\n").composed().sub(_VULGAR_FRACTION, _fraction)
     text = text.sub(_LOW_QUOTES, _quoted).sub(_BACKTICK_APOSTROPHE, "'")
     text = text.sub(_CHARACTER, lambda m: _CHARACTERS[m[0]])
-    text = text.sub(_ARROW, lambda m: _ARROWS[m[0]])
+    text = text.sub(_ARROW, lambda m: _ARROWS[m[0]]).sub(_STARS, "^")
     text = text.sub(_COMPATIBLE, lambda m: unicodedata.normalize("NFKC", m[0]))
     return text.sub(_UNUSUAL, _clean_run)
 
@@ -334,7 +340,7 @@ def normalize(text: str, british: bool = False) -> Normalized:
         return _inner(match)
 
     tracked = Tracked.of(text).sub(_PLACEHOLDER, " ").sub(_GIVEN, given)
-    tracked = tracked.sub(_STRESSED, stressed).sub(_LINK, _inner)
+    tracked = expand_formulas(tracked.sub(_STRESSED, stressed).sub(_LINK, _inner))
     cleaned = _clean_characters(without_html(tracked.sub(_BAR, ","))).sub(_HEADING, "")
     paragraphs = [
         paragraph
@@ -355,6 +361,6 @@ def _item(match: re.Match[str]) -> list[Piece]:
 
 
 def _inner(match: re.Match[str]) -> list[Piece]:
-    """The first group alone."""
-    start, end = match.span(1)
+    """The first group that has matched, alone."""
+    start, end = match.span(1 if match[1] is not None else 2)
     return [Piece("", match.start(), start), Piece("", end, match.end())]

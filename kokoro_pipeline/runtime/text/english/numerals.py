@@ -25,7 +25,7 @@ from .number_forms import NUMBER, START, Rule, apart, looks_like_year, plain, si
 from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
 from .phones import EXTENSION, KEYPAD, PHONES
 from .scripture import VERSES
-from .sports import BATTING, CRICKET
+from .sports import BATTING, CRICKET, RECORDS
 from .streets import DIRECTIONS, HOUSES, PLACES
 from .tables import word_sets
 from .times import TIMES
@@ -186,6 +186,7 @@ _RULES: tuple[Rule, ...] = (
     EXTENSION,
     (re.compile(r"(?<=\bCVE)-((?:19|20)\d\d)-(\d{4,7})\b"), _weakness),
     *CRICKET,
+    *RECORDS,
     (
         re.compile(
             r"(?<![\w.])\.(\d{2,3})(?:(?=\s(?:ACP|AE|BMG|Colt|LR|Magnum|Remington|S&W|Special|Winchester"

@@ -11,16 +11,17 @@ from .tables import word_sets
 
 
 def _verse(match: re.Match[str], british: bool) -> list[Piece]:
-    """Chapter and verse of a book of the Bible: "Psalm 23:1-6", "Gen. 1:1"."""
+    """Chapter and verse of a book of the Bible: "Psalm 23:1-6", "Gen. 1:1–2:3"."""
     pieces = [
         Piece(_BOOK_NAMES[match[1]], *match.span(1)),
         Piece(f" {cardinal(int(match[2]))} ", match.end(1), match.start(3)),
         Piece(cardinal(int(match[3])), *match.span(3)),
     ]
-    if match[4]:
+    if match[5]:
+        chapter = f"{cardinal(int(match[4]))} " if match[4] else ""
         pieces += [
-            Piece(" to ", match.end(3), match.start(4)),
-            Piece(cardinal(int(match[4])), *match.span(4)),
+            Piece(f" to {chapter}", match.end(3), match.start(5)),
+            Piece(cardinal(int(match[5])), *match.span(5)),
         ]
     return pieces
 
@@ -52,7 +53,10 @@ VERSES: tuple[Rule, ...] = (
         _part_of_book,
     ),
     (
-        re.compile(rf"\b({_BOOKS})\.?\s(\d{{1,3}}):(\d{{1,3}})(?:[-–](\d{{1,3}}))?(?![\w:])"),
+        re.compile(
+            rf"\b({_BOOKS})\.?\s(\d{{1,3}}):(\d{{1,3}})"
+            r"(?:[-–—](?:(\d{1,3}):)?(\d{1,3}))?(?![\w:])"
+        ),
         _verse,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from .number_forms import Rule
-from .numbers import in_pairs
+from .numbers import cardinal, in_pairs
 
 _CRICKET = re.compile(
     r"\b(?:overs?|ov|wickets?|innings|declared|runs|crease|bowl(?:ed|ers?)|batt?(?:ing|ers?|sm[ae]n)"
@@ -22,6 +22,78 @@ def _innings(match: re.Match[str], british: bool) -> str:
 def _batting_average(match: re.Match[str], british: bool) -> str:
     return in_pairs(match[1] or match[2], british)
 
+
+_GAMES = r"\d{1,3}[-–]\d{1,3}(?:[-–]\d{1,2})?(?![\w-]|[.,]\d)"
+_TEAM_BEFORE = re.compile(r"\b(?!(?:Ages?|Grades?|Chapters?|Pages?)\b)[A-Z][\w.'’]*\s\($")
+_OPPONENT_BEFORE = re.compile(
+    r"\b(?:the|against|vs\.?|versus|faces?|hosts?|visits?|beat)\s(?:[A-Z][\w.'’]*\s){1,2}\($"
+)
+_PLAYS = re.compile(
+    r"[^()]{0,30}\)\s(?:at|hosts?|visits?|plays?|faces?|takes? on|takes? the mound|travels?|meets?"
+    r"|leads?|trails?|vs\.?|versus|against|and the|remains?|sits?|pitche[sd]|starts?|started|opens?"
+    r"|returns?|heads?|will|are|have|has|won|beat|lost|fell|enters?)\b"
+)
+_EARNED_RUNS = re.compile(r",\s\d{1,2}\.\d\d\sERA")
+_CHANGED_TO = "|".join(
+    rf"(?<=\b{form} to )"
+    for form in ("improved", "improves", "improving", "fell", "falls", "dropped", "drops", "moved")
+)
+
+
+def _record(match: re.Match[str], british: bool) -> str:
+    """Games won, lost and tied by a team or a pitcher: "improved to 8-3-1"."""
+    games = [cardinal(int(number)) for number in re.findall(r"\d+", match[0])]
+    return " and ".join(games) if len(games) == 2 else f"{', '.join(games[:-1])} and {games[-1]}"
+
+
+def _record_in_parentheses(match: re.Match[str], british: bool) -> str:
+    """The record of the team or pitcher in front of it: "the Celtics (45-15)"."""
+    before = match.string[max(0, match.start() - 60) : match.start()]
+    behind = (_PLAYS, _EARNED_RUNS)
+    is_record = _OPPONENT_BEFORE.search(before) or (
+        _TEAM_BEFORE.search(before) and any(p.match(match.string, match.end()) for p in behind)
+    )
+    return _record(match, british) if is_record else match[0]
+
+
+def _of_tries(match: re.Match[str], british: bool) -> str:
+    """Shots made of those tried: "10-18 FG"."""
+    return f"{cardinal(int(match[1]))} of {cardinal(int(match[2]))}"
+
+
+RECORDS: tuple[Rule, ...] = (
+    (re.compile(rf"(?<=\(){_GAMES}"), _record_in_parentheses),
+    (
+        re.compile(
+            rf"(?:{_CHANGED_TO}|(?<=\brecord of ))"
+            rf"{_GAMES}(?!\s(?:victory|defeat|win|loss|lead|down|up)\b)"
+        ),
+        _record,
+    ),
+    (
+        re.compile(
+            rf"(?<![\w.,/-]){_GAMES}(?=\s(?:record|mark|this (?:season|year)|on the (?:season|year)"
+            r"|overall|against the spread|in conference|in (?:the|their) (?:conference|division)"
+            r"|(?:over|in) (?:his|her|its|their) last)\b)"
+        ),
+        _record,
+    ),
+    (
+        re.compile(
+            r"(?:(?<=\bare )|(?<=\bwere )|(?<=\bwent )|(?<=\bgo ))"
+            rf"{_GAMES}(?=\s(?:at home|on the road)\b)"
+        ),
+        _record,
+    ),
+    (
+        re.compile(
+            r"(?<![\w.,/-])(\d{1,2})[-–](\d{1,2})"
+            r"(?=\s(?:FG|3P|3PT|3FG|FT|shooting\b|from (?:three|deep|beyond the arc"
+            r"|the (?:field|floor|arc|stripe|line|foul line|free throw line))\b))"
+        ),
+        _of_tries,
+    ),
+)
 
 CRICKET: tuple[Rule, ...] = (
     (re.compile(r"(?<![\w.,/])(\d{2,3})/(\d)(?![\w/]|[.,]\d)"), _innings),

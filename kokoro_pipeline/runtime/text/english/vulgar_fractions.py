@@ -18,6 +18,7 @@ _RATING = re.compile(
 )
 
 _ODDS = re.compile(r"[\s-](?:odds|favou?rites?|shots?|underdogs?|outsiders?)\b")
+_ODDS_BEFORE = re.compile(r"\bodds(?: (?:are|is|were|of|at|on it at))? $")
 _POLLED = re.compile(
     r"\s(?:people|women|men|children|kids|adults|teens|parents|voters|students|teachers|doctors"
     r"|dentists|nurses|patients|users|customers|consumers|respondents|workers|employees|households"
@@ -85,7 +86,7 @@ def _fraction(match: re.Match[str], british: bool) -> str:
     rated = low in (5, 10, 20, 100) and high <= low and whole is None and _RATING.search(before)
     people = low in (5, 10, 20) and high < low and whole is None
     polled = people and _POLLED.match(match.string, match.end())
-    if _ODDS.match(match.string, match.end()):
+    if _ODDS.match(match.string, match.end()) or (high > low and _ODDS_BEFORE.search(before)):
         return f"{cardinal(high)} to {cardinal(low)}"
     if rated or polled or low == 100 or (low == 10 and high == 10):
         return f"{cardinal(high, british)} out of {cardinal(low, british)}"
