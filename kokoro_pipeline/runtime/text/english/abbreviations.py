@@ -68,7 +68,7 @@ _WEEKENDS = "the|this|next|last|every|each|all|long|per|a"
 _PER_TIME = {"mo": "month", "yr": "year", "hr": "hour", "wk": "week"}
 
 
-_DAY = r"(?:\d{1,2}\s[A-Z][a-z]{2,8}\s|[A-Z][a-z]{2,8}\.?\s\d{1,2},\s)?"  # before a year
+_BEFORE_YEAR = r"(?:\d{1,2}\s[A-Z][a-z]{2,8}\s|[A-Z][a-z]{2,8}\.?\s\d{1,2},\s)?"
 
 
 def _every_hours(match: re.Match[str]) -> str:
@@ -197,10 +197,10 @@ _PHRASES = (
     (re.compile(r"\bMk\.?(?=\s?[IVX\d])"), "Mark"),
     (re.compile(r"\bRev\.(?=\s(?:[A-Z]|\d+(?:\.\d+)?)(?![\w.:]))"), "Revision"),
     (re.compile(r"(?<=\d(?:st|nd|rd|th) )[Ff]l\.?(?=[.,;)\s]|$)"), "floor"),
-    (re.compile(rf"(?<=[\s(])b\.(?=\s{_DAY}(?:c\.\s)?(?:1\d{{3}}|20\d\d)\b)"), "born"),
+    (re.compile(rf"(?<=[\s(])b\.(?=\s{_BEFORE_YEAR}(?:c\.\s)?(?:1\d{{3}}|20\d\d)\b)"), "born"),
     (re.compile(r"(?:^|(?<=[\s(]))r\.(?=\s(?:c\.\s)?(?:1\d{3}|20\d\d)\b)"), "reigned"),
     (re.compile(r"(?<=[\s(])m\.(?=\s(?:c\.\s)?1[5-9]\d\d\b)"), "married"),
-    (re.compile(rf"(?<=[\s(,])d\.(?=\s{_DAY}(?:c\.\s)?(?:1\d{{3}}|20\d\d)\b)"), "died"),
+    (re.compile(rf"(?<=[\s(,])d\.(?=\s{_BEFORE_YEAR}(?:c\.\s)?(?:1\d{{3}}|20\d\d)\b)"), "died"),
     (re.compile(r"\bq(\d{1,2})(?:[-–](\d{1,2}))?\s?h(?:rs?)?\b"), _every_hours),
     (re.compile(r"\b([ijkmnpqx])-th\b"), r"\1th"),
     (re.compile(r"(?<![\w.])([BM])\.?\s?Sc\b(?:\.(?=[,;:)]|\s[a-z(]))?"), r"\1.S.C"),
