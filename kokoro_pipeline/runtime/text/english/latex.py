@@ -15,7 +15,8 @@ from .tables import table
 
 # As in Pandoc, a formula neither begins nor ends with a space, and no digit follows its last sign.
 _FORMULA = re.compile(
-    r"\$\$([^$]{1,1000})\$\$|(?<![\\$\w])\$(?=[^\s$,.;:!?)])([^$\n]{1,300})(?<=\S)\$(?![\d$]|(?!th\b|s\b)[A-Za-z])"
+    r"\$\$([^$]{1,1000})\$\$"
+    r"|(?<![\\$\w])\$(?=[^\s$,.;:!?)])([^$\n]{1,300})(?<=\S)\$(?![\d$]|(?!th\b|s\b)[A-Za-z])"
     r"|\\\(([^$\n]{1,300}?)\\\)|\\\[([^$]{1,1000}?)\\\]"
     r"|\\begin\{(?:equation|align|gather|multline)\*?\}([^$]{1,1000}?)"
     r"\\end\{(?:equation|align|gather|multline)\*?\}"
@@ -25,8 +26,8 @@ _MARK = re.compile(r"[\\^_=<>+*/([!|-]")
 _NAMED_OR_TEXT = re.compile(r"\\[a-zA-Z]+\s?(?:\{[a-zA-Z ]{0,80}\})?|\\.")
 _WORD = re.compile(r"[a-zA-Z]{4}")
 _TOKEN = re.compile(
-    r"(?P<command>\\[A-Za-z]+\*?)|(?P<number>\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?)|(?P<letter>[a-zA-Z])"
-    r"|(?P<space>(?:\\[,;:! ]|\s)+)|(?P<sign>\\.|.)",
+    r"(?P<command>\\[A-Za-z]+\*?)|(?P<number>\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?)"
+    r"|(?P<word>[a-zA-Z]{4,})|(?P<letter>[a-zA-Z])|(?P<space>(?:\\[,;:! ]|\s)+)|(?P<sign>\\.|.)",
     re.DOTALL,
 )
 _DEPTH = 12  # of braces within braces
@@ -155,7 +156,7 @@ class _Formula:
             return self._command(token)
         if kind == "letter":
             return [letter_name(token), *self._argument(token)]
-        if kind == "number":
+        if kind in ("number", "word"):
             return [token]
         if kind == "space":
             return []
