@@ -6,6 +6,7 @@ import importlib
 import multiprocessing
 import os
 import signal
+import sys
 import traceback
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
@@ -43,7 +44,7 @@ class ContenderProcess:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
-            target=_work, args=(theirs, role, threads, kind, options), daemon=True
+            target=_work_and_end, args=(theirs, role, threads, kind, options), daemon=True
         )
         self._process.start()
         theirs.close()
@@ -98,6 +99,13 @@ class ContenderProcess:
         if status == -signal.SIGKILL:
             how += f" (out of memory, or no answer within {self._patience:g} s)"
         return EnvironmentFault(f"the process of {self.role} {how}; its messages stand above")
+
+
+def _work_and_end(*arguments: Any) -> None:
+    """Work, and end without the destructors of libraries, some of whose pools of threads abort."""
+    _work(*arguments)
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _work(
