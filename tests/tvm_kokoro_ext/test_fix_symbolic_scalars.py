@@ -32,7 +32,16 @@ FLOORDIV = [
 ]
 test_floordiv, test_floordiv_stock = fix_tests("floordiv", FLOORDIV)
 
+
+
+def steps(x):
+    """A tensor whose size is a float that is rounded up, and another of that size."""
+    places = torch.arange(0, x.shape[1], 1.3)
+    return places.reshape(1, -1) + torch.zeros(x.shape[0], places.shape[0])
+
+
 SYM_FLOAT = [
+    Case("size_of_steps", steps, rows, symbolic=(True,)),
     Case("truediv", lambda x: x * (x.shape[1] / 4), rows, symbolic=(True,)),
     Case("sym_float", lambda x: x * torch.sym_float(x.shape[1]), rows, symbolic=(True,)),
     Case("trunc", lambda x: x.new_ones((math.trunc(x.shape[1] * 1.5),)), rows, symbolic=(True,)),

@@ -23,10 +23,10 @@ def _to_int(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 @needs_previous
 def _size(importer: Any, node: Any, previous: Any) -> Any:
-    """A size. Where TVM knows its number and torch does not, stock gives a tensor."""
+    """A size. Stock gives a tensor for a number, and takes a conversion for a number, too."""
     x, axis = importer.retrieve_args(node)[:2]
-    size = _compat.shape_of(x)[axis] if _compat.type_of(x).shape is not None else None
-    return size if isinstance(size, int) else previous(node)
+    known = _compat.type_of(x).shape is not None
+    return _compat.shape_of(x)[axis] if known else previous(node)
 
 
 def _truediv(lhs: Any, rhs: Any) -> Any:
