@@ -63,7 +63,7 @@ def agreeing(importer: Any, node: Any, result: Any) -> Any:
     """
     wanted: Any = getattr(node, "meta", {}).get("val")
     if _compat.is_prim(result):
-        return _simpler(importer, wanted, result)
+        return _simpler(importer, node, result)
     if not hasattr(wanted, "dtype") or not hasattr(wanted, "shape"):
         return result
     if not getattr(node, "users", True):
@@ -141,14 +141,16 @@ def _with_proved_sizes(importer: Any, result: Any, wanted: Any) -> Any:
     return _emit.with_sizes(importer.block_builder, result, sizes)
 
 
-def _simpler(importer: Any, wanted: Any, result: Any) -> Any:
+def _simpler(importer: Any, node: Any, result: Any) -> Any:
     """The integer that a node computes, as simple as torch's record of it can be made.
 
     Variables of which torch knows more than TVM, such as the number of elements that a mask
-    selects, stay what they are.
+    selects, stay what they are, and so does what torch takes for a constant because the program
+    asserts it of an element of a tensor: the assertion is made of the element.
     """
     import torch
 
+    wanted: Any = getattr(node, "meta", {}).get("val")
     if not isinstance(wanted, torch.SymInt) or _compat.is_var(_compat.prim(result)):
         return result
     if _compat.prim_dtype(result) != "int64":
@@ -156,7 +158,7 @@ def _simpler(importer: Any, wanted: Any, result: Any) -> Any:
     result = _symbolic.divided(wanted, result)
     proved = _symbolic.to_prim(importer, wanted)
     if isinstance(proved, int):
-        return _emit.int64(proved)
+        return result if _symbolic.is_read_by(node) else _emit.int64(proved)
     if proved is None or len(str(proved)) >= len(str(result)):
         return result
     given = _compat.variables_of(_compat.prim(result))

@@ -13,6 +13,8 @@ from tvm_kokoro_ext._compat import tirx
 #: Torch's functions of integers that divide.
 _QUOTIENTS = ("FloorDiv", "CleanDiv", "quotient")
 _REMAINDERS = ("Mod", "PythonMod")
+#: What makes a number of an element of a tensor.
+_READS = ("item.default", "_local_scalar_dense.default")
 
 
 class _Known:
@@ -97,6 +99,22 @@ def is_read_from_data(number: Any) -> bool:
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
     return hasattr(number, "node") and bool(free_unbacked_symbols(number))
+
+
+def is_read_by(node: Any) -> bool:
+    """Whether a scalar of the graph is computed from an element of a tensor.
+
+    Torch takes it for a constant where the program asserts that it is one.
+    """
+    pending, seen = [node], {node}
+    while pending:
+        scalar = pending.pop()
+        if getattr(scalar.target, "__name__", "") in _READS:
+            return True
+        operands = [o for o in scalar.all_input_nodes if not hasattr(o.meta.get("val"), "shape")]
+        pending += [operand for operand in operands if operand not in seen]
+        seen.update(operands)
+    return False
 
 
 def known_value(size: Any) -> int | None:

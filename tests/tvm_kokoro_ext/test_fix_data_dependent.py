@@ -19,7 +19,32 @@ def checked_stop(x, n):
     return x[:, :stop] * 2
 
 
+def checked_elements(x, n):
+    torch._check_tensor_all(torch.stack([n, n + 1]) > -3)
+    return x * 2
+
+
+def checked_flag(x, n):
+    torch._check((n < 9).item())
+    return x * 2
+
+
+def checked_equal(x, n):
+    torch._check(n.item() * 2 == 6)
+    return x[:, : n.item()]
+
+
+def checked_flags(x, n):
+    few, many = (n < 4).item(), (n > 9).item()
+    torch._check(torch.sym_not(few & (n < 0).item()))
+    return x * torch.sym_ite(few | many, 3, 5)
+
+
 FUNCTIONS = {
+    "elements": checked_elements,
+    "flag": checked_flag,
+    "flags": checked_flags,
+    "equal": checked_equal,
     "from": lambda x, n: x[:, n.item() :],
     "until": lambda x, n: x[:, : n.item()],
     "around": lambda x, n: x[:, 5 - n.item() : 5 + n.item()],

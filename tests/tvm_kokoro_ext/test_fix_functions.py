@@ -32,6 +32,10 @@ def tenths(n):
     return ((torch.arange(3 * n).reshape(3, n) - 9).float() * 0.1,)
 
 
+def every(x):
+    return torch.ops.aten._is_all_true(x), torch.ops.aten._is_any_true(x)
+
+
 REDUCTIONS = [
     Case("no_axes", lambda x: (torch.any(x, dim=[]), torch.all(x > 0, dim=[])), rows),
     Case("mean_of_no_axes", lambda x: (x.mean([]), x.mean(dim=[], keepdim=True)), rows),
@@ -42,6 +46,7 @@ REDUCTIONS = [
     Case("any_int", lambda x, y: x.any(1), ints, **EP),
     Case("all_int", lambda x, y: x.all(1), ints, **RAW),
     Case("any_all", lambda x: x.any(), bools, **EP),
+    Case("all_true", every, bools),
     Case("prod_dim", lambda x: x.prod(1), rows, **EP),
 ]
 test_reductions, test_reductions_stock = fix_tests("reductions", REDUCTIONS)

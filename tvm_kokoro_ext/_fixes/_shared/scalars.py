@@ -6,18 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit
-from tvm_kokoro_ext._compat import tirx
+from tvm_kokoro_ext._compat import relax, tirx
 from tvm_kokoro_ext._fix import Converter
 
 
 def converter(python: Callable[..., Any], symbolic: Callable[..., Any]) -> Converter:
     """A converter that calls `symbolic` if an operand is symbolic, and `python` otherwise.
 
-    Operands that are tensors are left to the converter that it replaces, and refused without one.
+    Operands that are tensors are left to the converter that it replaces, and refused without one,
+    except for truth values that are read from tensors.
     """
 
     def convert(importer: Any, node: Any, previous: Any) -> Any:
-        operands = [_compat.prim(value) for value in importer.retrieve_args(node)]
+        values = importer.retrieve_args(node)
+        if _is_scalar(node):
+            values = [truth(importer, value, node.name) for value in values]
+        operands = [_compat.prim(value) for value in values]
         if any(_compat.is_tensor(value) for value in operands):
             if previous is not None:
                 return previous(node)
@@ -30,6 +34,23 @@ def converter(python: Callable[..., Any], symbolic: Callable[..., Any]) -> Conve
         return function(*operands)
 
     return convert
+
+
+def truth(importer: Any, value: Any, name: str) -> Any:
+    """The truth value of `flag.item()`, which is a tensor, as a condition; others as they are."""
+    if not _compat.is_tensor(value) or _compat.dtype_of(value) != "bool":
+        return value
+    number = _emit.astype(importer, value, "int64")
+    size = _emit.emit(importer, relax.op.reshape(number, relax.ShapeExpr([_emit.int64(1)])))
+    return tirx.NE(_emit.dimension(importer, size, f"{name}_truth"), tirx.const(0, "int64"))
+
+
+def _is_scalar(node: Any) -> bool:
+    """Whether torch has a scalar for the result of the node."""
+    import torch
+
+    recorded = getattr(node, "meta", {}).get("val")
+    return isinstance(recorded, torch.SymBool | torch.SymInt | torch.SymFloat)
 
 
 def _flat(values: Any) -> list[Any]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _checks, _compat, _probe, _program_probe, _symbolic
 from tvm_kokoro_ext._fix import Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import graphs
+from tvm_kokoro_ext._fixes._shared import graphs, scalars
 
 
 def assert_async(importer: Any, node: Any, previous: Any) -> Any:
@@ -94,9 +94,12 @@ def _asserts_the_unknown() -> bool:
 @needs_previous
 def assert_scalar(importer: Any, node: Any, previous: Any) -> Any:
     """Check the condition when the program runs, unless it always holds."""
-    condition = _compat.prim(importer.retrieve_args(node)[0])
+    given = scalars.truth(importer, importer.retrieve_args(node)[0], node.name)
+    condition = _compat.prim(given)
     recorded: Any = getattr(node.args[0], "meta", {}).get("val")
-    read = _compat.is_prim(condition) and _symbolic.is_read_from_data(recorded)
+    read = _compat.is_prim(condition) and (
+        _symbolic.is_read_from_data(recorded) or _is_read_by(node.args[0])
+    )
     if read and not _bounds_masked_select(node.args[0]):
         _checks.check(importer, condition)
         return condition
@@ -105,6 +108,10 @@ def assert_scalar(importer: Any, node: Any, previous: Any) -> Any:
         if deferred is not None:
             _checks.require(importer, deferred)
     return previous(node)
+
+
+def _is_read_by(condition: Any) -> bool:
+    return hasattr(condition, "all_input_nodes") and _symbolic.is_read_by(condition)
 
 
 def _bounds_masked_select(condition: Any) -> bool:
