@@ -2,6 +2,7 @@
 
 import torch
 from frontend_cases import Case, fix_tests
+from torch.nn import functional
 
 
 def made_by(module):
@@ -13,7 +14,44 @@ def doubles(*shape):
     return lambda n: (torch.randn(*[n if s == "n" else s for s in shape]).double(),)
 
 
+def modulated(x):
+    """A kernel for each example of a batch, as in StyleGAN: the examples are groups."""
+    n = x.shape[0]
+    weight = x.mean((2, 3)).reshape(n, 1, 3, 1, 1) + torch.arange(24.0).reshape(1, 2, 3, 2, 2)
+    rows = x.reshape(1, 3 * n, *x.shape[2:])
+    made = functional.conv2d(rows, weight.reshape(2 * n, 3, 2, 2), None, 2, 1, 2, groups=n)
+    turned = weight.transpose(1, 2).reshape(3 * n, 2, 2, 2)
+    larger = functional.conv_transpose2d(rows, turned, None, 2, 1, 1, n, 2)
+    return made.reshape(n, 2, *made.shape[2:]), larger
+
+
+def by_channel(x):
+    """Depthwise, over a symbolic number of channels, with a bias; with two results of each."""
+    n, bias = x.shape[1], torch.arange(2.0 * x.shape[1])
+    one = torch.tensor([0.5, -1.0, 2.0]).repeat(n, 1, 1)
+    two = torch.arange(6.0).reshape(2, 1, 3).repeat(n, 1, 1)
+    turned = functional.conv_transpose1d(x, one, bias[:n], stride=2, groups=n)
+    half = functional.conv1d(x.half(), one.half(), padding=1, groups=n)
+    return (
+        functional.conv1d(x, one, groups=n),
+        functional.conv1d(x, two, bias, 2, 1, 1, n),
+        turned,
+        half,
+    )
+
+
+def pairs_of_channels(x):
+    """Two channels in each group; and two groups of an unknown number of channels."""
+    n = x.shape[1]
+    weight = torch.arange(12.0).reshape(2, 2, 3).repeat(n, 1, 1)
+    halves = functional.conv1d(x.repeat(1, 2, 1), torch.ones(4, n, 2), groups=2)
+    return functional.conv1d(x.repeat(1, 2, 1), weight, groups=n), halves
+
+
 CONVOLUTION = [
+    Case("modulated", modulated, lambda n: (torch.randn(n, 3, 5, 6),), tolerance=1e-4),
+    Case("by_channel", by_channel, lambda n: (torch.randn(2, n, 9),), tolerance=1e-3),
+    Case("pairs", pairs_of_channels, lambda n: (torch.randn(2, n, 6),), tolerance=1e-4),
     Case(
         "conv1d", made_by(torch.nn.Conv1d(3, 4, 3, padding=1)), doubles(2, 3, "n"), tolerance=1e-12
     ),

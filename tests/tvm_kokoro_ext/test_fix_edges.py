@@ -293,12 +293,6 @@ REFUSED = [
         ),
         lambda n: (torch.randn(2, 4, n),),
     ),
-    Case(
-        "groups of a symbolic number of channels",
-        lambda x, w: functional.conv1d(x, w, groups=3),
-        lambda n: (torch.randn(1, n, 8), torch.randn(n, n // 3, 3)),
-        symbolic=(True,),
-    ),
 ]
 
 

@@ -33,7 +33,6 @@ FLOORDIV = [
 test_floordiv, test_floordiv_stock = fix_tests("floordiv", FLOORDIV)
 
 
-
 def steps(x):
     """A tensor whose size is a float that is rounded up, and another of that size."""
     places = torch.arange(0, x.shape[1], 1.3)

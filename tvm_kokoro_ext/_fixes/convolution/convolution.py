@@ -11,6 +11,8 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.convolution import _gathered
+from tvm_kokoro_ext._fixes.convolution._gathered import Window
 from tvm_kokoro_ext._fixes.linear_algebra.matmul import accumulation_dtype
 
 _FORWARD = {3: "conv1d", 4: "conv2d", 5: "conv3d"}
@@ -21,6 +23,8 @@ def _emit_convolution(
     importer: Any, node: Any, x: Any, weight: Any, bias: Any, transposed: bool, **attributes: Any
 ) -> Any:
     rank = len(_compat.shape_of(x))
+    if _has_symbolic_groups(importer, node):
+        return _in_symbolic_groups(importer, node, x, weight, bias, transposed, **attributes)
     names = _TRANSPOSED if transposed else _FORWARD
     if rank not in names:
         raise _emit.refuse(
@@ -37,27 +41,43 @@ def _emit_convolution(
     return _emit.astype(importer, result, dtype)
 
 
-def _is_float32(importer: Any, node: Any) -> bool:
-    """Whether stock's converter has the right dtype.
+def _is_left(importer: Any, node: Any) -> bool:
+    """Whether stock's converter has the right dtype, and a kernel."""
+    x = importer.retrieve_args(node)[0]
+    return _compat.dtype_of(x) == "float32" and not _has_symbolic_groups(importer, node)
 
-    Raises
-    ------
-    UnsupportedOperatorError
-        If the number of channels of a group is unknown, which no kernel of TVM supports.
-    """
+
+def _has_symbolic_groups(importer: Any, node: Any) -> bool:
+    """Whether groups have a number of channels that is unknown, which no kernel of TVM takes."""
     x, weight, *_ = importer.retrieve_args(node)
     names = [argument.name for argument in node.target._schema.arguments]
     groups = dict(zip(names, node.args, strict=False)).get("groups", node.kwargs.get("groups", 1))
     channels = (_compat.shape_of(x)[1], *_compat.shape_of(weight)[:2])
-    if groups != 1 and not all(isinstance(size, int) for size in channels):
-        raise _emit.refuse(
-            node, "groups of a symbolic number of channels", "Export constant channels"
-        )
-    return _compat.dtype_of(x) == "float32"
+    return groups != 1 and not all(isinstance(size, int) for size in (*channels, groups))
+
+
+def _in_symbolic_groups(
+    importer: Any,
+    node: Any,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    transposed: bool,
+    *,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    groups: Any,
+    output_padding: Any = 0,
+) -> Any:
+    if _compat.rank_of(x) != _compat.rank_of(weight):
+        raise _emit.refuse(node, "an input without a batch dimension", "Add one: x[None]")
+    window = Window(strides, padding, dilation, output_padding)
+    return _gathered.convolution(importer, x, weight, bias, window, groups, transposed)
 
 
 def convolution(importer: Any, node: Any, previous: Any) -> Any:
-    if _is_float32(importer, node):
+    if _is_left(importer, node):
         return previous(node)
     x, weight, bias, strides, padding, dilation, transposed, extra, groups = _emit.arguments(
         importer,
@@ -81,7 +101,7 @@ def convolution(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def forward(importer: Any, node: Any, previous: Any) -> Any:
-    if _is_float32(importer, node):
+    if _is_left(importer, node):
         return previous(node)
     x, weight, bias, strides, padding, dilation, groups = _emit.arguments(
         importer,
@@ -107,7 +127,7 @@ def forward(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def transposed(importer: Any, node: Any, previous: Any) -> Any:
-    if _is_float32(importer, node):
+    if _is_left(importer, node):
         return previous(node)
     x, weight, bias, strides, padding, extra, groups, dilation = _emit.arguments(
         importer,
@@ -156,7 +176,7 @@ def _half_is_wrong() -> bool:
 
 FIX = Fix(
     id="convolution",
-    what="convolutions compute in float32 whatever their operands are",
+    what="convolutions compute in float32 whatever their operands are; symbolic groups fail",
     op="aten.convolution, aten.conv1d, aten.conv2d, aten.conv3d, aten.conv_transpose1d/2d",
     affected="",
     converters={
