@@ -21,6 +21,7 @@ _SLICE = 4096
 _MARKUP = 200
 """The longest text, and the longest phonemes, of `[text](/phonemes/)`."""
 
+_FORMULAS = ((r"\[", r"\]"), (r"\(", r"\)"), ("$$", "$$"))
 _CLOSERS = "\"'”’»)]」』）】"
 _ITEM = re.compile(r"(?:[-*+]|(?:\d{1,3}|[ivx]{2,5}|[IVX]{2,5})[.)])[ \t]+\S")
 _MAYBE_ITEM = re.compile(r"(?:[-*+]|(?:\d{1,3}|[ivx]{1,5}|[IVX]{1,5})[.)]?)[ \t]*")
@@ -165,7 +166,8 @@ class _Splitter:
             return self._outside_markup(end)
         if not self._sentence_ends(start, buffer[end]):
             return _Decision.KEEP
-        return self._outside_markup(start)
+        outside = self._outside_formula(start)
+        return self._outside_markup(start) if outside is _Decision.CUT else outside
 
     def _sentence_ends(self, position: int, following: str) -> bool:
         before = self._buffer[max(0, position - 80) : position].rstrip(_CLOSERS)
@@ -194,6 +196,22 @@ class _Splitter:
             if end >= 0 and self._buffer.startswith(follows, end + 1):
                 return _Decision.KEEP
             if not self._final and len(self._buffer) <= (limit if end < 0 else end + 1):
+                return _Decision.WAIT
+        return _Decision.CUT
+
+    def _outside_formula(self, position: int) -> _Decision:
+        """Whether a sentence may be cut here: not inside a formula in LaTeX."""
+        for opening, closing in _FORMULAS:
+            if opening == closing:
+                inside = self._buffer.count(opening, 0, position) % 2 == 1
+            else:
+                last = self._buffer.rfind(opening, 0, position)
+                inside = last > self._buffer.rfind(closing, 0, position)
+            if not inside:
+                continue
+            if self._buffer.find(closing, position, MAX_SEGMENT) >= 0:
+                return _Decision.KEEP
+            if not self._final and len(self._buffer) <= MAX_SEGMENT:
                 return _Decision.WAIT
         return _Decision.CUT
 
