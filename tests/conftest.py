@@ -115,10 +115,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     turn, turns = map(int, config.option.turn.split("/"))
-    others = [item for item in items if zlib.crc32(item.name.encode()) % turns != turn]
-    if others:
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item not in set(others)]
+    if turns > 1:
+        dealt = [(zlib.crc32(item.name.encode()) % turns == turn, item) for item in items]
+        config.hook.pytest_deselected(items=[item for chosen, item in dealt if not chosen])
+        items[:] = [item for chosen, item in dealt if chosen]
     for item in items:
         marked = {marker.name for marker in item.iter_markers()}
         if marked & OTHER_TIERS:

@@ -148,6 +148,6 @@ FIX = Fix(
         _product_overflows,
         _lists_of_no_axes_are_misread,
         _probe.lacks("amax.default", "amin.default", "any.default", "all.default", "all.dim"),
-        _probe.lacks("all.dims", "min.dim", "prod.dim_int", "_is_all_true.default"),
+        _probe.lacks("all.dims", "min.dim", "prod.dim_int"),
     ),
 )
