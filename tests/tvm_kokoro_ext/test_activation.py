@@ -21,7 +21,9 @@ ATTRIBUTES = ("FLegalize", "metal.FLowerIntrinsic")
 
 
 @pytest.fixture(autouse=True)
-def _active_afterwards():
+def _active_before_and_afterwards():
+    """Each test begins with every probe asked, whether or not another test ran before it."""
+    tvm_kokoro_ext.activate()
     yield
     tvm_kokoro_ext.activate()
 
