@@ -123,7 +123,7 @@ def adaptive(x):
 ADAPTIVE = [Case("raw", adaptive, images, **RAW), Case("ep", adaptive, images, **EP)]
 test_adaptive, test_adaptive_stock = fix_tests("adaptive_maximum", ADAPTIVE)
 
-# --- convolution, matrices, complex numbers ----------------------------------------------
+# --- convolution, complex numbers -------------------------------------------------------
 
 WEIGHT, BIAS = torch.randn(4, 3, 2, 2, 3), torch.randn(6)
 
@@ -139,24 +139,6 @@ CONVOLUTION = [
     Case("ep", transposed, lambda n: (torch.randn(1, 4, 2, 3, n),), tolerance=1e-4, **STATIC),
 ]
 test_convolution, test_convolution_stock = fix_tests("conv_transpose3d", CONVOLUTION)
-
-
-def matrices(n):
-    """One needs a swap of rows to begin with; the last is singular."""
-    x = torch.randn(n, 4, 4) + 2 * torch.eye(4)
-    x[0, 0, 0] = 0.0
-    return x, torch.cat([x, torch.ones(1, 4, 4)])
-
-
-def inverses(x, some):
-    return torch.linalg.inv(x), torch.linalg.det(some), torch.linalg.det(x[0])
-
-
-MATRIX = [
-    Case("raw", inverses, matrices, tolerance=1e-4, **RAW),
-    Case("ep", inverses, matrices, tolerance=1e-4, **STATIC),
-]
-test_matrix, test_matrix_stock = fix_tests("matrix", MATRIX)
 
 
 def complex_products(x):

@@ -53,10 +53,10 @@ RECORDS: tuple[FixRecord, ...] = tuple(
         dtypes.FIXES,
         shapes.FIXES,
         nan.FIXES,
-        complex.FIXES,
         precision.FIXES,
         symbolic.LAST,
         program.FIXES,
+        complex.FIXES,  # sees what the others have decomposed
         building.FIXES,
         metal.FIXES,
         onnx.FIXES,

@@ -15,7 +15,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _collection
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name, source_line
-from tvm_kokoro_ext._fixes._shared import graphs
+from tvm_kokoro_ext._fixes._shared import effects, graphs
 
 
 @_collection.put_off()
@@ -38,7 +38,9 @@ def decomposed(program: Any, table: Any = None) -> Any:
 
 
 def _run(program: Any, table: Any) -> Any:
-    return program.run_decompositions() if table is None else program.run_decompositions(table)
+    program = effects.with_plain_checks(program)
+    made = program.run_decompositions() if table is None else program.run_decompositions(table)
+    return effects.with_plain_checks(made)
 
 
 def _without_duplicates(program: Any) -> Any:

@@ -1,12 +1,12 @@
-"""Matrix products, inverses and determinants."""
+"""Matrix products and factorizations."""
 
 from __future__ import annotations
 
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.linear_algebra import grouped, inverse_and_determinant, matmul
+from tvm_kokoro_ext._fixes.linear_algebra import factorizations, grouped, matmul
 
 FIXES: tuple[Fix, ...] = (
     matmul.FIX,
     grouped.FIX,
-    inverse_and_determinant.FIX,
+    factorizations.FIX,
 )

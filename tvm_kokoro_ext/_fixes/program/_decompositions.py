@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tvm_kokoro_ext._fixes.program import _matrices
+
 
 def addmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     """A factor of 0 discards even NaN, both in the product and in x."""
@@ -364,6 +366,7 @@ def frexp(x: Any) -> Any:
 
 #: The decompositions by the name that the importer looks up.
 OWN: dict[str, Callable[..., Any]] = {
+    **_matrices.OWN,
     **{
         f"{name}_window.{overload}": _windows(shape)
         for name, shape in (("bartlett", _bartlett), ("blackman", _blackman), ("kaiser", _kaiser))

@@ -14,7 +14,7 @@ from typing import Any
 from tvm_kokoro_ext import _probe, _program_probe
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import decomposition
+from tvm_kokoro_ext._fixes._shared import decomposition, effects
 from tvm_kokoro_ext._fixes.program.assertion import without_unknown_conditions
 from tvm_kokoro_ext._fixes.resizing import upsample
 
@@ -23,6 +23,7 @@ _ROUNDS = 8  # decompositions may be nested, but less deep than this
 
 def decompose_unsupported(program: Any, converters: Collection[str]) -> Any:
     """Decompose all operators without a converter, as far as torch can."""
+    program = effects.with_plain_checks(program)
     for _ in range(_ROUNDS):
         unsupported = {
             node.target

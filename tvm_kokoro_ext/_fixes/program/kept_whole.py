@@ -33,7 +33,6 @@ _KEPT: dict[str, Callable[[Any], bool]] = {
     # Torch's decomposition loses NaN and fails for one pixel; ours do not.
     "grid_sampler_2d.default": lambda node: True,
     "affine_grid_generator.default": lambda node: 1 in node.args[1][2:],
-    "linalg_inv.default": lambda node: True,  # decomposes to a check with an effect token
     "take.default": lambda node: True,  # reads the value of a 0-d index
     "roll.default": _is_symbolic,  # divides by a size that may be 0
     "multilabel_margin_loss.default": lambda node: True,  # adds terms behind the first -1
@@ -74,15 +73,13 @@ def _operators(program: Any) -> set[Any]:
 
 
 # Operators that are kept are converted by this package; stock would need converters for them.
-_STOCK_LACKS = _probe.lacks(
-    "adaptive_max_pool2d.default", "linalg_inv.default", "upsample_trilinear3d.vec"
-)
+_STOCK_LACKS = _probe.lacks("adaptive_max_pool2d.default", "upsample_trilinear3d.vec")
 
 
 FIX = Fix(
     id="keep",
     what="adaptive_max_pool decomposes for the example's size, resizing by another rule",
-    op="aten.adaptive_max_pool2d, aten.linalg_inv, …",
+    op="aten.adaptive_max_pool2d, aten.upsample_trilinear3d, …",
     affected="",
     install=install,
     probe=_STOCK_LACKS,
