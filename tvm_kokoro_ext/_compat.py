@@ -96,7 +96,9 @@ def _load_tvm() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name == "tvm":
             raise ModuleNotFoundError(
-                "tvm_kokoro_ext needs Apache TVM: pip install 'apache-tvm>=0.25'", name="tvm"
+                "tvm_kokoro_ext needs Apache TVM: pip install "
+                f"apache-tvm=={PAIRS[-1].tested[0]} apache-tvm-ffi=={PAIRS[-1].tested[1]}",
+                name="tvm",
             ) from error
         raise
     except (ImportError, OSError, AttributeError, RuntimeError, ValueError, TypeError) as error:

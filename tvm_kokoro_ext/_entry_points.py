@@ -28,10 +28,10 @@ _BUILDING = (
 def watch(
     *, importing: Callable[[], None] | None, building: Callable[[], None] | None
 ) -> Callable[[], None]:
-    """Call one of these before any call of an entry point of its kind, unless it is None.
+    """Call `importing` or `building` before each call of an entry point of that kind.
 
-    Returns the function that stops this. Whoever keeps a watched function beyond the watch calls
-    the present function by it.
+    None does not watch that kind. Returns the function that ends the watch. A caller that has kept
+    a reference to a watched function still reaches the function that TVM has now.
     """
 
     def watching(module: str, name: str, first: Callable[[], None]) -> _replace.Wrap:

@@ -47,5 +47,6 @@ def explained(node: Any, error: Exception) -> UnsupportedOperatorError:
     return UnsupportedOperatorError(
         op_name(node),
         f"its converter failed with {type(error).__name__}: {found[:500]}{source_line(node)}",
-        "Write it with other operators, or pass a converter of your own in custom_convert_map",
+        "Write it with other operators, or pass a converter of your own in custom_convert_map; "
+        f"`python -m tvm_kokoro_ext --op {op_name(node)}` names the fix that converts it",
     )

@@ -215,11 +215,12 @@ def translated(expression: Any, known: Mapping[str, Any]) -> Any:
 
 
 def condition(relation: Any, known: Mapping[str, Any], own: bool = False) -> Any:
-    """A comparison of torch's sizes in TVM's expressions; `own` says that torch does not ask it.
+    """A comparison of torch's sizes in TVM's expressions, or None if there is none to check.
 
-    None for one that cannot be expressed, and for `e >= 2`, `e < 2`, `e == 1` and most of `e != f`:
-    torch takes every size for other than 0 and 1 unless it is 1 in the example, and asks so, and
-    whether strides differ, also where nothing depends on the answer.
+    There is none if it cannot be expressed, or if torch asked it on its own account: torch assumes
+    that every size is neither 0 nor 1, unless it is 1 in the example, and records `e >= 2`,
+    `e < 2`, `e == 1` and most `e != f` even where nothing depends on them. `own` says that a line
+    of the program asked.
     """
     import sympy
 

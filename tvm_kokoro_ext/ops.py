@@ -126,7 +126,10 @@ class LSTM(nn.Module):
     def __init__(self, trained: nn.LSTM) -> None:
         super().__init__()
         if trained.proj_size:
-            raise ValueError("nn.LSTM with proj_size: apply the projection behind an LSTM without")
+            raise ValueError(
+                "nn.LSTM(proj_size=…) is not supported: use an LSTM without projection and apply "
+                "the projection to its output"
+            )
         self.trained = trained
 
     def forward(

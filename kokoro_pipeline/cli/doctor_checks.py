@@ -19,6 +19,7 @@ from .finding import Finding, State
 from .isolated import NoAnswerError, ask
 
 SUPPORTED_PYTHON = SpecifierSet(">=3.10,<3.13")
+RUNNING_PYTHON = SpecifierSet(">=3.10")
 BUILD_REMEDY = install_command("build")
 TEXT_REMEDY = install_command("text")
 
@@ -34,6 +35,16 @@ def python() -> list[Finding]:
     where = f"{version} on {platform.system()} {platform.machine()}, {sys.executable}"
     if SUPPORTED_PYTHON.contains(version, prereleases=True):
         return [Finding("python", "ok", where)]
+    if RUNNING_PYTHON.contains(version, prereleases=True):
+        return [
+            Finding(
+                "python",
+                "warning",
+                f"{where}; it runs artifacts from phonemes, but the packages behind `build` and "
+                f"text support {SUPPORTED_PYTHON}",
+                "for `build` and text, make a virtual environment with Python 3.10, 3.11 or 3.12",
+            )
+        ]
     return [
         Finding(
             "python",

@@ -60,8 +60,8 @@ COMMANDS: tuple[Command, ...] = (
 
 EXIT_CODES = """\
 exit codes: 0 done; 1 a check failed; 2 wrong usage; 3 bad input, file, network or toolchain;
-4 a defect of this program; 130 interrupted; 141 standard output was closed; 143 ended by
-SIGTERM
+4 a defect of this program; 130 interrupted; 141 standard output was closed; 129 and 143 ended by
+SIGHUP and SIGTERM
 """
 
 _BASE_DISTRIBUTION_OF = {"tvm": "apache-tvm", "tvm_ffi": "apache-tvm-ffi", "numpy": "numpy"}

@@ -188,7 +188,10 @@ def _duration(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) 
 
 
 def _noise(run: _Calls, reference: CaseReference, outputs: dict[str, Array]) -> Judged:
-    """Judge the ends of what the artifact draws; its values in between depend on nothing else."""
+    """Compare the first and last values of the drawn noise with its definition.
+
+    Each value depends on the key and on its own position alone.
+    """
     case, frames = reference.inputs.case, reference.frames
     key = noise_key(int(case.digest[:12], 16), 0)
     (noise,) = run.outputs_of(NOISE, np.zeros(frames, np.int64), key)

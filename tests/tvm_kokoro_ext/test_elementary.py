@@ -11,6 +11,7 @@ import torch
 import tvm
 from elementary import DTYPES, FUNCTIONS, accuracy, imported, points
 from frontend_cases import Case, export, import_program
+from packaging.version import Version
 from tvm import relax
 
 import tvm_kokoro_ext
@@ -55,8 +56,10 @@ def test_stock_loses_them(name):
     with tvm_kokoro_ext.disabled("all"):
         try:
             (result,) = computed([name], x, decomposed=True, optimize=False)
-        except Exception:  # noqa: BLE001 - 0.25 and 0.26 lack some of the operators
-            return
+        except Exception as error:
+            if _compat.tvm_version() >= Version("0.27"):
+                raise
+            pytest.skip(f"this TVM lacks the operator: {error}")
     assert not accuracy(name, x, result).right()
 
 

@@ -77,7 +77,8 @@ def factors(x, b):
     for adjoint in (False, True):
         results.append(linalg.lu_solve(packed, pivots, b, adjoint=adjoint))
         results.append(linalg.lu_solve(packed, pivots, b.mT, left=False, adjoint=adjoint))
-    return *results, torch.lu_solve(b, packed, pivots)
+    some = *torch.lu_unpack(packed, pivots, False), *torch.lu_unpack(packed, pivots, True, False)
+    return *results, *some, torch.lu_solve(b, packed, pivots)
 
 
 def rectangular_factors(x, y):

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import tvm
 from tvm import relax, s_tir, tirx
 
+from kokoro_pipeline.errors import InputError
+
 from .backend import Backend, Extent, Kernel
 from .channels_last import Value
 from .custom_operators import operator_name
@@ -94,7 +96,7 @@ class FunctionLowering:
     def run(self) -> None:
         """Emit the lowered function into `builder` under its name, with the parameters it needs.
 
-        Raises NotImplementedError for control flow inside the function.
+        Raises InputError for control flow inside the function.
         """
         attrs = self.function.attrs
         n_inputs = int(attrs["num_input"])
@@ -127,7 +129,7 @@ class FunctionLowering:
                 bound, relax.Var | relax.ShapeExpr
             )
             if cast or isinstance(bound, relax.If | relax.Function | relax.SeqExpr):
-                raise NotImplementedError(
+                raise InputError(
                     f"{type(binding if cast else bound).__name__} of {binding.var.name}: kernels "
                     "are for straight-line programs; build with --opt 0"
                 )

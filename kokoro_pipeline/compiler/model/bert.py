@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kokoro_pipeline.errors import InputError
+
 from .masks import padding_positions
 from .operators import masked_attention
 from .stock import StockModule
@@ -23,7 +25,7 @@ class BertForward(nn.Module):
         self.bert_encoder = model.bert_encoder
         groups = self.bert.encoder.albert_layer_groups
         if len(groups) != 1 or len(groups[0].albert_layers) != 1:
-            raise ValueError("Kokoro's ALBERT shares one layer; this checkpoint's does not")
+            raise InputError("Kokoro's ALBERT shares one layer; this checkpoint's does not")
         self.n_layers = int(self.bert.config.num_hidden_layers)
 
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kokoro_pipeline.errors import InputError
+
 from .operators import lstm_recurrence
 from .stock import StockModule
 
@@ -14,13 +16,13 @@ class BidirectionalLSTM(nn.Module):
     """A bidirectional `nn.LSTM` layer, as a projection and a recurrence that respects lengths.
 
     Maps x float32 [B, n, C] and lengths int64 [B] to float32 [B, n, 2H], which is 0 from
-    `lengths[b]` on. Raises ValueError for an unsupported kind of LSTM.
+    `lengths[b]` on. Raises InputError for an unsupported kind of LSTM.
     """
 
     def __init__(self, lstm: nn.LSTM) -> None:
         super().__init__()
         if not (lstm.bidirectional and lstm.num_layers == 1 and lstm.batch_first and lstm.bias):
-            raise ValueError(f"expected one bidirectional batch-first layer with bias, got {lstm}")
+            raise InputError(f"expected one bidirectional batch-first layer with bias, got {lstm}")
 
         def both(name: str) -> list[Tensor]:
             return [getattr(lstm, name).detach(), getattr(lstm, f"{name}_reverse").detach()]

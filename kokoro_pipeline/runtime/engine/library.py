@@ -27,7 +27,6 @@ from .ffi_compatibility import RECOMMENDED, TVM, Pair, install_command, installe
 from .threads import forbid_binding
 
 CPU_DEVICE = 1
-NAIVE_ALLOCATOR = 1
 POOLED_ALLOCATOR = 2
 
 _load_lock = threading.RLock()

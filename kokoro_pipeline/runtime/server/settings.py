@@ -43,7 +43,7 @@ class ServerSettings:
             if not 0 < seconds < math.inf:
                 raise InputError(f"{name}_limit is {seconds}, expected seconds above 0")
         if self.api_key is not None and not self.api_key.strip():
-            raise InputError("the API key is empty")
+            raise InputError("the API key is empty: give --api-key KEY, or unset KOKORO_API_KEY")
         if not (is_loopback(self.host) or self.api_key or self.insecure):
             raise InputError(
                 f"{self.host} can be reached from other machines: give --api-key KEY, or "

@@ -96,13 +96,20 @@ def _work(
         results.put(_END)
 
 
-async def pieces_of(stream: SpeechStream) -> AsyncGenerator[Speech, None]:
-    """The pieces of a stream, without blocking the event loop; the stream is closed at the end."""
+async def pieces_of(
+    stream: SpeechStream, text: PulledText | None = None
+) -> AsyncGenerator[Speech, None]:
+    """The pieces of a stream, without blocking the event loop.
+
+    The stream and the text that it reads are closed at the end.
+    """
     try:
         while (piece := await asyncio.to_thread(next, stream, None)) is not None:
             yield piece
     finally:
         stream.close()
+        if text is not None:
+            text.close()
 
 
 class PulledText:

@@ -298,8 +298,8 @@ class Synthesizer:
         in milliseconds, are silence between them; with the former, every sentence is a piece.
 
         `lexicon` (`runtime.text.read_lexicon`) says how words are pronounced. With `ssml`, the text
-        is an SSML document, whose marks come back in `Speech.marks`; markup that changes nothing is
-        listed in the request's `ignored`. `[pause 500ms]` in a plain text is silence.
+        is an SSML document, whose marks come back in `Speech.marks`; markup that changes nothing
+        causes an `IgnoredMarkupWarning`. `[pause 500ms]` in a plain text is silence.
 
         Parts of the text without phonemes are listed in `Speech.unspoken` of their piece.
 
@@ -313,7 +313,7 @@ class Synthesizer:
         _warn_of_ignored(request)
         return self.open_stream(request)
 
-    async def astream(
+    def astream(
         self,
         text: str | Iterable[str] | AsyncIterable[str] | None = None,
         voice: Voice = "af_heart",
@@ -331,7 +331,8 @@ class Synthesizer:
     ) -> AsyncGenerator[Speech, None]:
         """`stream` for `async for`, with a text that may be an asynchronous iterable as well.
 
-        Cancelling the task that iterates ends the work.
+        Cancelling the task that iterates ends the work. Invalid arguments raise at the call, as in
+        `stream`, and an asynchronous text needs a running event loop there.
         """
         pulled = PulledText(text) if isinstance(text, AsyncIterable) else None
         stream = self.stream(
@@ -348,14 +349,7 @@ class Synthesizer:
             lexicon=lexicon,
             ssml=ssml,
         )
-        pieces = pieces_of(stream)
-        try:
-            async for piece in pieces:
-                yield piece
-        finally:
-            await pieces.aclose()
-            if pulled is not None:
-                pulled.close()
+        return pieces_of(stream, pulled)
 
     def open_stream(
         self, request: SpeechRequest, pieces: Iterator[Piece] | None = None
@@ -437,7 +431,8 @@ class Synthesizer:
     def release_memory(self) -> None:
         """Give the memory of the last call back to the system; the next call asks for it again.
 
-        It is kept otherwise, as much as the longest chunk of late needed: about 20 MB a second.
+        Otherwise it keeps as much as the longest recent chunk needed, about 20 MB per second of
+        audio.
         """
         self._dispatcher.run(self._release)
         trim_heap()

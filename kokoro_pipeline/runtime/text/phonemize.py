@@ -93,7 +93,12 @@ def read_text(
     *,
     lexicon: Lexicon | None = None,
 ) -> Iterator[Sentence | Pause]:
-    """What `read_sentences` gives, and between the sentences the pauses that the text asks for."""
+    """The sentences of a text in order, and between them the pauses written as `[pause 500ms]`.
+
+    Each is read when it is asked for. Raises InputError for an unknown language, a pause that
+    cannot be read, or a text with nothing to speak, and EnvironmentFault if the extra of the
+    language is missing.
+    """
     language = find_language(lang)
     return _items(text, _Voice(language, lexicon))
 

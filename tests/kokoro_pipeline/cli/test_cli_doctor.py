@@ -62,7 +62,13 @@ def test_a_probe_that_fails_is_a_finding_and_the_rest_still_show(run_cli, monkey
 
 @pytest.mark.parametrize(
     ("version", "state"),
-    [("3.9.1", "broken"), ("3.10.0", "ok"), ("3.12.9", "ok"), ("3.13.0", "broken")],
+    [
+        ("3.9.1", "broken"),
+        ("3.10.0", "ok"),
+        ("3.12.9", "ok"),
+        ("3.13.0", "warning"),
+        ("3.14.1", "warning"),
+    ],
 )
 def test_python(monkeypatch, version, state):
     monkeypatch.setattr(doctor_checks.platform, "python_version", lambda: version)

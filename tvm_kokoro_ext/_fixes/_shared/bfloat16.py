@@ -60,7 +60,7 @@ def _word_of(x: Any) -> Any:
 
 
 def _bits_of(value: float) -> int:
-    """Those of the number next to a value that is no NaN; they are negative with the sign."""
+    """The bit pattern, as int16, of the bfloat16 nearest to a value, which is not NaN."""
     with np.errstate(over="ignore"):
         wide = int(np.float32(value).view("uint32"))
     bits = (wide + 0x7FFF + (wide >> 16 & 1)) >> 16
@@ -68,7 +68,10 @@ def _bits_of(value: float) -> int:
 
 
 def _words_below(value: float) -> _Ranges:
-    """_Ranges of the bits of all numbers below a value; those of negative ones grow toward -∞."""
+    """The ranges of the bit patterns of all bfloat16 numbers below a value.
+
+    Of two negative numbers the smaller one has the larger pattern.
+    """
     if math.isnan(value):
         return []
     if value > 0:
@@ -78,7 +81,7 @@ def _words_below(value: float) -> _Ranges:
 
 
 def _words_above(value: float) -> _Ranges:
-    """_Ranges of the bits of all numbers above a value."""
+    """The ranges of the bit patterns of all bfloat16 numbers above a value."""
     if math.isnan(value):
         return []
     if value < 0:

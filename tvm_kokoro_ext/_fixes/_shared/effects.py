@@ -37,8 +37,8 @@ def with_plain_checks(program: Any) -> Any:
     results = list(zip(signature.output_specs, output.args[0], strict=True))
     placeholders = {node.name: node for node in graph.nodes if node.op == "placeholder"}
     for spec in signature.input_specs:
-        token = placeholders.get(spec.arg.name)
-        if spec.kind is InputKind.TOKEN and set(token.users) == {output}:
+        token = placeholders.get(spec.arg.name) if spec.kind is InputKind.TOKEN else None
+        if token is not None and set(token.users) == {output}:
             results = [(kind, result) for kind, result in results if result is not token]
             output.args = (tuple(result for _, result in results),)
             graph.erase_node(token)

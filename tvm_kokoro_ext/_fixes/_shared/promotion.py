@@ -48,11 +48,6 @@ COMPARISON = tuple(
 BINARY = (*ARITHMETIC, *TRUE_DIVISION, *COMPARISON)
 
 
-def is_operand(value: Any) -> bool:
-    """Whether a value can be an operand: a tensor, a number or a symbolic scalar."""
-    return _compat.is_tensor(value) or _compat.is_prim(value) or isinstance(value, int | float)
-
-
 def common_dtype(importer: Any, name: str, lhs: Any, rhs: Any) -> str:
     """The dtype in which torch computes `name` for these operands."""
     import torch

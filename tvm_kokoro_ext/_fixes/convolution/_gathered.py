@@ -66,7 +66,7 @@ def convolution(
 
 
 def _share(channels: Any, groups: Any) -> Any:
-    """How many of the channels each group has; no group is no division by 0."""
+    """The channels of each group; with 0 groups the divisor is taken as 1."""
     return tirx.floordiv(channels, tirx.max(groups, 1))
 
 

@@ -10,6 +10,7 @@ the C library's take three or four times as long as stock's.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,8 @@ import numpy as np
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import te, tirx, tvm
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import elementary
+from tvm_kokoro_ext._fixes._shared import elementary, intrinsics
 
-_ATTRIBUTE = "llvm.FLowerIntrinsic"
-_STOCK_LEVEL = 10
 _NAMES = ("asinh", "atanh", "cosh", "log1p", "sinh", "tanh")
 
 
@@ -95,25 +94,10 @@ def _rule(name: str, stock: Any) -> Callable[[Any], Any]:
     return lower
 
 
-def _set(op: Any, rule: Any) -> None:
-    """Set a rule, after a reset, since registering at an existing level is an error in TVM."""
-    op.reset_attr(_ATTRIBUTE)
-    if rule is not None:
-        op.set_attr(_ATTRIBUTE, rule, _STOCK_LEVEL)
-
-
 def install() -> Callable[[], None]:
-    before = []
-    for name in _NAMES:
-        op = tvm.ir.Op.get(f"tirx.{name}")
-        before.append((op, op.get_attr(_ATTRIBUTE)))
-        _set(op, _rule(name, before[-1][1]))
-
-    def restore() -> None:
-        for op, rule in before:
-            _set(op, rule)
-
-    return restore
+    return intrinsics.overridden(
+        "llvm.FLowerIntrinsic", {name: partial(_rule, name) for name in _NAMES}
+    )
 
 
 def _still_wrong() -> bool:

@@ -81,10 +81,11 @@ def _is_mask(index: Any) -> bool:
 
 
 def _stock_is_right(x: Any, indices: list[Any], values: Any) -> bool:
-    """Constant shapes, an index of some dimensions for every axis but the first, values as large.
+    """Whether stock converts this node right.
 
-    Shapes that cannot be broadcast are left to stock as well: torch itself rejects such a program
-    at run time.
+    It does if all shapes are constant, every axis but the first has an index of integers with at
+    least one dimension, and the values need no broadcasting. Shapes that cannot be broadcast are
+    left to stock as well: torch itself rejects such a program at run time.
     """
     shapes = [_compat.shape_of(index) for index in indices if index is not None]
     given = _compat.shape_of(values)

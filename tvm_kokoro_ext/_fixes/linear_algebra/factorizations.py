@@ -100,10 +100,14 @@ def _with_info(importer: Any, node: Any, results: list[Any], info: Any, check: b
 
 
 def unpack(importer: Any, node: Any, previous: Any) -> Any:
-    """(P, L, U) of what `lu` gives, with P the permutation matrix [*batch, m, m] of A = P L U."""
+    """(P, L, U) of what `lu` gives, with P the permutation matrix [*batch, m, m] of A = P L U.
+
+    What is not asked for is empty.
+    """
     _, batch, m, n, dtype = _matrices(importer, node)
-    factors, pivots, wants_factors, _ = _emit.arguments(
-        importer, node, "LU_data", "LU_pivots", "unpack_data", "unpack_pivots", unpack_data=True
+    names = ("LU_data", "LU_pivots", "unpack_data", "unpack_pivots")
+    factors, pivots, wants_factors, wants_permutation = _emit.arguments(
+        importer, node, *names, unpack_data=True, unpack_pivots=True
     )
 
     def permutation(dims: Any, out: Any, order: Any, pivots: Any, steps: Any) -> None:
@@ -121,13 +125,13 @@ def unpack(importer: Any, node: Any, previous: Any) -> Any:
                 out[(matrix * rows + i) * rows + j] = tirx.Cast(dtype, is_one)
 
     small = _smaller(m, n)
-    results = [([*batch, m, m], dtype), ([m + 1], "int64")]
-    exchange = loops.emit(importer, permutation, results, pivots, small, hint="permutation")[0]
-    if not wants_factors:
-        return _emit.emit(importer, relax.Tuple([exchange] * 3))
-
-    lower = _triangle(importer, factors, m, small, upper=False)
-    upper = _triangle(importer, factors, small, n, upper=True)
+    exchange = lower = upper = _emit.emit(importer, relax.op.zeros([0], dtype))
+    if wants_permutation:
+        results = [([*batch, m, m], dtype), ([m + 1], "int64")]
+        exchange = loops.emit(importer, permutation, results, pivots, small, hint="permutation")[0]
+    if wants_factors:
+        lower = _triangle(importer, factors, m, small, upper=False)
+        upper = _triangle(importer, factors, small, n, upper=True)
     return _emit.emit(importer, relax.Tuple([exchange, lower, upper]))
 
 
@@ -273,13 +277,8 @@ def _reflectors(importer: Any, x: Any) -> list[Any]:
                     out[diagonal] = held[beta]
                     with T.serial(0, columns - k - 1) as j:
                         column = _Column(out, diagonal + 1 + j, columns)
-                        _reflect(
-                            column,
-                            _Column(out, diagonal, columns),
-                            below,
-                            tau[matrix * steps + k],
-                            held,
-                        )
+                        vector = _Column(out, diagonal, columns)
+                        _reflect(column, vector, below, tau[matrix * steps + k], held)
 
     results = [([*batch, m, n], dtype), ([*batch, _smaller(m, n)], dtype), ([3], dtype)]
     return loops.emit(importer, body, results, x, hint="geqrf")[:2]

@@ -8,13 +8,13 @@ but fails on a Mac.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import te, tirx, tvm
 from tvm_kokoro_ext._fix import Fix
-
-_ATTRIBUTE = "metal.FLowerIntrinsic"
-_STOCK_LEVEL = 10
+from tvm_kokoro_ext._fixes._shared import intrinsics
 
 _NAMES = {
     "acos": "acos",
@@ -31,33 +31,18 @@ _NAMES = {
 """The names in MSL of the intrinsics that stock TVM does not handle."""
 
 
-def _rule(name: str) -> Callable[[Any], Any]:
+def _rule(name: str, stock: Any) -> Callable[[Any], Any]:
     def lower(call: Any) -> Any:
-        dtype = str(call.ty.dtype) if hasattr(call, "ty") else str(call.dtype)
-        return tirx.call_pure_extern(dtype, name, *call.args)
+        return tirx.call_pure_extern(_compat.prim_dtype(call), name, *call.args)
 
     return lower
 
 
-def _set(op: Any, rule: Any) -> None:
-    """Set a rule, after a reset, since registering at an existing level is an error in TVM."""
-    op.reset_attr(_ATTRIBUTE)
-    if rule is not None:
-        op.set_attr(_ATTRIBUTE, rule, _STOCK_LEVEL)
-
-
 def install() -> Callable[[], None]:
-    before = []
-    for intrinsic, name in _NAMES.items():
-        op = tvm.ir.Op.get(f"tirx.{intrinsic}")
-        before.append((op, op.get_attr(_ATTRIBUTE)))
-        _set(op, _rule(name))
-
-    def restore() -> None:
-        for op, rule in before:
-            _set(op, rule)
-
-    return restore
+    return intrinsics.overridden(
+        "metal.FLowerIntrinsic",
+        {intrinsic: partial(_rule, name) for intrinsic, name in _NAMES.items()},
+    )
 
 
 def _still_wrong() -> bool:
@@ -70,7 +55,7 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="metal_math",
-    what="atan, atan2, nearbyint and six more lower to names that Metal does not have",
+    what="atan, atan2, nearbyint and seven more lower to names that Metal does not have",
     op="tirx.atan2, tirx.nearbyint, … for the target metal",
     affected="",
     install=install,

@@ -1,4 +1,4 @@
-"""group_norm with a two-pass variance (see `_two_pass`)."""
+"""group_norm with a two-pass variance (see `_shared/two_pass.py`)."""
 
 from __future__ import annotations
 

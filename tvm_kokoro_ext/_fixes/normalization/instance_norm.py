@@ -1,4 +1,4 @@
-"""instance_norm with a two-pass variance (see `_two_pass`)."""
+"""instance_norm with a two-pass variance (see `_shared/two_pass.py`)."""
 
 from __future__ import annotations
 

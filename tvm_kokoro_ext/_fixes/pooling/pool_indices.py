@@ -1,4 +1,7 @@
-"""max_pool with indices, which are zeros in stock, empty strides; the divisor of avg_pool."""
+"""Max pooling with indices, of which stock makes zeros, and average pooling with a divisor.
+
+A stride that is an empty list means the size of the window.
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def nanmedian(x: Any) -> Any:
 
     if 0 in x.shape:
         if not x.is_floating_point():
-            raise NotImplementedError("nanmedian of no integers")
+            raise NotImplementedError("nanmedian() of an empty integer tensor has no value")
         return x.new_full((), math.nan)
     return torch.ops.aten.nanmedian.dim(x.reshape(-1), 0)[0]
 
@@ -107,7 +107,7 @@ def unique_consecutive(
     import torch
 
     if dim is not None:
-        raise NotImplementedError("unique_consecutive of a dimension")
+        raise NotImplementedError("unique_consecutive(dim=…) is not supported; flatten the tensor")
     flat = x.reshape(-1)
     starts = torch.cat([torch.ones_like(flat[:1], dtype=torch.bool), flat[1:] != flat[:-1]])
     firsts = starts.nonzero().squeeze(1)

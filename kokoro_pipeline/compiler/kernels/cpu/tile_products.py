@@ -194,8 +194,8 @@ class TileProducts:
         span = bind((ceil_div(task.rows, ROWS) * ROWS - 1) * conv.stride + (conv.reach + 1))
         head = bind(minimum(maximum(i64(0) - start, 0), span))
         tail = bind(maximum(minimum(length - start, span), head))
-        _zero_words(self.target, scratch, i64(0), bind(head * row))
-        _zero_words(self.target, scratch, bind(tail * row), bind(span * row))
+        _zero_words(scratch, i64(0), bind(head * row))
+        _zero_words(scratch, bind(tail * row), bind(span * row))
 
         def split_some(row_at: Expr, first: Expr, channels: int) -> None:
             """Split `channels` of the 32 channels from `first` on of row `row_at`."""
@@ -522,7 +522,7 @@ class TileProducts:
             between(turn)
 
 
-def _zero_words(target: VectorTarget, buffer: Buffer, start: Expr, stop: Expr) -> None:
+def _zero_words(buffer: Buffer, start: Expr, stop: Expr) -> None:
     """buffer[start:stop] = 0, a whole number of cache lines."""
     zeros = tirx.Broadcast(tirx.const(0, "uint16"), LINE)
     with T.serial(i64(0), bind(div(stop - start, LINE))) as i:

@@ -56,7 +56,9 @@ def attention(heads: int, head_size: int) -> tirx.PrimFunc:
     """
     D, width = head_size, heads * head_size
     if D % WARP:
-        raise InputError(f"attention with heads of {D}: a multiple of {WARP} is needed")
+        raise InputError(
+            f"attention with heads of {D}: a multiple of {WARP} is needed; build with --opt 0"
+        )
     parts = D // WARP
     pitch = D + 1  # words between keys, so that neighbouring lanes read different banks
     batch, steps = tirx.Var("B", "int64"), tirx.Var("n", "int64")

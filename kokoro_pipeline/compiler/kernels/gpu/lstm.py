@@ -96,7 +96,7 @@ def lstm_recurrence(hidden: int, splits: int = 1) -> tirx.PrimFunc:
     if H % splits or H * splits > MAX_THREADS:
         raise InputError(
             f"an LSTM of {H} hidden units by {splits} threads: they must divide it, and a "
-            f"block has at most {MAX_THREADS}"
+            f"block has at most {MAX_THREADS}; build with --opt 0"
         )
     share = H // splits
     batch, steps = tirx.Var("B", "int64"), tirx.Var("n", "int64")

@@ -73,7 +73,9 @@ def spread_lstm_recurrence(hidden: int) -> tirx.PrimFunc:
     H = hidden
     found = spread_units(H)
     if found is None:
-        raise InputError(f"an LSTM of {H} hidden units cannot be spread over blocks")
+        raise InputError(
+            f"an LSTM of {H} hidden units cannot be spread over blocks; build with --opt 0"
+        )
     U: int = found
     parts = H // SHARE
     batch, steps = tirx.Var("B", "int64"), tirx.Var("n", "int64")

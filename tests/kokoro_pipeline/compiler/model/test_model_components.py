@@ -11,6 +11,7 @@ from kokoro_pipeline.compiler.model.bert import BertForward
 from kokoro_pipeline.compiler.model.blocks import BidirectionalLSTM
 from kokoro_pipeline.compiler.model.components import SIGNATURES, evaluate_dimension
 from kokoro_pipeline.config import load_config
+from kokoro_pipeline.errors import InputError
 
 TOKEN_COUNTS = (3, 12, 57)
 # torch's own instance norm refuses the single column that one frame would give it.
@@ -195,7 +196,7 @@ def test_a_dimension_cannot_reach_beyond_its_symbols():
 )
 def test_another_kind_of_lstm_is_refused(options):
     lstm = torch.nn.LSTM(4, 3, **{"bidirectional": True, "batch_first": True, **options})
-    with pytest.raises(ValueError, match="one bidirectional batch-first layer with bias"):
+    with pytest.raises(InputError, match="one bidirectional batch-first layer with bias"):
         BidirectionalLSTM(lstm)
 
 
@@ -213,7 +214,7 @@ def test_an_albert_with_several_layers_is_refused():
     model = torch.nn.Module()
     model.bert = transformers.AlbertModel(config)
     model.bert_encoder = torch.nn.Linear(8, 4)
-    with pytest.raises(ValueError, match="shares one layer"):
+    with pytest.raises(InputError, match="shares one layer"):
         BertForward(model)
 
 

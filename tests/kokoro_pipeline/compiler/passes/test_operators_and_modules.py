@@ -25,6 +25,7 @@ from kokoro_pipeline.compiler.model.operators import lstm_recurrence, masked_att
 from kokoro_pipeline.compiler.passes.drop_parameters import drop_parameters
 from kokoro_pipeline.compiler.passes.merge_components import merge_components
 from kokoro_pipeline.compiler.passes.pipeline import gpu_operands
+from kokoro_pipeline.errors import InputError
 
 BATCH, STEPS = Dim("B", min=1, max=64), Dim("n", min=1, max=512)
 LENGTHS = ([9], [1], [4, 9, 1])
@@ -246,7 +247,7 @@ def control_flow(kind: str) -> tvm.IRModule:
 @pytest.mark.parametrize("backend", BACKENDS, ids=["cpu", "gpu"])
 def test_control_flow_is_refused_with_the_way_out(kind, words, backend):
     """The traversal only supports a sequence of bindings."""
-    with pytest.raises(NotImplementedError, match=rf"{words}.*straight-line.*--opt 0"):
+    with pytest.raises(InputError, match=rf"{words}.*straight-line.*--opt 0"):
         lower_to_kernels(control_flow(kind), ParameterTable(), backend)
 
 

@@ -275,6 +275,12 @@ def test_asynchronous_iteration_gives_the_same_pieces(tts):
     assert equal(spaced, asyncio.run(gather(words())))
 
 
+def test_invalid_arguments_raise_at_the_call(tts):
+    for begin in (tts.stream, tts.astream):
+        with pytest.raises(InputError, match="split"):
+            begin(TEXT, split="words")
+
+
 def test_cancelling_the_task_ends_the_work(tts):
     taken: list[int] = []
 
