@@ -20,7 +20,9 @@ from .clipped import expand_clipped
 from .headlines import lower_capitals
 from .html_remains import without_html
 from .latex import expand_formulas
+from .latex_prose import expand_prose
 from .letters import LETTER_A
+from .markdown import without_markdown
 from .numerals import expand_numerals
 from .roman_numerals import expand_roman_numerals
 from .tables import pairs
@@ -341,6 +343,7 @@ def normalize(text: str, british: bool = False) -> Normalized:
 
     tracked = Tracked.of(text).sub(_PLACEHOLDER, " ").sub(_GIVEN, given)
     tracked = expand_formulas(tracked.sub(_STRESSED, stressed).sub(_LINK, _inner))
+    tracked = without_markdown(expand_prose(tracked))
     cleaned = _clean_characters(without_html(tracked.sub(_BAR, ","))).sub(_HEADING, "")
     paragraphs = [
         paragraph
