@@ -19,7 +19,7 @@ _TERM = rf"[-−+]?√?\(?{_VALUE}(?:{_POWER}|[!%])?\)?(?![\w(])"
 _EXPRESSION = rf"{_TERM}(?:\s?[-+−*·×÷/^±]\s?{_TERM}){{0,12}}"
 _RELATION = r"\s?(?:[=≈≠≤≥<>≡∝]|==|!=|<=|>=)\s?"
 _EQUATION = re.compile(
-    rf"(?<!\w)(?<!\d )(?<!\d[.,]){_EXPRESSION}(?:{_RELATION}{_EXPRESSION}){{1,6}}(?![\w/])"
+    rf"(?<![\w'’])(?<!\d )(?<!\d[.,]){_EXPRESSION}(?:{_RELATION}{_EXPRESSION}){{1,6}}(?![\w/])"
 )
 _POLYNOMIAL = re.compile(
     rf"(?<![\w.,])(?<!\d ){_TERM}(?:\s?[-+−*·×^±]\s?{_TERM}){{1,12}}(?![\w/-])"

@@ -18,6 +18,7 @@ from .number_forms import (
 )
 from .numbers import cardinal, in_pairs, plural
 from .tables import pairs, table, word_sets
+from .tagging.kinds import CLOSED, IRREGULAR_PAST, VERBS
 
 _UNITS = {symbol: unit for symbol, unit, *_ in table("units")}
 _PLURALS = {unit: plurals[0] for _, unit, *plurals in table("units") if plurals}
@@ -168,6 +169,28 @@ _IN_PLACE = re.compile(
 )
 
 
+# "The 3 oz sample", but neither "the 3 oz left" nor "the 5 GB available".
+_DETERMINER = re.compile(
+    r"\b(?:[Tt]he|[Tt]his|[Tt]hat|[Mm]y|[Yy]our|[Hh]is|[Hh]er|[Ii]ts|[Oo]ur)\s$"
+)
+_NOUN = re.compile(
+    r"\s(?!(?:ago|ahead|apart|across|away|back|deep|early|east|extra|farther|free|further|here|high"
+    r"|inland|late|later|left|less|long|more|north|now|only|short|south|still|tall|there|thick|total"
+    r"|west|wide|offshore|downstream|upstream|\w{1,20}(?:ed|ly|able|ible|ier|er|al|ful|ing))\b)"
+    r"([a-z]{3,20})\b"
+)
+
+
+def _is_determined(match: re.Match[str]) -> bool:
+    """Whether the match stands between "the" or "my" and a noun that it describes."""
+    if not _DETERMINER.search(match.string, max(0, match.start() - 6), match.start()):
+        return False
+    noun = _NOUN.match(match.string, match.end())
+    if noun is None or noun[1] in CLOSED or noun[1] in IRREGULAR_PAST:
+        return False
+    return not (noun[1].endswith("s") and noun[1][:-1] in VERBS)  # "the 20 mg helps"
+
+
 def _measure(match: re.Match[str], british: bool) -> Replacement:
     minus, low, high, joint, unit, power, per, per_power, again, point = match.groups()
     of_sides = match.string.endswith((" by ", " x ", " × "), 0, match.start())
@@ -195,6 +218,7 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
         not singular
         and not is_attributive(match, of_sides)
         and not _OF_A_LENGTH.match(match.string, match.end())
+        and not _is_determined(match)
     ):
         name = _plural(name)
     if per:
@@ -334,7 +358,10 @@ MIXED_SIZES: Rule = (re.compile(r"(?<=\d\s\d/\d)[\"”″]?\s[x×]\s(?=\d)"), _b
 
 SIZES: tuple[Rule, ...] = (
     (
-        re.compile(rf"{START}({NUMBER})\s?([\"”″]|in\.?|[cm]m)\s?([WDHL])\b(\s?[x×]\s?)?"),
+        re.compile(
+            rf"{START}({NUMBER})\s?([\"”″]|in\.?|[cm]m)\s?([WDHL])\b(?!\s(?:minor|major|flat|sharp)|-(?:flat|sharp))"
+            r"(?<!umber \d in D)(?<!umber \d\d in D)(?<!pus \d in D)(?<!pus \d\d in D)(\s?[x×]\s?)?"
+        ),
         _side,
     ),
     (
@@ -354,7 +381,7 @@ SIZES: tuple[Rule, ...] = (
     (re.compile(r"(?<![\w.,])(\d{1,2})[x×](\d{1,2})s\b"), _planks),
     (re.compile(r"(?<![\w.,])([1-9]\d?)([mh])(\d\d)(?!\w|[.,]\d)"), _with_hundredths),
     (re.compile(r"(?<=[A-Za-z]/(?:min|day|sec))(/)(?=\d)"), _per_amount),
-    (re.compile(rf"{START}(\d{{1,2}})['′]\s?(\d|[1-5]\d)(?:\"|''|”|″)"), _feet_and_inches),
+    (re.compile(rf"{START}(\d{{1,2}})['′][\s-]?(\d|[1-5]\d)(?:\"|''|”|″)"), _feet_and_inches),
     (
         re.compile(rf"{START}({NUMBER})(['\"])\s?[x×]\s?({NUMBER})\2(?:\s?[x×]\s?({NUMBER})\2)?"),
         _signed_dimensions,
@@ -400,7 +427,7 @@ SIZES: tuple[Rule, ...] = (
 """Heights, and sizes of two or three dimensions."""
 
 UNIT_AFTER_FRACTION = (
-    rf"(?!x|×)(?:{UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[a-z\d]|-[a-z]|[,;)]|$)"
+    rf"(?!x|×)(?:{UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[A-Za-z\d]|-[a-z]|[.,;)]|$)"
 )
 """A unit, with the point of its abbreviation."""
 

@@ -24,6 +24,7 @@ from .latex_prose import expand_prose
 from .letters import LETTER_A
 from .markdown import without_markdown
 from .numerals import expand_numerals
+from .phrases_first import rewrite
 from .roman_numerals import expand_roman_numerals
 from .tables import pairs
 
@@ -310,7 +311,7 @@ def _leave_out(text: Tracked, unspoken: list[tuple[int, int]]) -> Tracked:
 
 def _paragraph(text: Tracked, british: bool, unspoken: list[tuple[int, int]]) -> Tracked:
     text = text.sub(_EMOTICON, "").sub(_MARKUP, "").sub(_SPACES, " ")
-    text = expand_clipped(lower_capitals(expand_addresses(text)))
+    text = expand_clipped(lower_capitals(expand_addresses(rewrite(text))))
     text = expand_abbreviations(text)
     text = expand_numerals(expand_roman_numerals(text), british)
     text = _quotes(_read_signs(text)).sub(_DASHES, "—")

@@ -199,7 +199,10 @@ NOTATIONS: tuple[Rule, ...] = (
         ),
         _scale,
     ),
-    (re.compile(r"\b([NSEW])\s?(?=\d{1,3}(?:\.\d+)?\s?°)"), _point_of_compass),
+    (
+        re.compile(r"(?<![\d\"'′″”°])(?<![\"'′″”°] )\b([NSEW])\s?(?=\d{1,3}(?:\.\d+)?\s?°)"),
+        _point_of_compass,
+    ),
     (
         re.compile(
             r"(?<![\w.,:/+-])(?<!\d )[1-9]\d{0,2}(?: \d{3})* 000(?! ?\d|[\w/-]|[.,]\d)"

@@ -176,7 +176,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(rf"{START}({NUMBER})\s?deg\.?\s?([FC])\b"), _temperature),
     (re.compile(rf"(?<![\w.,])({NUMBER})[eE]([-−+]?)(\d{{1,3}})(?!\w|\.\d)"), _scientific),
     (
-        re.compile(r"(?<![^\s(])([<>≤≥])(?=[$£€]?\.?\d)(?!3\s*$)"),
+        re.compile(r"(?<![^\s(,\"“])([<>≤≥])(?=[$£€]?\.?\d)(?!3\s*$)"),
         _at_least,
     ),
     (re.compile(r"\bK(-)(?=9s?\b(?!\s(?:school|student|education|campus)))"), _apart_at),

@@ -75,6 +75,11 @@ def _decade(match: re.Match[str], british: bool) -> str:
     return plural(year(int(text), british) if len(text) == 4 else cardinal(int(text)))
 
 
+def _about(match: re.Match[str], british: bool) -> str:
+    """Numbers near each other, as of heat and rates: "in the low 50s"."""
+    return plural(cardinal(int(match[1])))
+
+
 def _ages(match: re.Match[str], british: bool) -> str:
     """People by their ages: "the 12-15s"."""
     return f"{cardinal(int(match[1]))} to {plural(cardinal(int(match[2])))}"
@@ -94,7 +99,7 @@ YEARS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?<![\w.])(?:(?:'|\b(?=\d{4}))(\d{3}0)|'(\d0)"
-            r"|(?:(?<=[Tt]he )|(?<=[Ee]arly )|(?<=[Ll]ate )|(?<=[Mm]id-)|(?<=pper )"
+            r"|(?:(?<=[Tt]he )|(?<=[Ee]arly )|(?<=[Ll]ate )|(?<=[Mm]id-)|(?<=[Mm]id )|(?<=pper )"
             r"|(?<=[Ll]ower )|(?<=his )|(?<=her )|(?<=their )|(?<=my )|(?<=0s to )|(?<=0s and )"
             r"|(?<=0s or ))(\d0)"
             r"|(?<![\w.,$£€-])(\d0)(?='?s (?:kids?|music|era|fashion|rock|pop|bab(?:y|ies)|hits?"
@@ -102,6 +107,14 @@ YEARS: tuple[Rule, ...] = (
             rf"'?s\b(?!{_TIMED})"
         ),
         _decade,
+    ),
+    (
+        re.compile(
+            r"(?:(?<=\b[Ll]ow )|(?<=\b[Hh]igh )|(?<=\b[Mm]id )|(?<=\b[Ll]ow-)|(?<=\b[Hh]igh-)"
+            rf"|(?<=\b[Mm]id-to-high )|(?<=\b[Mm]id to high )|(?<=\b[Ll]ow to mid ))"
+            rf"(\d{{1,3}})['’]?s\b(?!{_TIMED})"
+        ),
+        _about,
     ),
     (re.compile(r"(?<!\w)'0(\d)(?![\w'])"), _short_year),
     (
