@@ -22,7 +22,9 @@ _URL = re.compile(
     r"|\b(?:[a-z0-9-]{1,63}\.){1,8}(?:io|ai|co|uk|de|fr|me|tv|eu|us|ca|au)\b(?::\d+)?"
     r"(?:[/?#](?=\w)[^\s<>\"“”]*)?"
 )
-_FILE = re.compile(r"(?<![\w.])([A-Za-z0-9_-]{1,64})\.([a-z][a-z0-9]{0,4})(?![\w.]*\w)")
+_FILE = re.compile(
+    r"(?<![\w.])(?!\d{1,2}[ap]\.m\b)([A-Za-z0-9_-]{1,64})\.([a-z][a-z0-9]{0,4})(?![\w.]*\w)"
+)
 _ADDRESS_SIGNS = pairs("address_signs")
 _ADDRESS_WORDS = pairs("address_words")
 _WORDS_AND_COUNTRIES = frozenset({"us"})

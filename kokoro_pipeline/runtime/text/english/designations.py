@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
-from .letters import LETTER_A
+from .letters import LETTER_A, letter_piece
 from .number_forms import Rule
 from .numbers import cardinal, digits, in_pairs, plural
 from .tables import word_sets
@@ -52,6 +52,12 @@ def _video_lines(match: re.Match[str], british: bool) -> str:
 def _plural_of_model(match: re.Match[str], british: bool) -> str:
     """The number of "MP3s" and "PS5s"."""
     return f" {plural(in_pairs(match[1], british))}"
+
+
+def _plural_of_lettered(match: re.Match[str], british: bool) -> list[Piece]:
+    """A letter and hundreds, of which there are several: "eight A100s"."""
+    number = f" {plural(in_pairs(match[2], british))}"
+    return [letter_piece(match, 1), Piece(number, match.end(1), match.end())]
 
 
 def _type(match: re.Match[str], british: bool) -> list[Piece]:
@@ -124,7 +130,8 @@ MODELS: tuple[Rule, ...] = (
     (re.compile(r"(?<=\bi[3579])-(\d{4,5})([A-Z]{0,2})(?!\w)"), _processor),
     (re.compile(r"(?<![\w.])([A-Z]{1,3})\.(\d{1,2}(?:\.\d{1,2})+)(?!\w|\.\w)"), _lineage),
     (re.compile(r"(?<![\w/.])(P|LT)?(\d{3})/(\d{2})\s?(Z?R)(\d{2})(?=s?\b)"), _tire),
-    (re.compile(r"(?<=[A-Z])(\d{1,2})s\b"), _plural_of_model),
+    (re.compile(r"(?<![\w.-])([A-Z])([1-9]\d{2})s\b"), _plural_of_lettered),
+    (re.compile(r"(?<=[A-Z])(\d{1,3})s\b"), _plural_of_model),
     (
         re.compile(
             r"(?<![\w.])(?<!\w-)((?:[A-Z]{3}-)?[A-Z]{1,4}-?)([1-9]\d{2,3})(?![\w.,-]*\d)"

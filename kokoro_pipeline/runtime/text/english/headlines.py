@@ -24,7 +24,8 @@ _MONTHS = "|".join(
 _KINGS = "|".join(sorted(name.upper() for name in word_sets("roman")["regnal"]))
 _CAPITALIZED = re.compile(
     rf"(?<![\w.])(?:{_TITLES})(?=\.(?!\w))"
-    rf"|\b(?:{_MONTHS}|MAY)(?=\.?\s\d)|(?<=\d )(?:{_MONTHS}|MAY)(?=\.?(?:,? \d|[.,;:!?)]|$))"
+    rf"|\b(?!APR\s\d{{1,2}}(?:\.\d+)?\s?%)(?:{_MONTHS}|MAY)(?=\.?\s\d)"
+    rf"|(?<=\d )(?:{_MONTHS}|MAY)(?=\.?(?:,? \d|[.,;:!?)]|$))"
     rf"|\b(?:{_KINGS})(?=\s(?:I[IVX]+|VI{{1,3}}|X[IVX]+)\b)"
 )
 _LOWERED = re.compile(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ..tracked import Tracked
+from .company import COMPANY
+from .counters import COUNTERS
 from .road_signs import ROADS
 from .signed import SIGNED
 
 
 def rewrite(text: Tracked) -> Tracked:
-    """Write signs and roads as the other rules know them."""
-    for pattern, words in (*SIGNED, *ROADS):
+    """Write signs, roads, counters and short forms as the other rules know them."""
+    for pattern, words in (*COMPANY, *SIGNED, *COUNTERS, *ROADS):
         text = text.sub(pattern, words)
     return text

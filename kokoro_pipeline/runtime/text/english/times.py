@@ -35,6 +35,11 @@ _POINT_IN_TIME = re.compile(
     r"\b(?:[Aa]t|[Bb]y|until|till|[Ff]rom|[Ss]ince|[Aa]fter|[Bb]efore|[Bb]etween|\d\sto|[Tt]ime:?"
     r"|clock (?:read|showed)s?)\s$"
 )
+_LASTS = re.compile(
+    r"\b(?:t(?:ook|akes?|aking)|last(?:s|ed|ing)?|duration|elapsed|runtime|run time|length"
+    r"|(?:finished|completed) in|spent|uptime)\b:?\s(?:(?:of|is|was|about|only|just|for)\s){0,2}$",
+    re.IGNORECASE,
+)
 _SCHEDULED = r"(?:train|bus|coach|ferry|tram|flight|sailing|departure|service)"
 _TO_HALF_DAY = re.compile(rf"\sto\s\d{{1,2}}(?::\d\d)?\s?{_HALF_DAY}")
 
@@ -62,9 +67,12 @@ def _clock(match: re.Match[str], british: bool) -> str:
 def _is_duration(match: re.Match[str], before: str) -> bool:
     """Whether hours, minutes and seconds are how long something took, as in "she won in 2:03:14".
 
-    The hour has one digit, and no half of the day, time zone or preposition of a point in time.
+    The hour has one digit or "took" before it, and no half of the day, time zone or preposition of
+    a point in time.
     """
-    if not match[3] or len(match[1]) > 1 or match[4] or match[5]:
+    if not match[3] or match[4] or match[5]:
+        return False
+    if len(match[1]) > 1 and not _LASTS.search(before):
         return False
     return bool(match[0].strip("0:.")) and not _POINT_IN_TIME.search(before)
 

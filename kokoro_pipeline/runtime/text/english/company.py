@@ -1,0 +1,134 @@
+"""Short forms that the words beside them tell apart: cases, games, menus, keys, models, stages."""
+
+from __future__ import annotations
+
+import re
+
+from ..tracked import Piece, Replacement
+from .letters import LETTER_A, letter_name
+from .number_forms import is_one
+from .schedules import Phrase, kept_point
+
+_KEYS = {"⌘": "Command", "⌥": "Option", "⇧": "Shift", "⌃": "Control"}
+_OF_LAW = "Cir|Dist|Dept|Cong|Sess|Div|Inf|Cav|ed|Ed"
+_LENGTHS = "One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten|Twelve|Square|Sq|Cubic|Cu|West"
+_STORED = "GB|TB|MB|GiB|TiB|GHz|MHz|Wh|mAh"
+_BATTED = r"RBIs?\b|SBs?\b|OPS\b|AVG\b|[2-3]B\b|steals\b|home\b|strikeouts\b|walks\b|homers\b"
+
+
+def _ordinal(match: re.Match[str]) -> list[Piece]:
+    """An ordinal as lawyers write it: "2d Cir.", "3d ed."."""
+    ending = {"2": "nd", "3": "rd"}[match[1][-1]]
+    return [Piece(ending, *match.span(2))]
+
+
+def _circuit(match: re.Match[str]) -> list[Piece]:
+    return [Piece(f"Circuit{kept_point(match)}", match.start(1), match.end())]
+
+
+def _home_runs(match: re.Match[str]) -> list[Piece]:
+    """What a batter has hit: "30 HR, 100 RBI"."""
+    number, letters = (1, 2) if match[1] else (3, 4)
+    return [Piece(f"home run{'s' * (not is_one(match[number]))}", *match.span(letters))]
+
+
+def _of_several(match: re.Match[str]) -> list[Piece]:
+    """The sign between a number and what there are so many of: "4x A100s"."""
+    return [Piece("", *match.span(1))]
+
+
+def _stage(match: re.Match[str]) -> list[Piece]:
+    """A Roman numeral with a letter: "Phase IIb"."""
+    return [Piece(f" {letter_name(match[1].upper())}", *match.span(1))]
+
+
+def _key(match: re.Match[str]) -> str:
+    """Signs of keys: "⌘C"."""
+    return f"{_KEYS[match[1]]} {LETTER_A if match[2] else ''}"
+
+
+def _zone(match: re.Match[str]) -> list[Piece]:
+    """How far a clock is from that of Greenwich: "T09:30+01:00"."""
+    words = f" UTC {'plus' if match[1] == '+' else 'minus'} {int(match[2])}"
+    if match[3] != "00":
+        words += f" {match[3]}"
+    return [Piece(words, *match.span())]
+
+
+def _path(match: re.Match[str]) -> Replacement:
+    """The sign between the menus of a program: "Settings > Privacy"."""
+    return [Piece(", ", *match.span(1))]
+
+
+COMPANY: tuple[Phrase, ...] = (
+    (
+        re.compile(r"\b[A-Z][\w'’&.]{1,30}(\s(?:>|›(?=\s[A-Z]))\s)(?=[A-Z][a-z]|(?<=› )[A-Z])"),
+        _path,
+    ),
+    (re.compile(r"(?<![\w.])(?=\d{1,2}(?::\d\d)?[ap]\.m\b)(\d{1,2}(?::\d\d)?)"), r"\1 "),
+    (
+        re.compile(
+            r"((?<![\w.])(?:[A-Z]\.){1,4}|\b[A-Z]{2,6}|\b[A-Z][a-z]+ (?:Inc|Co|Corp|Ltd|Bros)\.,?)"
+            r" vs?\. (?=(?:the )?[A-Z])"
+        ),
+        r"\1 versus ",
+    ),
+    (re.compile(rf"(?<![\w.,-])(\d{{0,2}}[23])(d)(?=\s(?:{_OF_LAW})\b)"), _ordinal),
+    (re.compile(r"\bFed\.(?=\sCir\.)"), "Federal"),
+    (re.compile(r"(?:(?<=\d(?:st|nd|rd|th) )|(?<=\bFederal ))(Cir)\b\.?(?! ?[A-Z]{2})"), _circuit),
+    (
+        re.compile(
+            rf"\b(\d{{1,3}}) (HRs?)\b(?=,? (?:and |with )?(?:\.\d{{3}}|\d+ )?(?:{_BATTED}))"
+            r"|\b(?i:hits?|hitting|homered|slugged|slugging|batted|career|leads? with|belted|mashed"
+            r"|RBIs?,?|RBIs? and|SB,) (\d{1,3}) (HRs?)\b"
+        ),
+        _home_runs,
+    ),
+    (
+        re.compile(
+            r"(?<![\w.,/])(?:[1-9]\d?)([x×])(?= (?:[A-Z][A-Za-z]{0,14}-?\d|[A-Z]{2,6} \d{3,4}\b))"
+        ),
+        _of_several,
+    ),
+    (
+        re.compile(
+            r"(?<![\w.])((?:[A-Z][A-Za-z]+ |[A-Z]{1,4}-?)\d{2,4}[A-Za-z]{0,3})"
+            rf"(?=,? \d{{1,4}}(?:\.\d)?\s?(?:{_STORED})\b)(?!,)"
+        ),
+        r"\1,",
+    ),
+    (
+        re.compile(
+            rf"((?:(?<![\w.])(?!(?:{_LENGTHS})\b)[A-Z][\w'’.$&-]{{0,30}}|\)) \(?|\()"
+            r"f(?:ea)?t\. (?=[A-Z\d$])"
+        ),
+        r"\1featuring ",
+    ),
+    (
+        re.compile(r"([$£€]\d[\d,]{0,20}(?:\.\d{1,9})?[KMBT]?) est\b\.?(?=\s*$|[,;:)]|\s+[A-Z])"),
+        lambda m: f"{m[1]} estimated{kept_point(m)}",
+    ),
+    (
+        re.compile(
+            r"\b(?i:phases?|types?|stages?|class|grades?|groups?) (?:I{1,3}|I?V|VI{1,3})([a-e])\b"
+        ),
+        _stage,
+    ),
+    (
+        re.compile(
+            r"(?<!\w)(Apt\.?|Apartment|Room|Rm\.?|Gate|Unit|Suite|Ste\.?|Flat|Seat|Ward|Block|Bay|Dock)"
+            r" (\d{1,4}) ([A-Z])(?![\w'’]|\.\w|\s[A-Z]|\s\d)"
+        ),
+        r"\1 \2\3",
+    ),
+    (
+        re.compile(
+            r"\bINR(?=\s(?:was |is |of |at )?\d\.\d"
+            r"(?!\d|\s(?:crore|lakh|cr|[mb]n|[mb]illion|per)\b))"
+        ),
+        "I.N.R",
+    ),
+    (re.compile(r"([⌘⌥⇧⌃])\s?\+?\s?(A\b)?"), _key),
+    (re.compile(r"(?:(?<=T\d\d:\d\d)|(?<=T\d\d:\d\d:\d\d))([+-])(\d\d):?([0-5]\d)\b"), _zone),
+)
+"""Phrases, each with what it is replaced by, before addresses and capitals are looked at."""
