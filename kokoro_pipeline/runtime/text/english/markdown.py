@@ -75,7 +75,8 @@ def _table(match: re.Match[str]) -> list[Piece]:
 
 def _note(match: re.Match[str]) -> Replacement:
     """The number of a note, behind a word that is no unit: "disputed²"."""
-    if match[1].lower() in _MEASURED or match[1].lower().removesuffix("s") in _MEASURED:
+    word = match[1].lower()
+    if not match[2] and (word in _MEASURED or word.removesuffix("s") in _MEASURED):
         return match[0]
     if match[1] in _SYMBOLS or not (match[1].islower() or match[1].istitle() or match[1].isupper()):
         return match[0]
