@@ -50,7 +50,27 @@ PROGRESSIONS: tuple[Phrase, ...] = (
 )
 """Degrees of a scale, before other Roman numerals are read."""
 
+
+def _note(match: re.Match[str], british: bool) -> str:
+    """The flat note that an instrument or a key is named by: "a Bb clarinet"."""
+    root = match[1] or match[2]
+    return f"{LETTER_A if root == 'A' else root} flat"
+
+
+_INSTRUMENTS = (
+    r"clarinets?|trumpets?|cornets?|(?:alto|tenor|soprano|baritone|bass)\s(?:sax(?:ophone)?|clarinet)"
+    r"|alto|tenor|soprano|baritone|sax(?:ophone)?s?|horns?|tubas?|flugelhorns?|euphoniums?|flutes?"
+    r"|harmonicas?|instruments?|major|minor|scales?|chords?|blues|notes?|natural|lydian|mixolydian"
+)
+
 CHORDS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            rf"(?<![\w.$-])([ABDEG])b(?=\s(?:{_INSTRUMENTS})\b)"
+            r"|(?<=\bkey of )([ABDEG])b(?![\w-])"
+        ),
+        _note,
+    ),
     (
         re.compile(
             r"(?<![\w.$-])([A-G])([#♯b♭]?)"

@@ -144,6 +144,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     ),
     (re.compile(r"\bSte\.-(?=[A-Z])"), "Saint "),
     (re.compile(r"\bGen\.(?=\s[XYZ]\b(?!\.))"), "Gen"),
+    (re.compile(r"\bVS(?=\s(?:Code|Codium|Studio)\b)"), "V.S"),
+    (re.compile(r"(?<=[A-Za-z]{2}\s)VS(?=\s(?:[A-Z]|the\b|them\b|us\b))"), "versus"),
     (re.compile(r"(?<=[A-Z])\$(?=[A-Z])"), "S"),  # "A$AP"
     (re.compile(r"(?<=[a-z])\$(?=[a-z])"), "s"),  # "Ke$ha"
     (re.compile(r"(?<=\b[A-Z])!(?=[a-z]{2})"), "i"),  # "P!nk"
