@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from .clauses import is_aside
+from .clauses import is_aside, is_asked_of_state
 from .context import Context
-from .kinds import ENDS, LISTS, NOMINAL, NOUN_AHEAD, OBJECT_STARTS, PAST_FORM, SAME_PAST, Kind
+from .kinds import (
+    ENDS,
+    LISTS,
+    NOMINAL,
+    NOUN_AHEAD,
+    OBJECT_STARTS,
+    PAST_FORM,
+    PHRASE_ENDS,
+    SAME_PAST,
+    Kind,
+)
 
 
 def is_adjective(s: Context, i: int, p: int) -> bool:
@@ -24,6 +34,10 @@ def is_adjective(s: Context, i: int, p: int) -> bool:
     near = s.lower[i] == "close" and _is_near(s, i, p)
     if near or _is_complement(s, i) or is_aside(s, i, p):
         return True
+    if is_asked_of_state(s, i, p) or _is_judged(s, i, p):
+        return True
+    if s.word(i + 1) in ("one", "ones") and before is Kind.DETERMINER:
+        return True  # "a close one"
     hits = s.word(i + 1) in SAME_PAST and s.next_kind(i + 1) in OBJECT_STARTS
     if hits or s.form(i + 1) == PAST_FORM:
         return False
@@ -43,8 +57,18 @@ def _is_near(s: Context, i: int, p: int) -> bool:
     done = s.kind(p) in (Kind.VERB, Kind.VERB_S, Kind.PAST, Kind.ING, Kind.OBJECT)
     held = s.kind(p) in NOMINAL and not LISTS["keeping"].isdisjoint(s.clause(i))
     beside = s.word(i + 1) in ("by", "together", "behind")
+    beside = beside or s.word(i - 1) in LISTS["how_near"]
     beside = beside or (s.word(i + 1) == "up" and s.word(i + 2) == ",")
     return done or held or beside or s.word(p) == "it"
+
+
+def _is_judged(s: Context, i: int, p: int) -> bool:
+    """Whether a word says what something was declared to be: "they ruled the law invalid"."""
+    if s.lower[i] not in LISTS["judged"] or s.next_kind(i) not in PHRASE_ENDS:
+        return False
+    object_before = s.kind(p) in (*NOMINAL, Kind.OBJECT)
+    told = s.clause(i)[: s.clause(i).index(s.lower[i])] if object_before else [s.word(p)]
+    return not LISTS["judging"].isdisjoint(told)
 
 
 def _is_complement(s: Context, i: int) -> bool:

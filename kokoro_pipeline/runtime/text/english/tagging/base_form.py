@@ -7,6 +7,7 @@ from .clauses import (
     ends_contact_clause,
     follows_plural,
     is_aside,
+    is_asked_of_state,
     is_heteronym,
     is_heteronym_verb,
     is_verb_after_relative,
@@ -46,6 +47,8 @@ def is_base_verb(s: Context, i: int, p: int) -> bool:
         return not (s.word(p - 1) in LISTS["noun_to"] and following not in OBJECT_STARTS)
     if before is Kind.MODAL and opens_question(s, p):
         return False
+    if before is Kind.SUBJECT and is_asked_of_state(s, i, p):
+        return False  # "Are they close?"
     if before in (Kind.MODAL, Kind.SUBJECT) or s.word(p) == "please":
         return True
     if before in (Kind.SUBJECT_THIRD, Kind.OBJECT):
@@ -69,6 +72,9 @@ def is_base_verb(s: Context, i: int, p: int) -> bool:
     if s.word(p) in LISTS["rich"] and s.word(p - 1) == "the":
         ends = following in (*AFTER_VERB, Kind.PUNCTUATION, Kind.START)
         return ends and is_heteronym_verb(s, i)  # "where the rich live"
+    if s.word(p) in LISTS["nations"] and s.word(p - 1) == "the":
+        acts = following in (*AFTER_VERB, Kind.OPEN, Kind.PLURAL, Kind.NAME)
+        return (acts or lower == "live") and is_heteronym_verb(s, i)  # "the British produce tea"
     if ends_contact_clause(s, p, Kind.PLURAL) and following in AFTER_VERB:
         return (lower in VERBS or lower in s.vocabulary.heteronyms) and lacks_verb_after(s, i)
     if s.word(p) in ("this", "that", "these", "those"):
@@ -92,6 +98,9 @@ def _is_verb_of_plural(s: Context, i: int, p: int) -> bool:
         return True
     if s.lower[i] in s.vocabulary.heteronyms and (lacks_verb(s, i) or _governs(s, i)):
         return True
+    caused = s.word(i + 1) in LISTS["causing"] and s.word(i + 2) == "to"
+    if caused and is_heteronym_verb(s, i):
+        return True  # "Schools close due to snow."
     return (s.lower[i] in VERBS and following is not Kind.BE) or following is Kind.TO
 
 

@@ -103,6 +103,20 @@ def asks_with_modal(s: Context, subject: int) -> bool:
     return s.kind(s.skip_back(subject - 1, (*DETERMINERS, Kind.ADJECTIVE))) is Kind.MODAL
 
 
+def is_asked_of_state(s: Context, i: int, p: int) -> bool:
+    """Whether a question asks if the subject, which ends at `p`, is as word `i` says: "Are they
+    close?", "Is the shop close to here?"."""
+    if s.lower[i] not in s.vocabulary.adjectival:
+        return False
+    first = p if s.kind(p) in SUBJECTS else phrase_start(s, p)
+    asks = s.kind(first - 1) is Kind.BE and s.lower[first - 1] not in ("be", "been", "being")
+    opens = s.kind(first - 2) in (*ENDS, Kind.WH, Kind.CONJUNCTION, Kind.ADVERB)
+    opens = opens or s.lower[first - 2] == "who"
+    follows = (*ENDS, Kind.PREPOSITION, Kind.TO, Kind.CONJUNCTION, Kind.ADVERB)
+    ends = s.next_kind(i) in follows and s.word(i + 1) != "of"
+    return first > 0 and asks and opens and ends
+
+
 def opens_question(s: Context, modal: int) -> bool:
     """Whether a subject follows the auxiliary: "Does demand increase?"."""
     asked = modal == 0 or s.lower[modal - 1] in ("why", "how", "when", "where", "what")

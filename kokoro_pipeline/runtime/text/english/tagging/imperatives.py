@@ -23,7 +23,12 @@ def is_imperative(s: Context, i: int) -> bool:
         return True
     if s.lower[i] == "use" and following in (Kind.OPEN, Kind.NAME, Kind.PLURAL, Kind.ING):
         return s.word(i + 1) not in ("case", "cases")
+    if i == 0 and s.word(i + 1) in ("and", ",") and s.word(i + 2) in VERBS:
+        return s.lower[i] in LISTS["objectless"]  # "Live and learn!"
     if following is Kind.PREPOSITION:
+        if i == 0 and s.lower[i] in LISTS.get(f"commands_{s.word(i + 1)}", ()):
+            described = S_FORM in s.forms[i + 2 :] and s.lower[i] == "graduate"
+            return lacks_verb(s, i, infinitives=False) and not described
         if s.lower[i] in LISTS["imperatives"] and s.word(i + 1) in LISTS["into"]:
             return lacks_verb(s, i, infinitives=False)
         return s.lower[i] in VERBS and s.word(i + 1) not in ("of", "for", "as", "like")
@@ -54,6 +59,14 @@ def _commands(s: Context, i: int) -> bool:
     if not lacks_verb(s, i, infinitives=False):
         return False
     beyond = s.form(i + 2)[0]
+    if following is Kind.NAME:  # "Convert Fahrenheit to Celsius.", "Export PDF."
+        if s.word(i + 1) in LISTS["compass"]:
+            return False  # "Wind SW 15 kt."
+        return s.words[i + 1].isupper() or s.word(i + 2) in LISTS["into"]
+    if s.word(i + 1) in LISTS["commanded"] and beyond in PHRASE_ENDS:
+        return True  # "Conduct research."
+    if s.lower[i] in LISTS["rarely_commands"]:
+        return s.word(i + 1) in LISTS["alternated"] or s.word(i + 2) in LISTS["into"]
     named = beyond is Kind.NAME or s.words[i + 2 : i + 3] == ["A"]  # "Insert tab A"
     with_more = beyond in (Kind.ADVERB, Kind.CONJUNCTION)  # "Combine flour and salt."
     placed = named or with_more or s.word(i + 2) in LISTS["into"]

@@ -12,15 +12,18 @@ from .kinds import (
     NOMINAL,
     OBJECT_STARTS,
     PAST_FORM,
+    PHRASE_ENDS,
+    S_FORM,
     SAME_PAST,
     SUBJECTS,
     VERBS,
     Kind,
     Tagged,
 )
-from .phrases import has_determiner
+from .phrases import has_determiner, phrase_start
 
 _TOLD_NEXT = (*DETERMINERS, Kind.SUBJECT_THIRD, Kind.THAT, Kind.PREPOSITION)
+_SENTENCE_MARKS = frozenset(";:—.!?“”(")
 _TOLD_IN_FRONT = {"wrote", "said", "noted", "observed", "remarked", "argued"}
 
 
@@ -31,7 +34,10 @@ def decide_past(s: Context, i: int, p: int) -> Tagged:
     before, lower = s.kind(p), s.lower[i]
     had = before is Kind.MODAL and s.lower[p].endswith("'d")
     signs = s.form(i + 1) == PAST_FORM or not LISTS["had_signs"].isdisjoint(s.clause(i))
+    signs = signs or not LISTS["wishing"].isdisjoint(s.lower[:p])
     if had and signs and lower in SAME_PAST:
+        return Kind.PARTICIPLE, "VBN"
+    if lower in LISTS["past_of_read"] and _is_marked(s, i, p):
         return Kind.PARTICIPLE, "VBN"
     asked = before in SUBJECTS and s.kind(s.previous(p)) in (Kind.HAVE, Kind.BE)
     if asked or before in (Kind.BE, Kind.HAVE) or s.word(p) in LISTS["linking"]:
@@ -102,12 +108,12 @@ def _is_past_of_same_form(s: Context, i: int, p: int) -> bool:
         return not asks_with_modal(s, p)
     if before is Kind.NOUN and has_determiner(s, p) and s.next_kind(i) is not Kind.BE:
         return not asks_with_modal(s, p)
+    if before is Kind.NOUN and i == 1 and s.lower[i] in LISTS["past_of_read"]:
+        return s.next_kind(i) is Kind.PREPOSITION  # "Trump read from a card."
     if before is Kind.PUNCTUATION:
-        return is_aside(s, i, p)
+        return is_aside(s, i, p) or (s.lower[p] == "," and _continues_series(s, i, p))
     if before is Kind.CONJUNCTION:
-        return s.kind(s.previous(p)) is Kind.PAST or bool(
-            {"yesterday", "ago", "last"}.intersection(s.lower[i:])
-        )
+        return _continues_past(s, p) or bool({"yesterday", "ago", "last"}.intersection(s.lower[i:]))
     if before not in (Kind.SUBJECT, Kind.PLURAL) or asks_with_modal(s, p):
         return False
     if s.lower[p] == "who" and follows_plural(s, p):
@@ -124,6 +130,46 @@ def _is_past_of_same_form(s: Context, i: int, p: int) -> bool:
     if LISTS["past_signs"].intersection(s.lower) or Kind.PAST in s.kinds:
         return True
     return before is Kind.SUBJECT and s.next_kind(i) in _TOLD_NEXT
+
+
+def _continues_past(s: Context, joint: int) -> bool:
+    """Whether the last verb before a conjunction or comma is past: "I went home and read it."."""
+    if s.kind(0) is Kind.VERB or s.lower[0] == "please":
+        return False  # "Open the file named below and read it."
+    for j in range(joint - 1, -1, -1):
+        kind = s.kinds[j]
+        if s.lower[j] in _SENTENCE_MARKS or kind in (Kind.VERB, Kind.VERB_S, Kind.MODAL, Kind.TO):
+            return False
+        if kind is Kind.BE or kind is Kind.HAVE:
+            return s.lower[j] in ("was", "were", "had")
+        if kind is Kind.PAST:
+            described = s.kind(j - 1) in NOMINAL and (
+                s.kind(phrase_start(s, j - 1) - 1) in (*NOMINAL, Kind.ADJECTIVE)
+                or {Kind.VERB, Kind.VERB_S, Kind.MODAL, Kind.TO}.intersection(s.kinds[:j])
+            )
+            if not described:  # "You may open the file named below and read it."
+                return True
+    return False
+
+
+def _continues_series(s: Context, i: int, comma: int) -> bool:
+    """Whether a verb after a comma is one of several of the same subject in the past: "She logged
+    in, read it, and replied."."""
+    begins = s.kind(0) in (*SUBJECTS, *NOMINAL, *DETERMINERS)
+    more = any(s.word(j) in ("and", ",") for j in range(i + 1, len(s.words)))
+    return begins and more and _continues_past(s, comma)
+
+
+def _is_marked(s: Context, i: int, p: int) -> bool:
+    """Whether "read" tells the state of messages or how much was done: "mark as read", "12 read
+    messages", "Bytes read: 512"."""
+    following = s.next_kind(i)
+    if s.word(p) in ("as", "on"):
+        return following in PHRASE_ENDS
+    if s.word(i + 1) == ":" and s.kind(p) in NOMINAL:
+        return p == 0
+    many = following is Kind.PLURAL or s.form(i + 1) == S_FORM
+    return s.kind(i - 1) is Kind.NUMBER and many and s.next_kind(i + 1) not in OBJECT_STARTS
 
 
 def _tells_of_past(s: Context, i: int, who: int) -> bool:

@@ -64,7 +64,7 @@ def classify(s: Context, i: int) -> Tagged:
         if clitic == "'s" and head in LISTS["s_is_verb"]:
             return Kind.BE, "VBZ"
         return (Kind.POSSESSIVE if clitic in ("'s", "'") else Kind.NOUN), "NN"
-    if lower in LISTS["plurals"]:
+    if lower in LISTS["plurals"] or (lower in LISTS["zero_plurals"] and _is_many(s, i)):
         return Kind.PLURAL, "NNS"
     if lower.endswith("ly") and lower not in LISTS["adverb_not"]:
         return Kind.ADVERB, "RB"
@@ -82,6 +82,12 @@ def classify(s: Context, i: int) -> Tagged:
     if len(lower) > 3 and lower.endswith("s") and not lower.endswith(("ss", "us", "is")):
         return S_FORM
     return BASE_FORM
+
+
+def _is_many(s: Context, i: int) -> bool:
+    """Whether a word that is its own plural is one: "fish live here", but not "the fish lives"."""
+    one = not LISTS["one"].isdisjoint(s.lower[max(0, i - 2) : i])
+    return not one and not s.word(i + 1).endswith("s")
 
 
 def _is_regular_past(lower: str) -> bool:
