@@ -25,10 +25,22 @@ def _job(place: Place) -> Sounds | None:
     acts = after in ("VBD", "VBZ", "MD")
     named = place.capital and (place.i > 0 or acts or place.words[0] == "job's")
     end = "z" if place.words[place.i] == "job's" else ""
+    numbers = place.tag(2) == "CD" or place.at(2).partition("-")[0].endswith("ty")
+    verse = place.tag(1) == "CD" and numbers  # "Job 3:4"
+    if place.capital and verse and place.at(-1) not in ("a", "the", "this", "that"):
+        return f"ʤˈOb{end}", f"ʤˈQb{end}"
     alone = place.at(-1) in ("like", "of", "to", "as") and not after.startswith("NN")
     if not named or (place.distance("job_context") > 8 and not alone):
         return None
     return f"ʤˈOb{end}", f"ʤˈQb{end}"
+
+
+def _herb(place: Place) -> Sounds | None:
+    """The man, who is named before his surname or without an article: "Herb Brooks"."""
+    named = place.tag(1).startswith("NNP") if place.i == 0 else not place.tag(1).startswith("NN")
+    named = named or (place.i > 0 and place.tag(1).startswith("NNP"))
+    plant = place.at(1) in NEAR["herb_things"] or place.tag(-1) in ("DT", "JJ")
+    return ("hˈɜɹb", "hˈɜːb") if place.capital and named and not plant else None
 
 
 def _mobile(place: Place) -> Sounds | None:
@@ -46,6 +58,7 @@ def _mobile(place: Place) -> Sounds | None:
 NAMES: dict[str, Choose] = {
     "nice": _town("nˈis", "nˈiːs"),
     "reading": _town("ɹˈɛdɪŋ", "ɹˈɛdɪŋ"),
+    "herb": _herb,
     "job": _job,
     "job's": _job,
     "mobile": _mobile,

@@ -7,7 +7,8 @@ from .place import NEAR, NOWHERE, PHRASE_ENDS, Choose, Place, Sounds
 
 def _lead(place: Place) -> Sounds | None:
     tag = place.tag(0)
-    possible = place.noun or tag == "JJ" or (place.i == 0 and _is_subject(place))
+    begins = place.i == 0 and _is_subject(place)
+    possible = place.noun or tag == "JJ" or begins
     after = place.at(1).removesuffix("'s")
     if not NEAR["lead_things"].isdisjoint((after, after.removesuffix("s"))):
         return None
@@ -39,10 +40,23 @@ def _is_metal(place: Place) -> bool:
         return True
     if before == "of" and place.tag(1) in PHRASE_ENDS:
         return True  # "boots of lead"
-    if _is_mass(place):
+    if _is_mass(place) or _is_present_somewhere(place):
         return True
     first = NEAR["lead_first"].intersection((before, place.at(-2)))
     return not first and before not in ("a", "an") and place.distance("metal_context") < 12
+
+
+def _is_present_somewhere(place: Place) -> bool:
+    """Whether lead is said to be in something or begins what is said of it: "there may be lead in
+    your water", "Lead can harm children."."""
+    if not NEAR["lead_contests"].isdisjoint(place.words):
+        return False
+    if place.i:
+        there = "there" in place.before(4) or "there's" in place.before(1)
+        found = there and place.at(-1) in NEAR["before_lead"]
+        return found and place.at(1) in ("in", "on", "under", "inside")
+    told = any(tag in ("VBZ", "VBD", "MD") for tag in place.tags[1:])
+    return place.tag(1) in ("VBZ", "VBD", "MD") or (told and place.at(1) == "in")
 
 
 def _is_mass(place: Place) -> bool:
@@ -90,7 +104,8 @@ def _is_reported(place: Place) -> bool:
 def _is_subject(place: Place) -> bool:
     """Whether a word that begins a sentence is not a command: "lead melts"."""
     melts = place.at(1) in ("melts", "and", "poisoning", "dissolves")
-    return melts or place.tag(1) in ("VBZ", "VBD", "MD")
+    in_something = place.at(1) == "in" and not {"VBZ", "VBD", "MD"}.isdisjoint(place.tags)
+    return melts or in_something or place.tag(1) in ("VBZ", "VBD", "MD")
 
 
 def _bass(place: Place) -> Sounds | None:
@@ -173,6 +188,17 @@ def _tear(place: Place) -> Sounds | None:
     return None
 
 
+def _tearing(place: Place) -> Sounds | None:
+    """To fill with tears: "I'm tearing up just thinking of it", "his eyes were tearing"."""
+    objectless = place.at(2) in NEAR["after_tear_up"] or not place.at(2)
+    moved = place.at(1) == "up" and objectless and place.distance("torn") > 12
+    eyes = not {"eyes", "eye"}.isdisjoint(place.before(4)) and place.at(1) in ("", ".", ",", "up")
+    if not (moved or eyes):
+        return None
+    end = {"tearing": "ɪŋ", "teared": "d"}[place.words[place.i]]
+    return f"tˈɪɹ{end}", f"tˈɪəɹ{end}" if end == "ɪŋ" else f"tˈɪə{end}"
+
+
 def _row(place: Place) -> Sounds | None:
     quarrel = place.at(1) in ("with", "over", "about", "between", "among", "broke")
     having = not {"had", "having", "have"}.isdisjoint(place.before(3)) and place.at(1) != "of"
@@ -199,7 +225,15 @@ def _row(place: Place) -> Sounds | None:
 
 
 def _sow(place: Place) -> Sounds | None:
-    if place.tag(-1) == "NNS":  # "farmers sow wheat"
+    seeds = place.tag(1)[:2] in ("NN", "RB", "JJ", "CD", "IN")
+    seeds = seeds or place.at(1) in NEAR["sown"]
+    command = (
+        place.i == 0
+        and seeds
+        and place.distance("sow_context") > 12
+        and place.at(1) not in NEAR["of_sows"]
+    )
+    if place.tag(-1) == "NNS" or command:  # "farmers sow wheat", "Sow indoors."
         return "sˈO", "sˈQ"
     pig = place.noun and (place.distance("sow_context") < 12 or place.at(-1) in ("a", "the"))
     return ("sˈW", "sˈW") if pig else None
@@ -249,6 +283,8 @@ THINGS: dict[str, Choose] = {
     "bows": _bow,
     "tear": _tear,
     "tears": _tear,
+    "tearing": _tearing,
+    "teared": _tearing,
     "row": _row,
     "rows": _row,
     "rowing": _row,
