@@ -66,7 +66,7 @@ def _is_judged(s: Context, i: int, p: int) -> bool:
     """Whether a word says what something was declared to be: "they ruled the law invalid"."""
     if s.lower[i] not in LISTS["judged"] or s.next_kind(i) not in PHRASE_ENDS:
         return False
-    object_before = s.kind(p) in (*NOMINAL, Kind.OBJECT)
+    object_before = s.kind(p) in (*NOMINAL, Kind.OBJECT, Kind.CONJUNCTION)
     told = s.clause(i)[: s.clause(i).index(s.lower[i])] if object_before else [s.word(p)]
     return not LISTS["judging"].isdisjoint(told)
 

@@ -106,7 +106,7 @@ def asks_with_modal(s: Context, subject: int) -> bool:
 def is_asked_of_state(s: Context, i: int, p: int) -> bool:
     """Whether a question asks if the subject, which ends at `p`, is as word `i` says: "Are they
     close?", "Is the shop close to here?"."""
-    if s.lower[i] not in s.vocabulary.adjectival:
+    if s.lower[i] not in s.vocabulary.adjectival and s.lower[i] != "live":
         return False
     first = p if s.kind(p) in SUBJECTS else phrase_start(s, p)
     asks = s.kind(first - 1) is Kind.BE and s.lower[first - 1] not in ("be", "been", "being")

@@ -140,6 +140,8 @@ def _continues_past(s: Context, joint: int) -> bool:
         kind = s.kinds[j]
         if s.lower[j] in _SENTENCE_MARKS or kind in (Kind.VERB, Kind.VERB_S, Kind.MODAL, Kind.TO):
             return False
+        if kind is Kind.HAVE and Kind.PARTICIPLE in s.kinds[j:joint]:
+            return True  # "Have you finished and read it?"
         if kind is Kind.BE or kind is Kind.HAVE:
             return s.lower[j] in ("was", "were", "had")
         if kind is Kind.PAST:

@@ -41,7 +41,7 @@ def is_s_verb(s: Context, i: int, p: int) -> bool:
         return is_heteronym_verb(s, i)
     if before is Kind.THAT:
         return s.kind(s.previous(p)) in (Kind.NOUN, Kind.NAME)
-    if before in NOMINAL and is_verb_after_relative(s, i, Kind.NOUN, following):
+    if before in (*NOMINAL, Kind.PAST) and is_verb_after_relative(s, i, Kind.NOUN, following):
         return True
     if before is Kind.NOUN and is_verb_of_object_relative(s, i, p):
         return True
