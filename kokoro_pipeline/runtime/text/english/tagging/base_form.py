@@ -53,6 +53,8 @@ def is_base_verb(s: Context, i: int, p: int) -> bool:
         return True
     if before in (Kind.SUBJECT_THIRD, Kind.OBJECT):
         return asks_with_modal(s, p) or s.word(p - 1) in LISTS["takes_bare_verb"]
+    if s.word(p) == "let" and lower in VERBS and following in ENDS:
+        return True  # "Live and let live."
     if s.word(p) in LISTS["takes_bare_object"]:
         return following in OBJECT_STARTS
     if p == 0 and s.lower[p] == "why" and is_heteronym_verb(s, i):
