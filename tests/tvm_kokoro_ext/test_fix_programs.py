@@ -43,7 +43,18 @@ def fill_diagonal(x):
     return y
 
 
+def write_pieces(x):
+    """Through pieces of `unbind`, whose inverse in torch has the sizes of the example."""
+    y = x * 1
+    first, *_, last = y.unbind()
+    first.add_(1)
+    last.view(-1, 1)[2:].mul_(2)
+    (x * 1).unbind(0)[1].zero_()
+    return y
+
+
 INPLACE = [
+    Case("pieces", write_pieces, rows),
     Case("view", write_view, rows, **RAW),
     Case("earlier_name", write_earlier_name, rows, **RAW, wrong=None),
     Case("diagonal", fill_diagonal, lambda n: (torch.randn(n, 3),)),
@@ -51,6 +62,30 @@ INPLACE = [
     Case("functional", lambda x: torch.relu(x) + 1, rows, **RAW, wrong=None, symbolic=(False,)),
 ]
 test_inplace, test_inplace_stock = fix_tests("inplace", INPLACE)
+
+
+@pytest.mark.parametrize("decomposed", [True, False])
+def test_a_write_through_windows_is_refused_by_name(decomposed):
+    """Torch's decomposition gives zeros for the last column, which no window of two covers."""
+
+    def write(x):
+        y = x * 1
+        y.unfold(1, 2, 2).mul_(2)
+        return y
+
+    program = export(Case("windows", write, lambda n: (torch.randn(3, 5),)), False)
+    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="aten.unfold.*covers"):
+        import_program(program, decomposed)
+
+
+def test_a_size_that_torch_fixes_is_refused_by_name(monkeypatch):
+    """A decomposition must not make a program right for the example only."""
+    case = Case("fixed", lambda x: x + 1, rows)
+    constant = export(case, False).run_decompositions()
+    program = export(case, True)
+    monkeypatch.setattr(type(program), "run_decompositions", lambda *_: constant)
+    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="dimension 1 of .*fixes.*6"):
+        import_program(program, True)
 
 
 def cast_in_branches(x):

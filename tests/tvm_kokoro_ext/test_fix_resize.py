@@ -35,6 +35,10 @@ def volume(rank):
     return lambda n: (torch.randn(1, 2, *(7,) * (rank - 1), n),)
 
 
+def image(n):
+    return (torch.randn(1, 2, n + 2, n),)
+
+
 # 1.1 keeps 6, 7 and 9; 2.05 doubles them: there torch reads the factor in some modes only.
 CASES += [
     Case(f"{mode}{rank}d_{factor}", kept(mode, scale_factor=factor), volume(rank), wrong=None)
@@ -46,6 +50,23 @@ CASES += [
         ("bilinear", 2, 1.1),
         ("bicubic", 2, 1.1),
         ("trilinear", 3, 1.1),
+    )
+]
+EMBEDDING = torch.randn(1, 4, 7, 7)
+
+
+def embedded(mode, **options):
+    """A table of positions for an image of any size, as ViT resizes it."""
+    return lambda x: interpolate(EMBEDDING, size=x.shape[-2:], mode=mode, **options)
+
+
+CASES += [
+    Case(f"positions_{name}", embedded(mode, **options), image, symbolic=(True,))
+    for name, mode, options in (
+        ("nearest", "nearest", {}),
+        ("bilinear", "bilinear", {}),
+        ("bicubic", "bicubic", {}),
+        ("bicubic_corners", "bicubic", {"align_corners": True}),
     )
 ]
 CASES += [

@@ -43,6 +43,12 @@ NEGATIVE = [
         lambda x, i, j: x[:, i, j],
         lambda n: (torch.randn(2, 3, n), torch.tensor([[0], [-1]]), torch.tensor([-1, 2])),
     ),
+    Case(
+        "outer",
+        lambda x: x[:, (torch.arange(x.shape[2]) % 4)[:, None], torch.arange(5)] * 2,
+        lambda n: (torch.randn(2, 4, n),),
+        symbolic=(True,),
+    ),
     Case("select_last", lambda x: x[:, -1] + x[:, 0], rows),
     Case("select_symbolic", lambda x: x.select(1, x.shape[1] - 2), rows, symbolic=(True,)),
     Case("positive", lambda x, i: x[i], lambda n: (*rows(n), torch.tensor([1, 0])), wrong=None),
@@ -110,7 +116,20 @@ def by_floats(x):
     return *whole, torch.arange(0, n, 0.5), torch.arange(n * 0.5), torch.arange(0.5, n, 1.5)
 
 
+def by_quotients(x):
+    """Steps and ends that are floats computed from sizes, of which torch records no integer."""
+    n = x.shape[1]
+    whole = torch.arange(0, 1, 1 / n), torch.arange(0, 7, 7 / n), torch.arange(n / 2)
+    return (
+        *whole,
+        torch.arange(1 / n, 1, 1 / n),
+        torch.arange(0, n, n / 5),
+        torch.arange(n, 0, -n / 4),
+    )
+
+
 SYMBOLIC = [
+    Case("arange_quotients", by_quotients, rows, symbolic=(True,)),
     Case("repeat", counted, rows, symbolic=(True,)),
     Case("split", halves, lambda n: (torch.randn(2, 2 * n),), symbolic=(True,)),
     Case("arange", downwards, rows),

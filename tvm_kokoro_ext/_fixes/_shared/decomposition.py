@@ -13,9 +13,9 @@ import copy
 import re
 from typing import Any
 
-from tvm_kokoro_ext import _collection
+from tvm_kokoro_ext import _collection, _symbolic
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name, source_line
-from tvm_kokoro_ext._fixes._shared import effects, graphs
+from tvm_kokoro_ext._fixes._shared import effects, graphs, writes
 
 
 @_collection.put_off()
@@ -25,8 +25,16 @@ def decomposed(program: Any, table: Any = None) -> Any:
     Raises
     ------
     UnsupportedOperatorError
-        Where torch raises, with the operator, its source line and a way around.
+        Where torch raises, with the operator, its source line and a way around, and where it would
+        take a symbolic size of an input for that of the example.
     """
+    program = writes.with_writable_views(program)
+    made = _decomposed(program, table)
+    _require_same_sizes(program, made)
+    return made
+
+
+def _decomposed(program: Any, table: Any) -> Any:
     try:
         return _run(program, table)
     except Exception as error:  # noqa: BLE001 - whatever torch raises is explained below
@@ -41,6 +49,25 @@ def _run(program: Any, table: Any) -> Any:
     program = effects.with_plain_checks(program)
     made = program.run_decompositions() if table is None else program.run_decompositions(table)
     return effects.with_plain_checks(made)
+
+
+def _require_same_sizes(program: Any, made: Any) -> None:
+    """Refuse a program some of whose symbolic sizes have become constants."""
+    after = {node.name: node.meta.get("val") for node in made.graph.nodes}
+    for node in program.graph.nodes:
+        if node.op != "placeholder":
+            continue
+        before, now = (
+            getattr(v, "shape", ()) for v in (node.meta.get("val"), after.get(node.name))
+        )
+        for axis, (size, constant) in enumerate(zip(before, now, strict=False)):
+            if isinstance(constant, int) and _symbolic.is_symbolic(size):
+                raise UnsupportedOperatorError(
+                    f"dimension {axis} of {node.name!r}",
+                    f"torch's decomposition of the program fixes its symbolic size to {constant}",
+                    "Write without in-place operators what depends on this size, or export it as "
+                    "a constant",
+                )
 
 
 def _without_duplicates(program: Any) -> Any:

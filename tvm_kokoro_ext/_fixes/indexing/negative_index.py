@@ -51,14 +51,17 @@ def index(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _stock_is_right(node: Any, indices: list[Any]) -> bool:
-    """Whether all indices are nonnegative, and separated indices form an outer product anyway."""
+    """Whether all indices are nonnegative, and separated indices form an outer product anyway.
+
+    Stock drops the axes of one element of a matrix of indices, which it cannot of a symbolic shape.
+    """
     sources = [source for source in node.args[1] if source is not None]
     if not node.target.__name__.startswith("index.") or not all(map(_ranges.nonnegative, sources)):
         return False
     given = [_compat.shape_of(index) for index in indices if index is not None]
     if len(given) == 1 or len(given) == len(indices):
         return True
-    if len(given) > 2:
+    if len(given) > 2 or not all(isinstance(dim, int) for s in given if len(s) > 1 for dim in s):
         return False
     rank = max(len(shape) for shape in given)
     spanned = [

@@ -86,9 +86,10 @@ def _parts_symbolic(node: Any) -> bool:
 
 
 def _by_factor(node: Any) -> bool:
-    """Resizing of a symbolic size or by a factor, which stock does not read, or in float64."""
-    image = _value(node.args[0])
-    otherwise = _symbolic(node) or upsample.reads_factor(node) or _is_float64(node)
+    """Resizing of or to a symbolic size, by a factor, which stock does not read, or in float64."""
+    image, sizes = _value(node.args[0]), _value(node).shape
+    symbolic = _symbolic(node) or not all(isinstance(size, int) for size in sizes)
+    otherwise = symbolic or upsample.reads_factor(node) or _is_float64(node)
     return image.is_floating_point() and otherwise
 
 

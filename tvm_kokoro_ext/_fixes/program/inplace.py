@@ -13,7 +13,7 @@ from typing import Any
 from tvm_kokoro_ext import _probe, _program_probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import decomposition
+from tvm_kokoro_ext._fixes._shared import decomposition, writes
 
 
 def functionalize(program: Any, converters: Collection[str]) -> Any:
@@ -25,33 +25,15 @@ def functionalize(program: Any, converters: Collection[str]) -> Any:
 
 def _matters(node: Any, converters: Collection[str]) -> bool:
     """Whether a node changes memory that is used elsewhere, or has no converter."""
-    if node.op != "call_function" or not getattr(_schema(node), "is_mutable", False):
+    if not writes.is_in_place(node):
         return False
     if node.target.__name__ not in converters:
         return True
-    return any(_seen_elsewhere(changed, node) for changed in _changed(node))
-
-
-def _schema(node: Any) -> Any:
-    return getattr(node.target, "_schema", None)
-
-
-def _changed(node: Any) -> list[Any]:
-    """The argument nodes that the operator writes to."""
-    arguments = dict(zip((a.name for a in _schema(node).arguments), node.args, strict=False))
-    arguments |= node.kwargs
-    written = [a.name for a in _schema(node).arguments if a.alias_info and a.alias_info.is_write]
-    return [arguments[name] for name in written if hasattr(arguments.get(name), "users")]
+    return any(_seen_elsewhere(changed, node) for changed in writes.written_by(node))
 
 
 def _seen_elsewhere(changed: Any, by: Any) -> bool:
-    return changed.op != "call_function" or len(changed.users) > 1 or _is_view(changed)
-
-
-def _is_view(node: Any) -> bool:
-    """Whether a node's result may share memory with an argument."""
-    schema = _schema(node)
-    return schema is None or any(r.alias_info is not None for r in schema.returns)
+    return changed.op != "call_function" or len(changed.users) > 1 or writes.is_view(changed)
 
 
 @_probe.wrong

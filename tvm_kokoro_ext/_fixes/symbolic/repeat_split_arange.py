@@ -7,6 +7,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix, needs_previous
+from tvm_kokoro_ext._fixes._shared import scalars
 
 
 def _are_numbers(values: Any) -> bool:
@@ -66,34 +67,44 @@ def arange(importer: Any, node: Any, previous: Any) -> Any:
     """An arange of symbolic length downwards, or of operands that are floats.
 
     Stock computes a wrong length if the step is negative, rounding away from zero, and where an
-    operand is a float, one in floating point, with which the compiler cannot reason.
+    operand is a float, one in floating point, with which the compiler cannot reason, and in
+    float32. It finds the dtype by the operands that are Python's numbers, and not by symbolic ones.
     """
     names = ("end",) if node.target.__name__ == "arange.default" else ("start", "end", "step")
     given = _emit.arguments(importer, node, *names, start=0, step=1)
     given = given if len(given) == 3 else [0, *given, 1]
     first, last, step = (_compat.prim(value) for value in given)
     dtype, shape = _emit.result_dtype(importer, node), _symbolic.proved_shape(importer, node)
-    if shape is None or dtype is None or not isinstance(step, int | float):
+    if dtype is None:
         return previous(node)
-    whole = not any(map(_is_float, (first, last, step)))
-    if step > 0 and (whole or isinstance(shape[0], int)):
-        return previous(node)
+    floats = any(map(_is_float, (first, last, step)))
     counted = "float64" if "float" in dtype else "int64"
+    if shape is None and floats and counted == "float64":
+        length = (scalars.float64(last) - scalars.float64(first)) / scalars.float64(step)
+        shape = [tirx.Cast("int64", tirx.ceil(length))]  # what torch computes, in float64
+    elif (
+        shape is None
+        or not isinstance(step, int | float)
+        or (step > 0 and (not floats or isinstance(shape[0], int)))
+    ):
+        return previous(node)
     if counted == "int64":  # torch drops the fractions of the operands first
         first = int(first) if isinstance(first, float) else first
         step = int(step)
     if _compat.is_prim(first) and _is_float(first) and counted == "int64":
         return previous(node)
 
-    def compute(size: Any, first: Any) -> Any:
+    def compute(size: Any, first: Any, step: Any) -> Any:
         def element(i: Any) -> Any:
-            at = tirx.Cast(counted, first) + tirx.Cast(counted, i) * tirx.const(step, counted)
+            at = tirx.Cast(counted, first) + tirx.Cast(counted, i) * tirx.Cast(counted, step)
             return tirx.Cast(dtype, at)
 
         return te.compute((size,), element, name="arange")
 
-    first = tirx.const(first, "float64") if isinstance(first, float) else _emit.int64(first)
-    return _emit.emit_te(importer, compute, _emit.int64(shape[0]), first, hint="arange")
+    operands = [tirx.const(v, "float64") if isinstance(v, float) else v for v in (first, step)]
+    return _emit.emit_te(
+        importer, compute, _emit.int64(shape[0]), *map(_emit.int64, operands), hint="arange"
+    )
 
 
 def _is_float(value: Any) -> bool:
