@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         type=Path,
         required=True,
-        help="the folder to write into: an audio file an entry, and results.jsonl",
+        help="the folder to write into: one audio file for each entry, and results.jsonl",
     )
     parser.add_argument(
         "--format",

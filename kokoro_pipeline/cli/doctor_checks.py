@@ -88,14 +88,14 @@ def tvm_pair() -> list[Finding]:
 
     pair = installed_pair()
     if pair.tvm is not None and not pair.supported:
-        from ..runtime.engine.ffi_compatibility import RECOMMENDED, install_command
+        from ..runtime.engine.ffi_compatibility import RECOMMENDED, pair_install_command
 
         return [
             Finding(
                 "tvm pair",
                 "broken",
                 f"{pair}: kokoro_pipeline needs apache-tvm {SUPPORTED_TVM}",
-                install_command(*RECOMMENDED),
+                pair_install_command(*RECOMMENDED),
             )
         ]
     state: dict[str, Finding] = {
@@ -116,10 +116,12 @@ def runtime() -> list[Finding]:
     try:
         ask(code, timeout=IMPORT_SECONDS)
     except NoAnswerError as error:
-        from ..runtime.engine.ffi_compatibility import RECOMMENDED, install_command
+        from ..runtime.engine.ffi_compatibility import RECOMMENDED, pair_install_command
 
         return [
-            Finding("runtime", "broken", f"does not load: {error}", install_command(*RECOMMENDED))
+            Finding(
+                "runtime", "broken", f"does not load: {error}", pair_install_command(*RECOMMENDED)
+            )
         ]
     return [
         Finding("runtime", "ok", "libtvm_runtime loads without torch and without tvm's compiler")
@@ -135,11 +137,14 @@ def compiler_and_fixes() -> list[Finding]:
     try:
         rows = ask(code, timeout=IMPORT_SECONDS)
     except NoAnswerError as error:
-        from ..runtime.engine.ffi_compatibility import RECOMMENDED, install_command
+        from ..runtime.engine.ffi_compatibility import RECOMMENDED, pair_install_command
 
         return [
             Finding(
-                "tvm compiler", "broken", f"does not import: {error}", install_command(*RECOMMENDED)
+                "tvm compiler",
+                "broken",
+                f"does not import: {error}",
+                pair_install_command(*RECOMMENDED),
             )
         ]
     return [Finding("tvm compiler", "ok", "imports, with tvm_kokoro_ext"), *_fixes(rows)]

@@ -1,4 +1,4 @@
-"""The fixes, a folder a subject, each of which lists its own in order.
+"""The fixes, in one folder for each subject, which lists its own in order.
 
 Converters and legalizations are laid over TVM in the order below, the last outermost; where two
 fixes change the same operator, the later one sees the operator as the earlier one has left it.

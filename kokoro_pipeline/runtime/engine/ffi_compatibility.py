@@ -79,7 +79,7 @@ class Pair:
 def judge_pair(tvm: str | None, ffi: str | None) -> Pair:
     """Look up apache-tvm `tvm` with apache-tvm-ffi `ffi` (None: not installed) in the table."""
     if tvm is None or ffi is None:
-        return Pair(tvm, ffi, "missing", install_command(*RECOMMENDED))
+        return Pair(tvm, ffi, "missing", pair_install_command(*RECOMMENDED))
     tvm_version, ffi_version = _parse(tvm), _parse(ffi)
     if tvm_version is not None and ffi_version is not None:
         for rule in RULES:
@@ -88,8 +88,8 @@ def judge_pair(tvm: str | None, ffi: str | None) -> Pair:
             if rule.works.contains(ffi_version, prereleases=True):
                 return Pair(tvm, ffi, "works", "")
             if rule.broken.contains(ffi_version, prereleases=True):
-                return Pair(tvm, ffi, "broken", install_command(tvm, rule.partner))
-    return Pair(tvm, ffi, "untested", install_command(*RECOMMENDED))
+                return Pair(tvm, ffi, "broken", pair_install_command(tvm, rule.partner))
+    return Pair(tvm, ffi, "untested", pair_install_command(*RECOMMENDED))
 
 
 def installed_pair() -> Pair:
@@ -97,7 +97,7 @@ def installed_pair() -> Pair:
     return judge_pair(_installed(TVM), _installed(FFI))
 
 
-def install_command(tvm: str, ffi: str) -> str:
+def pair_install_command(tvm: str, ffi: str) -> str:
     """The pip command that installs a pair."""
     return f"pip install '{TVM}=={tvm}' '{FFI}=={ffi}'"
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from kokoro_pipeline.errors import ArtifactError, EnvironmentFault
 
-from .ffi_compatibility import RECOMMENDED, TVM, Pair, install_command, installed_pair
+from .ffi_compatibility import RECOMMENDED, TVM, Pair, installed_pair, pair_install_command
 from .threads import forbid_binding
 
 CPU_DEVICE = 1
@@ -91,7 +91,7 @@ def find_runtime_library() -> Path:
     searched = ", ".join(str(folder) for folder in folders) or "no folder: no tvm is installed"
     raise EnvironmentFault(
         f"{name} is not there (searched {searched}); "
-        f"reinstall with: {install_command(*RECOMMENDED)}"
+        f"reinstall with: {pair_install_command(*RECOMMENDED)}"
     )
 
 
@@ -133,7 +133,7 @@ def _bad_pair(pair: Pair, evidence: str = "") -> EnvironmentFault:
     }[pair.verdict]
     if pair.tvm is not None and not pair.supported:
         reason = f"kokoro_pipeline runs on {TVM} 0.27"
-    good = install_command(*RECOMMENDED)
+    good = pair_install_command(*RECOMMENDED)
     return EnvironmentFault(
         f"{pair}: {reason}{f' ({evidence})' if evidence else ''}. "
         f"The pair that works is {RECOMMENDED[0]} with {RECOMMENDED[1]}: {good}"

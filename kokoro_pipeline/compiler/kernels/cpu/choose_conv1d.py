@@ -1,7 +1,7 @@
 """The choice of an algorithm, a transform and a block for a convolution, from what a core has.
 
-A candidate is the direct kernel, or a transform with a number of tiles a block. The model of costs
-counts, for one output row on one core,
+A candidate is the direct kernel, or a transform with a number of tiles for each block. The model
+of costs counts, for one output row on one core,
 
     compute    cycles of the matrix products: multiplications over multiply-adds a cycle, where a
                block whose tiles do not fill whole register tiles pays for what they leave empty,

@@ -1,8 +1,8 @@
 """Linear layers, Y[M, N] = X[M, K] W[N, K]^T + bias, with the tile of the direct convolution.
 
-They decide durations and the pitch, whose errors the phase accumulates, and take little of the
-time. Therefore a register adds up 8 terms only, or 16 where there are few registers, and float64
-the rest: a third of the error of chunks of 256, for a quarter more time.
+The errors of sums are kept small on purpose: a register adds up 8 terms only, or 16 where there are
+few registers, and float64 the rest. That is a third of the error of chunks of 256, for a quarter
+more time; the rule that chooses this kernel says where it pays.
 """
 
 from __future__ import annotations

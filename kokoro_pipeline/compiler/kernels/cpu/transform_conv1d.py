@@ -261,7 +261,7 @@ def transformed_conv1d(
     """
     conv.check(target)
     if tiles < 1:
-        raise InputError(f"{tiles} tiles a block: a block has at least one")
+        raise InputError(f"a block needs at least one tile, got {tiles}")
     CI, CO, V = conv.in_channels, conv.out_channels, target.lanes
     N, M = transform.window, transform.outputs
     scratch_of = Scratch.of(target, conv, transform)

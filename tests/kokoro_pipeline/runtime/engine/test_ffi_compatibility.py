@@ -6,7 +6,13 @@ import pytest
 
 from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.runtime.engine import library
-from kokoro_pipeline.runtime.engine.ffi_compatibility import RECOMMENDED, installed_pair, judge_pair
+from kokoro_pipeline.runtime.engine.ffi_compatibility import (
+    RECOMMENDED,
+    RULES,
+    installed_pair,
+    judge_pair,
+)
+from tvm_kokoro_ext import _compat
 
 
 @pytest.mark.parametrize(
@@ -87,3 +93,15 @@ def test_a_missing_runtime_library_says_where_it_was_searched(monkeypatch, tmp_p
     with pytest.raises(EnvironmentFault, match=r"is not there .*pip install") as caught:
         library.find_runtime_library()
     assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.tvm))
+def test_the_extension_judges_alike(rule):
+    """The extension has a table of its own, as it knows nothing of this package."""
+    (tvm,) = (spec.version for spec in rule.tvm)
+    assert _compat.pair_problem(tvm, rule.partner) is None
+    for ffi in ("0.1.10", "0.1.12", "0.1.13", "0.1.14", "0.1.15.post2"):
+        if rule.broken.contains(ffi):
+            assert _compat.pair_problem(tvm, ffi) is not None, ffi
+        if rule.works.contains(ffi):
+            assert _compat.pair_problem(tvm, ffi) is None, ffi
