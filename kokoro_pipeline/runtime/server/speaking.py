@@ -14,9 +14,11 @@ import anyio
 from kokoro_pipeline.errors import InputError
 
 from ..speech.pieces import Piece
-from ..speech.request import SpeechRequest, excerpt
+from ..speech.progress import Progress
+from ..speech.request import SpeechRequest
 from ..speech.result import Speech, join_speech
 from .engines import Engine, Job
+from .failures import log
 from .metrics import Metrics
 from .problems import Problem
 from .settings import ServerSettings
@@ -88,8 +90,7 @@ class Speaker:
         started = time.perf_counter()
         with self._counted():
             texts = request.pieces()
-            lost: tuple[str, ...] = ()
-            chunks = 0
+            progress = Progress()
             following = _read(texts)
             try:
                 while (piece := await following) is not None:
@@ -101,20 +102,19 @@ class Speaker:
                         )
                     # A document names voices, too, and no path of a request is ever opened.
                     voice = piece.voice and resolve_voice(piece.voice, self._voices)
-                    whole = replace(piece, unspoken=lost + piece.unspoken, voice=voice)
-                    speech = await self._piece(whole, request, chunks, client)
-                    if speech is None:
-                        lost += (*piece.unspoken, piece.phonemes)
-                        continue
-                    if not chunks:
+                    whole = replace(progress.with_lost(piece), voice=voice)
+                    speech = await self._piece(whole, request, progress.chunks, client)
+                    if speech is not None and not progress.chunks:
                         self._metrics.first_audio.observe(time.perf_counter() - started)
-                    chunks, lost = chunks + len(speech.chunks), ()
+                    progress.add(piece, speech)
+                    if speech is None:
+                        continue
                     self._metrics.audio.inc(speech.seconds)
                     yield speech
             finally:
                 following.cancel()
-            if not chunks:
-                raise InputError(f"there is nothing to say: not in the vocabulary: {excerpt(lost)}")
+            if rest := progress.end():
+                log.warning("left unspoken at the end of a request: %d parts", len(rest))
 
     async def _piece(
         self, piece: Piece, request: SpeechRequest, chunks: int, client: str

@@ -43,6 +43,7 @@ from .binding import binding_of
 from .chunk import ALIGN
 from .noise import check_noise, draw_noise
 from .pieces import First, Piece, Split
+from .progress import Progress
 from .request import SpeechRequest, Voice, check_phonemes, excerpt, splitting_of
 from .result import (
     IgnoredMarkupWarning,
@@ -385,22 +386,15 @@ class Synthesizer:
     def _render_pieces(
         self, request: SpeechRequest, pieces: Iterator[Piece], stopped: Stopped
     ) -> Iterator[Speech]:
-        chunks = 0
-        lost: tuple[str, ...] = ()
+        progress = Progress()
         for piece in pieces:
             if stopped():
                 return
-            speech = self.render_piece(
-                replace(piece, unspoken=lost + piece.unspoken), request, chunks
-            )
-            if speech is None:
-                lost += (*piece.unspoken, piece.phonemes)
-                continue
-            chunks, lost = chunks + len(speech.chunks), ()
-            yield speech
-        if not chunks:
-            raise InputError(f"there is nothing to say: not in the vocabulary: {excerpt(lost)}")
-        _warn_of_unspoken(lost)
+            speech = self.render_piece(progress.with_lost(piece), request, progress.chunks)
+            progress.add(piece, speech)
+            if speech is not None:
+                yield speech
+        _warn_of_unspoken(progress.end())
 
     def predict_durations(
         self, phonemes: str, voice: Voice = "af_heart", speed: float = 1.0
