@@ -30,7 +30,8 @@ def lacks_verb_after(s: Context, i: int, verbs: Set[Kind] = VERBAL) -> bool:
         kind, tag = s.forms[j]
         if s.words[j] in _CLAUSE_ENDS or _joins_clause(s, j):
             break
-        if kind in verbs or tag == "past":
+        past = tag == "past" and s.form(j - 1)[0] not in DETERMINERS  # but "in the shed"
+        if kind in verbs or past:
             return False
     return True
 
@@ -86,10 +87,12 @@ def is_verb_of_object_relative(s: Context, i: int, p: int) -> bool:
 
 
 def ends_contact_clause(s: Context, p: int, head: Kind) -> bool:
-    """Whether a clause without a relative pronoun ends at `p`, and what it tells of is a noun
-    of kind `head` that begins the sentence: "the people I know"."""
+    """Whether a clause whose object is left out ends at `p`, and what it tells of is a noun of
+    kind `head` that begins the sentence: "the people I know", "the tools that we use"."""
     subject = s.previous(p)
     noun = s.previous(subject) if subject >= 0 else -1
+    if noun > 0 and s.lower[noun] in ("that", "which", "who", "whom"):
+        noun -= 1
     return (
         s.kind(p) in (Kind.VERB, Kind.VERB_S, Kind.PAST)
         and s.kind(subject) in SUBJECTS

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from .kinds import SUBJECTS, Kind, Tagged
 
+#: Adverbs behind a verb that are adjectives elsewhere: "the tools that we use daily".
+_FREQUENCIES = frozenset(("hourly", "daily", "nightly", "weekly", "monthly", "yearly", "annually"))
 _CLAUSE_MARKS = frozenset(",;:—")
 
 
@@ -63,6 +65,7 @@ class Context:
         i -= 1
         while i >= 0 and (
             (self.kinds[i] is Kind.ADVERB and self.lower[i] != "please")
+            or (self.lower[i] in _FREQUENCIES and self.kind(i - 1) is Kind.VERB)
             or (self.lower[i] in ("last", "first", "next") and self.kind(i - 1) in SUBJECTS)
             or self.lower[i - 1 : i + 1] == ["no", "longer"]
             or self.lower[i : i + 2] == ["no", "longer"]

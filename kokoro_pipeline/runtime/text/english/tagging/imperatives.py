@@ -23,6 +23,10 @@ def is_imperative(s: Context, i: int) -> bool:
         return True
     if s.lower[i] == "use" and following in (Kind.OPEN, Kind.NAME, Kind.PLURAL, Kind.ING):
         return s.word(i + 1) not in ("case", "cases")
+    if i == 0 and _is_on_sign(s):
+        return False
+    if i == 0 and s.lower[i] == "record" and s.word(i + 1) in LISTS["recorded"]:
+        return s.form(i + 2)[0] in PHRASE_ENDS and lacks_verb(s, i)  # "Record audio."
     if i == 0 and s.word(i + 1) in ("and", ",") and s.word(i + 2) in VERBS:
         return s.lower[i] in LISTS["objectless"]  # "Live and learn!"
     if following is Kind.PREPOSITION:
@@ -41,6 +45,15 @@ def is_imperative(s: Context, i: int) -> bool:
         if i == 0 and object_follows and s.lower[i] not in LISTS["objectless"] and lacks_verb(s, i):
             return True
     return i == 0 and s.lower[i] in LISTS["imperatives"] and _commands(s, i)
+
+
+def _is_on_sign(s: Context) -> bool:
+    """Whether the first two words name people or a use: "Permit holders only.", "Associate members
+    with voting rights"."""
+    if s.lower[0] in LISTS["rarely_commands"]:
+        return s.word(1) in LISTS["associated"]
+    ends = s.word(2) == "only" and s.form(3)[0] in ENDS
+    return ends and s.word(1) in LISTS["allowed"] and s.lower[0] in LISTS["allowing"]
 
 
 def _begins_subject(s: Context, i: int) -> bool:
