@@ -57,12 +57,12 @@ _PATIENT_DOES = (
 )
 _COMPLAINTS = (
     "pain|chest|abdominal|back|head|headaches?|SOB|shortness|fever|cough|nausea|dizziness|fatigue"
-    "|numbness|sore|severe|mild|worsening|blurred|itching|weakness|vomiting|rash|difficulty"
+    "|abd|numbness|sore|severe|mild|worsening|blurred|itching|weakness|vomiting|rash|difficulty"
 )
 _INGREDIENTS = (
     "salt|sugar|oil|vanilla|butter|soda|powder|cinnamon|pepper|flour|milk|water|honey|juice|garlic"
     "|ginger|cumin|paprika|oregano|thyme|yeast|cornstarch|vinegar|sauce|mustard|cocoa|zest|cream"
-    "|nutmeg|parsley|basil|syrup|cilantro|mayonnaise|extract|chili|cayenne|turmeric"
+    "|nutmeg|parsley|basil|syrup|broth|stock|rice|oats|cheese|buttermilk|yogurt|onions?|shortening|margarine|cilantro|mayonnaise|extract|chili|cayenne|turmeric"
 )
 _SENTENCE_ENDS = re.compile(r"\s*$|\s+[A-Z“\"]")
 
@@ -81,6 +81,14 @@ def _with_case(words: dict[str, str]) -> Callable[[re.Match[str]], str]:
     return expanded
 
 
+_DOSED = ("bid", "tid", "qid", "qhs", "qam", "qpm", "qod", "prn")
+
+
+def _dosed(match: re.Match[str]) -> list[Piece]:
+    """How often a medicine is taken, in letters: "400 mg bid"."""
+    return [Piece(" ".join(".".join(w.upper()) for w in match[2].split()), *match.span(2))]
+
+
 def _party(match: re.Match[str]) -> list[Piece]:
     """The state of a politician: "(D-MN)"."""
     state = _STATES.get(match[2]) or _POINTED_STATES.get(match[2], match[2])
@@ -97,9 +105,12 @@ def _region(match: re.Match[str]) -> str:
     return f"{name}ern " if irish else f"{name} "
 
 
+_OF_RECIPES = {"T": "tablespoon", "t": "teaspoon", "c": "cup", "pt": "pint", "qt": "quart"}
+
+
 def _spoons(match: re.Match[str]) -> list[Piece]:
-    """Spoons in a recipe: "1 T. salt", "2 t. oil"."""
-    name = "tablespoon" if match[2] == "T" else "teaspoon"
+    """Spoons and cups in a recipe: "1 T. salt", "2 t oil", "½ c butter"."""
+    name = _OF_RECIPES[match[2]]
     one = re.search(r"(?<![\d/.])1$|(?<![\d ] )\b\d/\d$", match.string[: match.start()])
     return [Piece(name if one else f"{name}s", match.start(2), match.end())]
 
@@ -128,7 +139,20 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"(?<=\d )ea\b\.?"), lambda m: f"each{_point(m) * m[0].endswith('.')}"),
     (re.compile(rf"\b([Pp])t\.(?=\s(?:{_PATIENT_DOES})(?!\w))"), r"\1atient"),
     (re.compile(r"\b([Hh])x(?=\sof\b)"), r"\1istory"),
-    (re.compile(rf"(?<!\w)c/o(?=\s(?:{_COMPLAINTS})\b)"), "complaining of"),
+    (re.compile(rf"(?<!\w)c/o(?=\s(?:{_COMPLAINTS})\b)|(?<=[Pp]atient )c/o\b"), "complaining of"),
+    (
+        re.compile(
+            r"\b([Aa])bd\.?(?=\s(?:pain|exam|CT|ultrasound|distention|distension|tenderness|cramp|soft|surgery)s?\b)"
+        ),
+        r"\1bdominal",
+    ),
+    (
+        re.compile(
+            rf"((?:\d\s?(?:mg|mcg|µg|g|m[lL]|IU|units?|tabs?|tablets?|caps?|capsules?|puffs?|drops?)|\b(?:PO|IV|IM|SC))"
+            rf"\.?\s)((?:{'|'.join(_DOSED)})(?: prn)?)\b(?!['’-])"
+        ),
+        _dosed,
+    ),
     (re.compile(r"\b([DRI])-([A-Z]{2}|(?:[A-Z][a-z]?\.){2})(?=[),;])"), _party),
     (
         re.compile(
@@ -144,14 +168,23 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     ),
     (re.compile(r"\bSte\.-(?=[A-Z])"), "Saint "),
     (re.compile(r"\bGen\.(?=\s[XYZ]\b(?!\.))"), "Gen"),
-    (re.compile(r"\bVS(?=\s(?:Code|Codium|Studio)\b)"), "V.S"),
-    (re.compile(r"(?<=[A-Za-z]{2}\s)VS(?=\s(?:[A-Z]|the\b|them\b|us\b))"), "versus"),
+    (re.compile(r"\bVS(?=\s(?:[Cc]ode|Codium|[Ss]tudio)\b)"), "V.S"),
+    (
+        re.compile(
+            r"(?<=[A-Za-z]{2}\s)VS(?=\s(?!(?:is|was|has|are|and|or|to|in|on|for|at|with|code|studio|extensions?)\b)[A-Za-z])"
+        ),
+        "versus",
+    ),
     (re.compile(r"(?<=[A-Z])\$(?=[A-Z])"), "S"),  # "A$AP"
     (re.compile(r"(?<=[a-z])\$(?=[a-z])"), "s"),  # "Ke$ha"
     (re.compile(r"(?<=\b[A-Z])!(?=[a-z]{2})"), "i"),  # "P!nk"
     (re.compile(r"(?<=\b[Bb]link-)182\b"), "one eighty-two"),
     (
-        re.compile(rf"(?<=\d)(\s)([Tt])(?:\.|(?<=T))(?=\s(?:[a-z]+\s)?(?:{_INGREDIENTS})\b)"),
+        re.compile(
+            rf"(?<=\d)(\s)(T|t(?=\.)|(?<!\d\d )(?:t|c|pt|qt))\b\.?"
+            r"(?=\s(?:(?!(?:of|on|in|to|for|and|or|with|at|per|from|by)\b)[a-z]+\s)?"
+            rf"(?:{_INGREDIENTS})\b(?! per\b))"
+        ),
         _spoons,
     ),
     (

@@ -29,6 +29,12 @@ def _characters(match: re.Match[str], british: bool) -> str:
     return characters(match[0])
 
 
+def _labelled(match: re.Match[str], british: bool) -> list[Piece]:
+    """Groups of digits behind what they are: "Meeting ID: 812 3456 7890"."""
+    sign = [Piece("number ", *match.span(1))] if match[1] else []
+    return [*sign, Piece(", ".join(map(digits, re.findall(r"\d+", match[2]))), *match.span(2))]
+
+
 def _serial(match: re.Match[str], british: bool) -> str:
     """Capitals and digits, unless they are a chemical formula: "C12H22O11"."""
     return match[0] if _FORMULA.fullmatch(match[0]) else characters(match[0])
@@ -70,7 +76,22 @@ CODES: tuple[Rule, ...] = (
         _groups,
     ),
     (re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}(?![\w:-])"), _groups),
-    (re.compile(r"(?<![\w.,$#-])\d{5}-\d{4}(?![\w-]|[.,]\d)"), _groups),  # a ZIP code
+    (
+        re.compile(
+            r"\b(?i:meeting|webinar|conference|zoom|account|acct\.?|customer|client|member(?:ship)?|patient"
+            r"|confirmation|booking|reservation|reference|tracking|invoice|policy|claim|student|employee|apple)"
+            r" ?(?:(?i:id|number|no\.|code)(?: is)?:?\s?#?|(#)\s?)"
+            r"(\d{2,6}(?:[ -]\d{2,6}){1,5})(?![\w-]| ?\d|[.,]\d)"
+        ),
+        _labelled,
+    ),
+    # A ZIP code, but not the end of a telephone number.
+    (
+        re.compile(
+            r"(?<![\w.,$#-])(?<!\+\d\d \d\d )(?<!\+\d\d \(\d\d\) )\d{5}-\d{4}(?![\w-]|[.,]\d)"
+        ),
+        _groups,
+    ),
     # An address of the internet's sixth version.
     (
         re.compile(

@@ -7,6 +7,7 @@ import re
 from ..tracked import Piece, Replacement
 from .letters import LETTER_A, letter_name
 from .number_forms import is_one
+from .numbers import cardinal
 from .schedules import Phrase, kept_point
 
 _KEYS = {"⌘": "Command", "⌥": "Option", "⇧": "Shift", "⌃": "Control"}
@@ -60,7 +61,37 @@ def _path(match: re.Match[str]) -> Replacement:
     return [Piece(", ", *match.span(1))]
 
 
+_PERSONS = (
+    "I|me|he|she|mom|mum|mother|dad|father|parents?|wife|husband|spouse|partner|fianc[eé]e?|gf|bf|girlfriend"
+    "|boyfriend|ex|friend|bff|roommate|brother|sister|sibling|son|daughter|kid|child|cousin|aunt|uncle|niece"
+    "|nephew|boss|coworker|colleague|neighbor|neighbour|guy|girl|man|woman|SO|MIL|FIL|SIL|BIL|patient|redditor"
+)
+_AGED = r"(1[3-9]|[2-9]\d)\s?([MF])"
+
+
+def _age_and_sex(match: re.Match[str]) -> list[Piece]:
+    """Age and sex by a letter: "my (32M) wife (30F)", "I'm 25M"."""
+    age, sex = (1, 2) if match[1] else (3, 4)
+    words = f"{cardinal(int(match[age]))} {match[sex]}"
+    return [Piece(words, match.start(age), match.end(sex))]
+
+
+def _ages_and_sexes(match: re.Match[str]) -> str:
+    """Two people by age and sex: "(30M/29F)"."""
+    return f"{cardinal(int(match[1]))} {match[2]}, {cardinal(int(match[3]))} {match[4]}"
+
+
 COMPANY: tuple[Phrase, ...] = (
+    (
+        re.compile(
+            rf"\b(?i:my|our|his|her|(?:{_PERSONS})),? [(\[]{_AGED}(?=[)\],/])"
+            rf"|\b(?:I['’]m|I am|[Hh]e['’]s|[Ss]he['’]s),? (?:an? )?{_AGED}"
+            r"(?=[.,;!?)/]|$| (?:and (?!counting)|but |who |here|single|married|from |living"
+            r"|looking|with an? ))"
+        ),
+        _age_and_sex,
+    ),
+    (re.compile(r"(?<=[(\[])(\d\d)([MF])(?:/|, ?)(\d\d)([MF])(?=[)\]])"), _ages_and_sexes),
     (
         re.compile(r"\b[A-Z][\w'’&.]{1,30}(\s(?:>|›(?=\s[A-Z]))\s)(?=[A-Z][a-z]|(?<=› )[A-Z])"),
         _path,
@@ -75,6 +106,19 @@ COMPANY: tuple[Phrase, ...] = (
     ),
     (re.compile(rf"(?<![\w.,-])(\d{{0,2}}[23])(d)(?=\s(?:{_OF_LAW})\b)"), _ordinal),
     (re.compile(r"\bFed\.(?=\sCir\.)"), "Federal"),
+    (
+        re.compile(
+            r"(?<=[a-z)] )d(?:ef)?\.(?= (?:[A-Z][^\W\d_]*\.? ){1,3}(?:\(\d+\) )?\d{1,2}[-–]\d)"
+        ),
+        "defeated",
+    ),
+    (
+        re.compile(
+            r"(?<![\w.,/-])(\d{3}[-–/]\d(?:d| dec)|\d\d[-–/]\d dec(?=\.))\b"
+            r"(?:\.(?! ?[A-Z]|$))?(?!\s\d|['’])"
+        ),
+        lambda m: f"{m[1].rstrip('dec ')} declared",
+    ),
     (re.compile(r"(?:(?<=\d(?:st|nd|rd|th) )|(?<=\bFederal ))(Cir)\b\.?(?! ?[A-Z]{2})"), _circuit),
     (
         re.compile(
@@ -96,6 +140,13 @@ COMPANY: tuple[Phrase, ...] = (
             rf"(?=,? \d{{1,4}}(?:\.\d)?\s?(?:{_STORED})\b)(?!,)"
         ),
         r"\1,",
+    ),
+    (
+        re.compile(
+            r"(?<![\w.-])([A-Z]{1,4}-?\d{2,4}[A-Za-z]{0,3}|[A-Z]{2,4} \d{4})-"
+            rf"(?=\d{{1,4}}\s?(?:{_STORED})\b)"
+        ),
+        r"\1, ",
     ),
     (
         re.compile(

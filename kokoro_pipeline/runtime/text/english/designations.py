@@ -61,16 +61,16 @@ def _plural_of_lettered(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 def _type(match: re.Match[str], british: bool) -> list[Piece]:
-    """The type of an aircraft and the like: "Boeing 747-400", "A350-900", "Room 10-250"."""
-    letter, first, last = (i for i in range(1, len(match.groups()) + 1) if match[i] is not None)
+    """The type of an aircraft and the like: "Boeing 747-400", "A330-900neo", "Room 10-250"."""
+    letter, first, last = (1, 2, 3) if match[2] else (4, 5, 6)
     pieces = [Piece(f"{LETTER_A} ", *match.span(letter))] if match[letter] else []
+    number = in_pairs(match[last], british) if len(match[last]) < 5 else digits(match[last])
+    if match[last].endswith("000"):
+        number = cardinal(int(match[last]), british)
     return [
         *pieces,
         Piece(f"{in_pairs(match[first], british)} ", match.start(first), match.start(last)),
-        Piece(
-            in_pairs(match[last], british) if len(match[last]) < 5 else digits(match[last]),
-            *match.span(last),
-        ),
+        Piece(number + " " * bool(match[7]), *match.span(last)),
     ]
 
 
@@ -158,8 +158,10 @@ def _service(match: re.Match[str], british: bool) -> str:
 DESIGNATIONS: tuple[Rule, ...] = (
     (
         re.compile(
-            r"\b(?:Boeing|Airbus|Room|Suite|Law|number|[Cc]ase)\s(A?)(\d{1,3})-(\d{1,5})(?![\w-]|[.,]\d)"
-            r"|(?<![\w.,-])(A(?=3)|)(3[0-9]0(?<=A3\d0)|7[0-8]7)-([89]|10|[1-9]00)(?![\d-]|[.,]\d)"
+            r"\b(?:Boeing|Airbus|ATR|Dash|Embraer|Bombardier|Fokker|Room|Suite|Law|number|[Cc]ase)\s(A?)(\d{1,3})-(\d{1,5})"
+            r"(?![\w-]|[.,]\d)"
+            r"|(?<![\w.,-])(A(?=3|220)|)(3[0-9]0(?<=A3\d0)|220(?<=A220)|7[0-8]7)-([89]|10|1000|[1-9]00)"
+            r"(neo)?(?![\d-]|[.,]\d)"
         ),
         _type,
     ),

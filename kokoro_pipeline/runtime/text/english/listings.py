@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..tracked import Piece
+from ..tracked import Piece, Replacement
 from .number_forms import NOUN_AFTER
 from .numbers import cardinal, plural
 from .schedules import Phrase, kept_point
@@ -120,7 +120,78 @@ def _starred(match: re.Match[str]) -> str:
     return " star" if one else " stars"
 
 
+_PARTIES = {"Pl": "Plaintiff", "Def": "Defendant"}
+_PAPERS = {
+    **{"Mot": "Motion", "Br": "Brief", "Mem": "Memorandum", "Compl": "Complaint", "Ex": "Exhibit"},
+    **{"Decl": "Declaration", "Aff": "Affidavit", "Resp": "Response", "Opp": "Opposition"},
+    **{
+        "Summ": "Summary",
+        "J": "Judgment",
+        "Opp'n": "Opposition",
+        "Supp": "Supplemental",
+        "Am": "Amended",
+        "Answ": "Answer",
+    },
+}
+_PAPER = "|".join(sorted(_PAPERS, key=len, reverse=True))
+
+
+def _party(match: re.Match[str]) -> str:
+    """A party to a suit: "Pl.'s Mot."."""
+    return _PARTIES[match[1]] + match[2]
+
+
+def _papers(match: re.Match[str]) -> list[Piece]:
+    """What a party files: "Plaintiff's Mot. Summ. J."."""
+    words = " ".join(_PAPERS[word.rstrip(".")] for word in match[1].split())
+    return [Piece(words + kept_point(match), match.start(1), match.end())]
+
+
+_NUNS = (
+    "Mary|Maria|Marie|Teresa|Theresa|Ann|Anne|Agnes|Bernadette|Catherine|Clare|Elizabeth|Frances|Helen|Jean|Joan"
+    "|Josephine|Joyce|Lucy|Margaret|Monica|Patricia|Rita|Rose|Ruth|Simone|Cecilia|Angela|Benedicta|Immaculata"
+)
+_LEADING_WORDS = (
+    "With",
+    "When",
+    "And",
+    "But",
+    "The",
+    "As",
+    "Then",
+    "Dear",
+    "Hi",
+    "Hello",
+    "Ask",
+    "Meet",
+    "For",
+)
+
+
+def _sister(match: re.Match[str]) -> Replacement:
+    """A nun, unless a name stands before it: "John Hill Sr."."""
+    if match[1] and match[1] not in _LEADING_WORDS:
+        return match[0]
+    return [Piece("Sister", *match.span(2))]
+
+
 LISTINGS: tuple[Phrase, ...] = (
+    (
+        re.compile(rf"(?<![\w.])(Pl|Def)(s?)\.(?=['’]s? |['’]? (?:{_PAPER})\b)"),
+        _party,
+    ),
+    (
+        re.compile(
+            rf"\b(?:Plaintiff|Defendant)s?(?:['’]s?)? ((?:{_PAPER})\.(?: (?:{_PAPER})\.){{0,4}})"
+            r"(?! [Pp]arte\b)"
+        ),
+        _papers,
+    ),
+    (re.compile(rf"(?:\b([A-Z][\w'’]*),? )?\b(Sr\.)(?= (?:{_NUNS})\b)"), _sister),
+    (
+        re.compile(r"\b([Ss])td\.? ([Dd])ev(s?)\b\.?"),
+        lambda m: f"{m[1]}tandard {m[2]}eviation{m[3]}{kept_point(m)}",
+    ),
     (re.compile(r"(?<=\d)\s?★(?![★☆])"), _starred),
     (re.compile(r"(?<![★☆])★{1,5}☆{0,4}(?![★☆])"), _stars),
     (re.compile(r"(?<=\d)-spd\b\.?"), "-speed"),
@@ -188,9 +259,6 @@ LISTINGS: tuple[Phrase, ...] = (
         "thirty aught six",
     ),
     (re.compile(r"\bBd\.\sof\sEd\b\.?"), lambda m: f"Board of Education{kept_point(m)}"),
-    # Minutes of goals: "Son 45+2'", and those before one.
-    (re.compile(r"(?<![\w.])(\d{2,3})'(?=,?\s[^.!?\n]{0,60}?\d\+\d{1,2}')"), r"\1"),
-    (re.compile(r"(?<![\w.])(45|90|105|120)\+(\d{1,2})'(?!\w)"), r"\1 plus \2"),
     (re.compile(r"(?<=\d )est\.(?=\s(?:by|of|vs|on|for)\b|[,;:)])"), "estimate"),
     (re.compile(r"(?<=\d )shs\b\.?(?!$)"), "shares"),
     (re.compile(r"(?<=\d)\s?pct\b\.?(?!$)|(?<=\d)\s?pct(?=\.?$)"), " percent"),

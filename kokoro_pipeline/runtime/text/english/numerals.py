@@ -158,6 +158,11 @@ def _number(match: re.Match[str], british: bool) -> str:
     return (" " if before.isalpha() else "") + words + (" " if after.isalpha() else "")
 
 
+def _plural_named(match: re.Match[str], british: bool) -> list[Piece]:
+    """Several things of one name and number: "Air Jordan 1s", "two No. 1s"."""
+    return [Piece(plural(in_pairs(match[1], british)), match.start(1), match.end())]
+
+
 _RULES: tuple[Rule, ...] = (
     *CODES,
     *CHORDS,
@@ -201,6 +206,15 @@ _RULES: tuple[Rule, ...] = (
     *PHONES,
     *PLACES,
     *MONEY,
+    (
+        re.compile(
+            r"(?:\b(?:Jordan|Dunk|Yeezy|Falcon|Saturn|Galaxy|Pixel|iPhone|Xbox)|(?<=[a-z] )(?:Model"
+            r"|Type|Mark|Switch)|\b[A-Z][a-z]+ (?!Time|Delay|Rest|Hold|Wait|Limit|Pause|Plank|Duration"
+            r"|Interval)(?:[A-Z][a-z]+|SB)|\b(?i:number)) (\d{1,3})s\b"
+            r"(?!['’-]|\s(?:faster|slower|ahead|behind|clear|off|back|up|down|later|earlier|gap|lead|penalty)\b)"
+        ),
+        _plural_named,
+    ),
     (
         re.compile(
             r"(?:\b(?:[Zz]ip|ZIP)(?: [Cc]ode)?|\b[Cc]ode|\bPIN|\bOTP|\b[Pp]ass(?:code|word)|\bSKU"

@@ -46,7 +46,31 @@ def _identifier(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(", ".join(map(digits, match[1].split("-"))), *match.span(1))]
 
 
+_PRESSED = re.compile(r"\b(?:dial|press|enter|type|hit|punch|key in)\b[^.!?]{0,40}$", re.IGNORECASE)
+
+
+def _pressed(match: re.Match[str], british: bool) -> str:
+    """The signs beside digits that are pressed: "press 1#, then *67"."""
+    if not _PRESSED.search(match.string, max(0, match.start() - 60), match.start()):
+        return match[0]
+    star = "star " * bool(match[1])
+    number = digits(match[2]) if len(match[2]) > 2 else cardinal(int(match[2]))
+    return f"{star}{number}" + (f" {_pound(match, british)}" if match[3] else "")
+
+
+def _pound_weight(match: re.Match[str], british: bool) -> str:
+    return " pound"
+
+
 KEYPAD: tuple[Rule, ...] = (
+    (re.compile(r"(?<![\w*#.,$])(?=\*|\d+#)(\*)?(\d{1,9})(#)?(?![\w*#])"), _pressed),
+    (
+        re.compile(
+            r"(?:(?<=[\s(]\d)|(?<=[\s(]\d\d)|(?<=[\s(]\d\d\d))#(?=\s(?:bags?|sacks?|box(?:es)?|tubs?|cans?"
+            r"|packs?|propane|dumbbells?|plates?|weights?|kettlebells?|test|line|paper|cardstock|felt|turkey|hammer)\b)"
+        ),
+        _pound_weight,
+    ),
     (
         re.compile(
             r"(?:(?<=\b[Dd]ial )|(?<=\b[Pp]ress ))\*(?=\d|\s|[.,])|(?<=\bor )\*(?=\s(?:to|for)\b)"

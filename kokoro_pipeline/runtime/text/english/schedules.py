@@ -51,6 +51,17 @@ def _age(match: re.Match[str]) -> list[Piece]:
     return [Piece(f" {_SPANS.get(match[1], match[1])} ", *match.span())]
 
 
+def _age_before(match: re.Match[str]) -> str:
+    """The unit before what it measures: "a 4.5-sec. 40"."""
+    return f"-{_SPANS[match[1]]}"
+
+
+def _for_days(match: re.Match[str]) -> str:
+    """How long a medicine is taken: "x10d"."""
+    name = {"d": "day", "w": "week", "h": "hour"}.get(match[2]) or _SPANS[match[2]]
+    return f"for {match[1]} {name}{'s' * (match[1] != '1')}"
+
+
 def _day_of_month(match: re.Match[str]) -> str:
     """A day and the month in capitals: "12MAR", "05APR24"."""
     year = match[3] and f" {match[3] if len(match[3]) == 4 else '20' + match[3]}"
@@ -139,6 +150,15 @@ SCHEDULES: tuple[Phrase, ...] = (
     (
         re.compile(rf"(?<=\d)[\s-]?({_AGES})\.?(?:-(?=old|long)|\s(?=olds\b))"),
         _age,
+    ),
+    (re.compile(rf"(?<=\d)-({_AGES})\.(?=\s[a-z\d])"), _age_before),
+    # Of medicines and complaints: "x10d".
+    (
+        re.compile(
+            r"(?<=[A-Za-z] )x\s?(\d{1,2})\s?(d|h|wk|mo|hr|(?<=\d)w)s?\b"
+            r"(?=[.,;)](?!\w)|$| (?:and|then|with|w/|prn|PRN|after|before|now|or|but|for)(?!\w))"
+        ),
+        _for_days,
     ),
     (
         re.compile(

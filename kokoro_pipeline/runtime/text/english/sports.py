@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..tracked import Piece, Replacement
 from .number_forms import Rule
 from .numbers import cardinal, in_pairs
 
@@ -61,7 +62,57 @@ def _of_tries(match: re.Match[str], british: bool) -> str:
     return f"{cardinal(int(match[1]))} of {cardinal(int(match[2]))}"
 
 
+_GOAL_MINUTE = r"\d{1,3}(?:\+\d{1,2})?'(?:\s?\((?:pens?|og|OG|P|p)\.?\))?"
+_GOAL = re.compile(r"(\d{1,3})(?:\+(\d{1,2}))?'(?:\s?\((\w{1,4})\.?\))?")
+_CERTAIN_GOAL = re.compile(r"\b(?:45|90|105|120)\+\d{1,2}'|\d'\s?\((?:pen|og|OG)\b")
+_LONG_THINGS = re.compile(r"[A-Za-z]+s\s")
+_GOAL_KINDS = {"o": "own goal", "p": "penalty"}
+
+
+def _goals(match: re.Match[str], british: bool) -> Replacement:
+    """The minutes of a scorer's goals: "Saka 23', 67' (pen)"."""
+    goals = list(_GOAL.finditer(match[1]))
+    listed = len(goals) > 1 and not _LONG_THINGS.match(match[0])
+    in_brackets = match.string.endswith("(", 0, match.start())
+    near = match.string[max(0, match.start() - 60) : match.end() + 60]
+    if not (listed or in_brackets or _CERTAIN_GOAL.search(near)):
+        return match[0]
+    words = [
+        cardinal(int(goal[1]))
+        + (f" plus {cardinal(int(goal[2]))}" if goal[2] else "")
+        + (f" ({_GOAL_KINDS[goal[3][0].lower()]})" if goal[3] else "")
+        for goal in goals
+    ]
+    return [Piece(", ".join(words), *match.span(1))]
+
+
+def _added_time(match: re.Match[str], british: bool) -> str:
+    """A minute behind the full time: "in 45+2'"."""
+    return f"{cardinal(int(match[1]))} plus {cardinal(int(match[2]))}"
+
+
+def _hurdles(match: re.Match[str], british: bool) -> str:
+    """The unit and letter of a race: "400mH"."""
+    return "m hurdles"
+
+
 RECORDS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            rf"(?<![\w'’-])[A-Z][^\W\d_]+ ({_GOAL_MINUTE}(?:,? (?:and )?{_GOAL_MINUTE})*)"
+            r"(?![\w'’\"+]|\s?[x×]|,? (?:and )?\d"
+            r"|\s(?:long|wide|tall|high|deep|lengths?|boards?)\b)"
+        ),
+        _goals,
+    ),
+    (re.compile(r"(?<![\w.])(45|90|105|120)\+(\d{1,2})'(?!\w)"), _added_time),
+    (
+        re.compile(
+            r"(?:(?<=\b[1-4]00)|(?<=\b[68]0)|(?<=\b110))\s?mH\b"
+            r"(?!\s(?:inductors?|inductance|coils?|chokes?|of|at|in series)\b)"
+        ),
+        _hurdles,
+    ),
     (re.compile(rf"(?<=\(){_GAMES}"), _record_in_parentheses),
     (
         re.compile(

@@ -6,7 +6,7 @@ import re
 
 from ..tracked import Piece
 from .number_forms import DASH, END, NUMBER, START, Rule, plain
-from .numbers import cardinal, digits, year
+from .numbers import cardinal, digits, in_pairs, year
 
 _HALF_DAY = r"([aApP]\.?[mM])\b"
 _HOUR = r"(?:1[0-2]|0?[1-9])"
@@ -164,6 +164,24 @@ def _ratio(match: re.Match[str], british: bool) -> str:
     return " to ".join(plain(number, british) for number in match[0].split(":"))
 
 
+_PAGES = r":(\d{1,5})(?:[-–](\d{1,5}))?(?![\w-]|[.:,]\d|–)"
+
+
+def _named(number: str, british: bool) -> str:
+    return in_pairs(number, british) if len(number) in (3, 4) else plain(number, british)
+
+
+def _journal(match: re.Match[str], british: bool) -> str:
+    """A volume of a journal, its issue and the pages: "Nature 585:357–62", "2020;12(3):45"."""
+    volume, issue, first, last = match.groups()
+    if _is_ratio(match):
+        return match[0]
+    if last and len(last) < len(first):
+        last = first[: -len(last)] + last
+    pages = _named(first, british) + (f" to {_named(last, british)}" if last else "")
+    return ", ".join(_named(part, british) for part in (volume, issue) if part) + f", {pages}"
+
+
 def _standard(match: re.Match[str], british: bool) -> list[Piece]:
     """The year of a standard: "ISO 9001:2015"."""
     return [Piece(", " + year(int(match[3]), british), match.end(2), match.end(3))]
@@ -187,6 +205,10 @@ def _military(match: re.Match[str], british: bool) -> str:
     return words + (_minutes(minute) or " hundred") + hours
 
 
+_SERVICES = r"(?:train|bus|coach|ferry|tram|flight|sailing|departure)(?:s|es)?\b"
+_AND_LATER = r"(?:,? (?:and|or) [012]\d[0-5]\d)?"
+
+
 def _zulu(match: re.Match[str], british: bool) -> str:
     """A time of four digits in the zone of Greenwich: "0900Z"."""
     hour, minute = int(match[1]), int(match[2])
@@ -195,6 +217,20 @@ def _zulu(match: re.Match[str], british: bool) -> str:
 
 
 TIMES: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?:(?<=19\d\d;)|(?<=20\d\d;)|(?<=\d\d; )(?=\d{3}))"
+            rf"(\d{{1,4}})(?:\((\d{{1,4}})\))?{_PAGES}"
+        ),
+        _journal,
+    ),
+    (
+        re.compile(
+            r"(?<=[A-Za-z.,] )(?=\d{3,4}:\d{1,5}[-–]\d|\d\d:\d{3,5}[-–]\d|\d{1,4}\()"
+            rf"(\d{{1,4}})(?:\((\d{{1,3}})\))?{_PAGES}"
+        ),
+        _journal,
+    ),
     (re.compile(r"(?<![\w.,:-])([01]\d|2[0-3])([0-5]\d)Z\b"), _zulu),
     (
         re.compile(
@@ -259,6 +295,16 @@ TIMES: tuple[Rule, ...] = (
             r"|(?<![\w.,:])(0\d)([0-5]\d)(?:\shrs\b|(?=\shours\b))"
             r"|(?:(?<=: )|(?<=, )|(?<=[Ss]ince )|(?<=[Bb]efore )|(?<=[Aa]fter ))"
             r"(1\d|2[0-3])([0-5]\d)(?:\shrs\b|(?=\shours\b))(?!(?:\shours)?\sof\b)"
+        ),
+        _military,
+    ),
+    # "The 0815 and 1742 trains", but "the 1927 flight" was in that year.
+    (
+        re.compile(
+            rf"(?<![\w.,:$£€-])(0\d)([0-5]\d)(?={_AND_LATER} {_SERVICES})"
+            rf"|(?:(?<= 0\d{{3}} and )|(?<= 0\d{{3}} or ))([012]\d)([0-5]\d)(?= {_SERVICES})"
+            rf"|(?<=\b[Tt]he )(1[0-7]|2[1-3])([0-5]\d)(?= {_SCHEDULED}\b)"
+            rf"|(?<=\b[Tt]he )(1[89]|20)([0-5]\d)(?= {_SCHEDULED} (?:to|from) [A-Z])"
         ),
         _military,
     ),
