@@ -81,7 +81,7 @@ CODES: tuple[Rule, ...] = (
             r"\b(?i:meeting|webinar|conference|zoom|account|acct\.?|customer|client|member(?:ship)?|patient"
             r"|confirmation|booking|reservation|reference|tracking|invoice|policy|claim|student|employee|apple)"
             r" ?(?:(?i:id|number|no\.|code)(?: is)?:?\s?#?|(#)\s?)"
-            r"(\d{2,6}(?:[ -]\d{2,6}){1,5})(?![\w-]| ?\d|[.,]\d)"
+            r"(?=(?:\d[ -]?){6})(?!\d{4}-\d\d\b)(\d{2,6}(?:[ -]\d{2,6}){1,5})(?![\w-]| ?\d|[.,]\d)"
         ),
         _labelled,
     ),

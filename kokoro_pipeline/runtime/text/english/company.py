@@ -64,7 +64,7 @@ def _path(match: re.Match[str]) -> Replacement:
 _PERSONS = (
     "I|me|he|she|mom|mum|mother|dad|father|parents?|wife|husband|spouse|partner|fianc[eé]e?|gf|bf|girlfriend"
     "|boyfriend|ex|friend|bff|roommate|brother|sister|sibling|son|daughter|kid|child|cousin|aunt|uncle|niece"
-    "|nephew|boss|coworker|colleague|neighbor|neighbour|guy|girl|man|woman|SO|MIL|FIL|SIL|BIL|patient|redditor"
+    "|nephew|boss|coworker|colleague|neighbor|neighbour|guy|girl|man|woman|patient"
 )
 _AGED = r"(1[3-9]|[2-9]\d)\s?([MF])"
 
@@ -108,7 +108,8 @@ COMPANY: tuple[Phrase, ...] = (
     (re.compile(r"\bFed\.(?=\sCir\.)"), "Federal"),
     (
         re.compile(
-            r"(?<=[a-z)] )d(?:ef)?\.(?= (?:[A-Z][^\W\d_]*\.? ){1,3}(?:\(\d+\) )?\d{1,2}[-–]\d)"
+            r"(?<=[a-z)] )d(?:ef)?\."
+            r"(?= (?:[A-Z]\. )?(?:[A-Z][^\W\d_]+ ){1,3}(?:\(\d+\) )?\d{1,2}[-–]\d)"
         ),
         "defeated",
     ),
