@@ -62,7 +62,9 @@ _COMPLAINTS = (
 _INGREDIENTS = (
     "salt|sugar|oil|vanilla|butter|soda|powder|cinnamon|pepper|flour|milk|water|honey|juice|garlic"
     "|ginger|cumin|paprika|oregano|thyme|yeast|cornstarch|vinegar|sauce|mustard|cocoa|zest|cream"
-    "|nutmeg|parsley|basil|syrup|broth|stock|rice|oats|cheese|buttermilk|yogurt|onions?|shortening|margarine|cilantro|mayonnaise|extract|chili|cayenne|turmeric"
+    "|nutmeg|parsley|basil|syrup|broth|(?:chicken|beef|vegetable|fish) stock|rice|oats"
+    "|cheese|buttermilk|yogurt|onions?|shortening|margarine|cilantro|mayonnaise|extract|chili"
+    "|cayenne|turmeric"
 )
 _SENTENCE_ENDS = re.compile(r"\s*$|\s+[A-Z“\"]")
 

@@ -210,7 +210,8 @@ _RULES: tuple[Rule, ...] = (
         re.compile(
             r"(?:\b(?:Jordan|Dunk|Yeezy|Falcon|Saturn|Galaxy|Pixel|iPhone|Xbox)|(?<=[a-z] )(?:Model"
             r"|Type|Mark|Switch)|\b[A-Z][a-z]+ (?!Time|Delay|Rest|Hold|Wait|Limit|Pause|Plank"
-            r"|Duration|Interval)(?:[A-Z][a-z]+|SB)|\b(?i:number)) (\d{1,3})s\b"
+            r"|Duration|Interval)(?:[A-Z][a-z]+|SB)(?= \ds)|\b(?i:number)"
+            r"|\b(?i:two|three|four|five|several|many|these|those) [A-Z][a-z]+) (\d{1,3})s\b"
             r"(?!['’-]|\s(?:faster|slower|ahead|behind|clear|off|back|up|down|later|earlier|gap"
             r"|lead|penalty)\b)"
         ),
