@@ -81,7 +81,7 @@ def _ages_and_sexes(match: re.Match[str]) -> str:
     return f"{cardinal(int(match[1]))} {match[2]}, {cardinal(int(match[3]))} {match[4]}"
 
 
-COMPANY: tuple[Phrase, ...] = (
+SHORT_FORMS: tuple[Phrase, ...] = (
     (
         re.compile(
             rf"\b(?i:my|our|his|her|(?:{_PERSONS})),? [(\[]{_AGED}(?=[)\],/])"
