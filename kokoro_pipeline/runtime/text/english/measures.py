@@ -358,6 +358,7 @@ MIXED_SIZES: Rule = (re.compile(r"(?<=\d\s\d/\d)[\"”″]?\s[x×]\s(?=\d)"), _b
 
 SIZES: tuple[Rule, ...] = (
     (
+        # Not the key of a piece of music: "No. 9 in D minor", "opus 12 in D".
         re.compile(
             rf"{START}({NUMBER})\s?([\"”″]|in\.?|[cm]m)\s?([WDHL])\b(?!\s(?:minor|major|flat|sharp)|-(?:flat|sharp))"
             r"(?<!umber \d in D)(?<!umber \d\d in D)(?<!pus \d in D)(?<!pus \d\d in D)(\s?[x×]\s?)?"

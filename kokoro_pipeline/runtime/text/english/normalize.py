@@ -17,6 +17,7 @@ from ..tracked import Piece, Replacement, Tracked
 from .abbreviations import expand_abbreviations
 from .addresses import expand_addresses
 from .clipped import expand_clipped
+from .early_phrases import expand_early
 from .headlines import lower_capitals
 from .html_remains import without_html
 from .latex import expand_formulas
@@ -24,7 +25,6 @@ from .latex_prose import expand_prose
 from .letters import LETTER_A
 from .markdown import without_markdown
 from .numerals import expand_numerals
-from .phrases_first import rewrite
 from .roman_numerals import expand_roman_numerals
 from .tables import pairs
 
@@ -311,7 +311,7 @@ def _leave_out(text: Tracked, unspoken: list[tuple[int, int]]) -> Tracked:
 
 def _paragraph(text: Tracked, british: bool, unspoken: list[tuple[int, int]]) -> Tracked:
     text = text.sub(_EMOTICON, "").sub(_MARKUP, "").sub(_SPACES, " ")
-    text = expand_clipped(lower_capitals(expand_addresses(rewrite(text))))
+    text = expand_clipped(lower_capitals(expand_addresses(expand_early(text))))
     text = expand_abbreviations(text)
     text = expand_numerals(expand_roman_numerals(text), british)
     text = _quotes(_read_signs(text)).sub(_DASHES, "—")

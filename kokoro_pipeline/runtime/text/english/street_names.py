@@ -1,4 +1,4 @@
-"""Roads without the point of their abbreviation, and points of the compass beside them."""
+"""Names of streets without the point of their abbreviation, and points of the compass in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WINDS = {"N": "North", "S": "South", "E": "East", "W": "West"}
 # Words that are capitalized before a title or a saint's name.
 _NO_NAMES = (
     "A|Also|And|As|Ask|At|But|By|Call|Dear|For|From|Hello|Hi|If|In|My|On|Or|Our|See|So|Thanks|That"
-    "|The|This|To|When|With|Your|Your|Mount|Mt|Sir|Saint"
+    "|The|This|To|When|With|Your|Mount|Mt|Sir|Saint"
 )
 _POWERED = (
     "Solar|Light|Bulb|Lamp|Panel|Charger|Charging|Speaker|Power|Motor|Adapter|Amp|Amplifier|Class"
