@@ -50,7 +50,7 @@ class Fix:
         Versions of apache-tvm that have the defect, as a PEP 440 specifier; "" means every version,
         and "<0" none (a complaint that was checked and is wrong for every supported version).
     upstream
-        Pull request, or "open".
+        Pull request of apache/tvm, "not sent", or "not needed" where stock TVM is right.
     converters
         Frontend converters by the name the importer looks up, such as "clamp.default".
     around
@@ -70,7 +70,7 @@ class Fix:
     what: str
     op: str
     affected: str
-    upstream: str = "open"
+    upstream: str = "not sent"
     converters: Mapping[str, Converter] = field(default_factory=dict)
     around: Converter | None = None
     prepare: Callable[[Any, Mapping[str, bool]], Any] | None = None
