@@ -276,6 +276,14 @@ def linear_form(value: Any, variable: Any) -> tuple[int, int] | None:
     return numbers[0], numbers[1]  # type: ignore[return-value]
 
 
+def is_buffer(parameter: Any) -> bool:
+    """Whether a parameter of a PrimFunc is a buffer, and not a number."""
+    kind = getattr(parameter, "ty", None)
+    if kind is None:  # 0.25
+        return bool(parameter.dtype == "handle")
+    return not isinstance(kind, tvm.ir.PrimType)
+
+
 def name_of(variable: Any) -> str:
     """The name of a Relax variable."""
     return str(variable.name if hasattr(variable, "name") else variable.name_hint)

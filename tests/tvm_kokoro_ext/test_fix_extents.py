@@ -2,9 +2,18 @@
 
 import pytest
 import torch
-from frontend_cases import Case, compile_module, fix_tests, import_program, module_of
+from frontend_cases import (
+    Case,
+    compile_module,
+    export,
+    fix_tests,
+    import_program,
+    module_of,
+    state_of,
+)
 
-from tvm_kokoro_ext import _compat
+import tvm_kokoro_ext
+from tvm_kokoro_ext import State, _compat
 from tvm_kokoro_ext._compat import relax, tirx, tvm
 
 RAW = {"symbolic": (True,), "decomposed": (False,)}
@@ -138,3 +147,24 @@ def test_rolling_along_a_size_that_is_0_in_one_call(decomposed):
         x = torch.randn(n, 4)
         for mine, theirs in zip(run(x.numpy()), rolled(x), strict=True):
             torch.testing.assert_close(torch.from_numpy(mine), theirs)
+
+
+def promises_of_add():
+    """Of how many buffers LLVM is told that they overlap no other, by a kernel of 2 buffers.
+
+    Its name "add" sorts before "shape_func", the function that computes symbolic sizes.
+    """
+    case = Case("add", lambda x: (x + 1).reshape(-1, 2), lambda n: (torch.randn(n, 4),))
+    module = import_program(export(case, symbolic=True), True)
+    executable = tvm.compile(module, tvm.target.Target({"kind": "llvm"}))
+    (library,) = executable.mod.imports
+    text = library.inspect_source("ll").splitlines()
+    heads = [line for line in text if line.startswith("define") and "@add_compute_(" in line]
+    return sum(head.count("noalias") for head in heads)
+
+
+def test_kernels_of_symbolic_sizes_keep_what_they_promise_of_their_buffers():
+    assert promises_of_add() == 2
+    if state_of("shape_functions") is State.APPLIED:
+        with tvm_kokoro_ext.disabled("shape_functions"):
+            assert promises_of_add() == 0

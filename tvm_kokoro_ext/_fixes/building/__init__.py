@@ -10,6 +10,7 @@ from tvm_kokoro_ext._fixes.building import (
     match_cast_memory,
     reshape_kernel,
     reshape_pattern,
+    shape_functions,
 )
 
 FIXES: tuple[Fix, ...] = (
@@ -19,4 +20,5 @@ FIXES: tuple[Fix, ...] = (
     match_cast_memory.FIX,
     empty_reduction.FIX,
     global_symbol.FIX,
+    shape_functions.FIX,
 )
