@@ -4,7 +4,16 @@ import math
 
 import pytest
 import torch
-from frontend_cases import Case, check, compile_module, export, fix_tests, import_program
+from frontend_cases import (
+    Case,
+    check,
+    compare,
+    compile_module,
+    eager,
+    export,
+    fix_tests,
+    import_program,
+)
 
 STATIC = {"symbolic": (False,)}
 EP = {"decomposed": (True,)}
@@ -129,6 +138,32 @@ def minus_ones(n):
 test_overflow, _ = fix_tests(
     "integer_overflow", [Case("smallest", smallest_by_minus_one, minus_ones, wrong=None)]
 )
+
+QUOTIENTS = {
+    "floor": lambda x, y: x // y,
+    "rest": lambda x, y: x % y,
+    "fmod": torch.fmod,
+    "trunc": lambda x, y: torch.div(x, y, rounding_mode="trunc"),
+    "number": lambda x, y: 7 // y + 7 % y,
+    "narrow": lambda x, y: x.to(torch.int8) // y.to(torch.uint8),
+    "in_place": lambda x, y: x.clone().floor_divide_(y),
+}
+
+
+@pytest.mark.parametrize("decomposed", [False, True], ids=["raw", "ep"])
+@pytest.mark.parametrize("function", [pytest.param(f, id=name) for name, f in QUOTIENTS.items()])
+def test_an_integer_divided_by_zero_raises(function, decomposed):
+    """Without the check the process ends with SIGFPE."""
+    case = Case("quotient", function, lambda n: (torch.arange(n) - 3, torch.arange(n) % 5 + 1))
+    run = compile_module(import_program(export(case, symbolic=True), decomposed))
+    x, y = case.inputs(9)
+    compare(case, run(x.numpy(), y.numpy()), eager(case, 9))
+    y[4] = 0
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        function(x, y)
+    with pytest.raises(Exception, match="mismatch"):
+        run(x.numpy(), y.numpy())
+
 
 DIVISION = [
     Case("floor", lambda x, y: torch.div(x, 3, rounding_mode="floor"), ints, **EP),

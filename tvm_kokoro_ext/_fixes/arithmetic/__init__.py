@@ -10,6 +10,7 @@ from tvm_kokoro_ext._fixes.arithmetic import (
     dtype_promotion,
     integer_overflow,
     symbolic_scalar,
+    zero_divisor,
     zero_factor,
 )
 
@@ -21,4 +22,5 @@ FIXES: tuple[Fix, ...] = (
     alpha.FIX,
     zero_factor.FIX,
     integer_overflow.FIX,
+    zero_divisor.FIX,
 )

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tvm_kokoro_ext import _checks, _compat, _emit, _probe
+from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
-from tvm_kokoro_ext._fixes._shared import hypotenuse, indexing, loops
+from tvm_kokoro_ext._fixes._shared import hypotenuse, indexing, loops, requirements
 
 _PIVOTS = "int32"  # PyTorch's dtype of row numbers and of `info`
 
@@ -95,7 +95,7 @@ def _with_info(importer: Any, node: Any, results: list[Any], info: Any, check: b
     if not node.meta["val"][-1].dim():
         info = _emit.emit(importer, relax.op.reshape(info, []))
     if check:
-        _require_success(importer, info, node.name)
+        requirements.require_all_zero(importer, info, f"{node.name}_failures")
     return _emit.emit(importer, relax.Tuple([*results, info]))
 
 
@@ -355,17 +355,8 @@ def qr(importer: Any, node: Any, previous: Any) -> Any:
 
 def check_errors(importer: Any, node: Any, previous: Any) -> Any:
     info = importer.retrieve_args(node)[0]
-    _require_success(importer, info, node.name)
+    requirements.require_all_zero(importer, info, f"{node.name}_failures")
     return info
-
-
-def _require_success(importer: Any, info: Any, name: str) -> None:
-    """Let the program raise when it runs if `info` [*batch] is not 0 for each matrix."""
-    failed = _emit.emit(importer, relax.op.not_equal(info, relax.const(0, _PIVOTS)))
-    count = _emit.emit(importer, relax.op.sum(_emit.astype(importer, failed, "int64")))
-    one = _emit.emit(importer, relax.op.reshape(count, relax.ShapeExpr([_emit.int64(1)])))
-    failures = _emit.dimension(importer, one, f"{name}_failures")
-    _checks.check(importer, failures == tirx.const(0, "int64"))
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -1,0 +1,28 @@
+"""Conditions on the elements of tensors that a program checks when it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _checks, _compat, _emit
+from tvm_kokoro_ext._compat import relax, tirx
+
+
+def require_not_equal(importer: Any, tensor: Any, value: int, name: str) -> None:
+    """Let the program raise when it runs if an element of an integer tensor is `value`."""
+    other = relax.const(value, _compat.dtype_of(tensor))
+    _require_none(importer, relax.op.equal(tensor, other), name)
+
+
+def require_all_zero(importer: Any, tensor: Any, name: str) -> None:
+    """Let the program raise when it runs if an element of an integer tensor is not 0."""
+    zero = relax.const(0, _compat.dtype_of(tensor))
+    _require_none(importer, relax.op.not_equal(tensor, zero), name)
+
+
+def _require_none(importer: Any, condition: Any, name: str) -> None:
+    failed = _emit.emit(importer, condition)
+    count = _emit.emit(importer, relax.op.sum(_emit.astype(importer, failed, "int64")))
+    one = _emit.emit(importer, relax.op.reshape(count, relax.ShapeExpr([_emit.int64(1)])))
+    failures = _emit.dimension(importer, one, name)
+    _checks.check(importer, failures == tirx.const(0, "int64"))
