@@ -71,6 +71,11 @@ _PER_TIME = {"mo": "month", "yr": "year", "hr": "hour", "wk": "week"}
 _BEFORE_YEAR = r"(?:\d{1,2}\s[A-Z][a-z]{2,8}\s|[A-Z][a-z]{2,8}\.?\s\d{1,2},\s)?"
 
 
+def _folder(match: re.Match[str]) -> str:
+    """The folder that is open, or the one around it, before a path: "./run.sh", "../docs"."""
+    return "dot dot slash " if match[1] else "dot slash "
+
+
 def _every_hours(match: re.Match[str]) -> str:
     """How often a dose is taken: "q6h"."""
     return f"every {match[1]}{f' to {match[2]}' if match[2] else ''} hours"
@@ -107,7 +112,10 @@ _PHRASES = (
     (re.compile(r"\b[Pp]h\.\s?[Dd]\b\.?"), "P.h.D."),
     (re.compile(r"\bPhD['’]?s\b"), "PHDs"),
     (re.compile(r"\bPhD\b"), "P.h.D"),
-    (re.compile(r"(?:(?<=\bI )|(?<=\bwe )|(?<=\bWe ))[❤♥]\ufe0f?(?=\s[A-Za-z])"), "love"),
+    (
+        re.compile(r"(?:(?<=\b[Ii] )|(?<=\b[Ww]e ))(?:[❤♥]\ufe0f?|<3)(?=\s[A-Za-z])"),
+        "love",
+    ),
     (
         re.compile(
             r"(?<=\d )ac\.?(?=\s(?:lot|site|farm|parcel|property|tract|field|plot|ranch)\b)"
@@ -152,11 +160,16 @@ _PHRASES = (
     (re.compile(r"\bN\.B\."), "note well,"),
     (re.compile(r"(?<=[a-z] )v\.(?=\s(?:the\s)?[A-Z])"), "versus"),
     (re.compile(r"\bRt\.?\sHon\b\.?"), "Right Honorable"),
+    (re.compile(r"(?<!\w)\(s\)he\b"), "she or he"),
+    (re.compile(r"(?<![\w./])\.(\.?)/(?=[\w*.])"), _folder),
+    (re.compile(r"(?<=\bHEAD)~(?=\d)"), " tilde "),
+    (re.compile(r"(?<=\w)\^(?![\w({+−-])"), " caret"),
+    (re.compile(r"(?<=\bSELECT )\*(?= FROM\b)|(?<=\bCOUNT\()\*(?=\))"), "star"),
     (re.compile(r"\bWWII\b|\bWW\s?2\b"), "World War two"),
     (re.compile(r"\bWWI\b|\bWW\s?1\b"), "World War one"),
     (re.compile(r"\bLL\.\s?([BDM])\b\.?"), r"L.L.\1"),
     (re.compile(r"\b([BDM])\.\s?(Sc|Ed|Eng|Phil|Div|Litt)\b\.(?=[\s,;)]+[a-z(,])"), r"\1 \2"),
-    (re.compile(r"(?<=[\w.!?] )<3(?=[\s.!]*$)"), "heart"),
+    (re.compile(r"(?<=[\w.!?] )<3(?=(?:\s?<3)*[\s.!]*$)"), "heart"),
     (
         re.compile(
             r"\b(once|twice|[a-z]+s)/(?=(?:second|minute|hour|day|night|week|month|year|person|head"
@@ -222,8 +235,8 @@ _PHRASES = (
     (re.compile(r"\bPub\. L\.(?=\s(?:No\. )?\d)"), "Public Law"),
     (re.compile(r"\bEN(?=\s(?:ISO|IEC|\d))"), "E.N"),
     (re.compile(r"(?<=\d \d/\d )c\.(?=\s[a-z])"), "cups"),
-    (re.compile(r"(?<=\b1 )c\.(?=\s[a-z])|(?<=/\d )c\.(?=\s[a-z])"), "cup"),
-    (re.compile(r"(?<=\d )c\.(?=\s[a-z])"), "cups"),
+    (re.compile(r"(?:(?<=\b1 )|(?<=/\d ))c\.(?=\s(?:[a-z]|AP\b)|\))"), "cup"),
+    (re.compile(r"(?<=\d )c\.(?=\s(?:[a-z]|AP\b)|\))"), "cups"),
     (
         re.compile(
             r"(?<![\w/.,-])(?<!\d )1/2-(?=(?:life|lives|price|time|way|day|hour|marathon|dozen"
@@ -342,7 +355,8 @@ _BARE_ROAD = re.compile(r"(?<=[a-z\d] )(Ave|Blvd|Rd|Hwy|Pkwy)(?![\w.])")
 _BARE_TITLE = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof)(?=\s+[A-Z][a-z])")
 # "12 Oak Dr." and "Main St., Boston" are roads, "Dr. Oak" and "St. Louis" are not.
 _ROAD = re.compile(
-    rf"(\b\d+ [A-Z][a-z]+ |\b[A-Z][a-z]+ (?=(?:Dr|St)\.(?:$|[,;:)]|\s+{_STARTERS}\b)))(Dr|St)\."
+    rf"(\b\d+ (?!(?:North|South|East|West) Dr\.\s[A-Z])[A-Z][a-z]+ "
+    rf"|\b[A-Z][a-z]+ (?=(?:Dr|St)\.(?:$|[,;:)]|\s+{_STARTERS}\b)))(Dr|St)\."
 )
 _LATE_ROAD = re.compile(r"(?<=[a-z] )(Dr|St)\.")
 # "5th and B St.", which no saint's name follows.
@@ -412,7 +426,7 @@ _INITIALISMS = re.compile(r"(?<![\w.])((?:[A-Z]\.){2,6})['’]?s(?!\w)")
 _GRADE = re.compile(r"(?<=\b[Aa]\s[A-D])-(?![\w-])|(?<=\ban\s[A-D])-(?![\w-])")
 _INITIALISM = re.compile(r"(?<![\w.])((?:[A-Za-z]\.){2,10})(?![A-Za-z])")
 _INITIAL = re.compile(
-    rf"\b([A-HJ-Z])\.(?=\s+(?:(?!{_STARTERS}\b(?!\.))(?:[A-Z]\.|[A-Z][a-z]|Mc|O')|[a-z]))"
+    rf"(?<!°)\b([A-HJ-Z])\.(?=\s+(?:(?!{_STARTERS}\b(?!\.))(?:[A-Z]\.|[A-Z][a-z]|Mc|O')|[a-z]))"
 )
 _NAMES_OF_TIMES = {**_MONTHS, "May": "May", **_DAYS}
 _TIME_NAMES = "|".join(sorted({*_NAMES_OF_TIMES, *_NAMES_OF_TIMES.values()}, key=len, reverse=True))

@@ -122,6 +122,7 @@ def _pair(match: re.Match[str]) -> str:
     return f"{'.'.join(match[1])} {'.'.join(match[2])}"
 
 
+_OF_THE_MONTH = {"ult": "ultimo", "inst": "instant", "prox": "proximo"}
 _CODES = "|".join(sign for sign, *_ in table("currencies") if sign.isalpha() and len(sign) == 3)
 
 _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replacement]], ...] = (
@@ -207,6 +208,26 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     ),
     (re.compile(r"(?:(?<=\bratio of )|(?<=\bratio )(?=[a-z]{2}))([a-z]+):([a-z]+)\b"), r"\1 to \2"),
     (re.compile(r"(?<=\bof )exp\b\.?"), lambda m: f"experience{_point(m) * m[0].endswith('.')}"),
+    (re.compile(r"\bbus\.(?=\s(?:days?|hrs?|hours?)\b)"), "business"),
+    (re.compile(r"(?<=\d)(?:-|\s)?pk\b\.?"), lambda m: f"-pack{_point(m) * m[0].endswith('.')}"),
+    (re.compile(r"\bplat\.(?=\s\d)"), "platform"),
+    (
+        re.compile(
+            r"\bexc\.(?=\s(?:bank|public|school|holidays|weekends|Mon|Tue|Wed|Thu|Fri|Sat|Sun))"
+        ),
+        "except",
+    ),
+    (re.compile(r"(?<=\bport ):(?=\d{2,5}\b)"), ""),
+    (re.compile(r"(?<=\b[1-5])xx\b"), " X X"),
+    (re.compile(r"\b([tT])1/2\b"), r"\1 one half"),
+    (re.compile(r"(?<=\d )nn?\.\s?(?=\d)"), lambda m: "notes " if m[0][1] == "n" else "note "),
+    (
+        re.compile(r"(?<=\d(?:st|nd|rd|th) )(ult|inst|prox)\b\.?"),
+        lambda m: f"{_OF_THE_MONTH[m[1]]}{_point(m) * m[0].endswith('.')}",
+    ),
+    (re.compile(r"(?<=[\dkKM] )reqs?(?=/|\sper\b)"), "requests"),
+    (re.compile(r"\bCal\.(?=\s(?:Civ|Penal|Code|Gov|Lab|Bus|Fam|Evid|Const)\b)"), "California"),
+    (re.compile(r"\bCiv\.(?=\s(?:Code|Proc)\b)"), "Civil"),
     (re.compile(r"\bHwy\.?(?=\s\d)"), "Highway"),
     (re.compile(r"\bRt\.?(?=\s\d)"), "Route"),
     (re.compile(r"\bSte\.(?=\s[A-Z](?:[.,;)]|$|-?\d))"), "Suite"),

@@ -88,7 +88,8 @@ CODES: tuple[Rule, ...] = (
     # A ZIP code, but not the end of a telephone number.
     (
         re.compile(
-            r"(?<![\w.,$#-])(?<!\+\d\d \d\d )(?<!\+\d\d \(\d\d\) )\d{5}-\d{4}(?![\w-]|[.,]\d)"
+            r"(?<![\w.,$#-])(?<!\+\d\d \d\d )(?<!\+\d\d \(\d\d\) )(?<!\(\d\d\) )"
+            r"\d{5}-\d{4}(?![\w-]|[.,]\d)"
         ),
         _groups,
     ),

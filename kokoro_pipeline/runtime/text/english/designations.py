@@ -126,7 +126,19 @@ def _processor(match: re.Match[str], british: bool) -> str:
     return f" {words} {'.'.join(match[2])}"
 
 
+def _standard(match: re.Match[str], british: bool) -> str:
+    """A letter, a point and a number, as codecs and certificates are named: "H.264", "M.2"."""
+    return f"{match[1]} dot {in_pairs(match[2], british)}"
+
+
 MODELS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?<![\w.])(?:(?=H\.26\d|X\.(?:509|500|25)|G\.7[12]\d|M\.2 (?:slots?|NVMe|SATA|SSDs?"
+            r"|drives?|port|connector|socket|2\d{3})\b))([A-Z])\.(\d{1,3})(?![\w]|\.\d)"
+        ),
+        _standard,
+    ),
     (re.compile(r"(?<=\bi[3579])-(\d{4,5})([A-Z]{0,2})(?!\w)"), _processor),
     (re.compile(r"(?<![\w.])([A-Z]{1,3})\.(\d{1,2}(?:\.\d{1,2})+)(?!\w|\.\w)"), _lineage),
     (re.compile(r"(?<![\w/.])(P|LT)?(\d{3})/(\d{2})\s?(Z?R)(\d{2})(?=s?\b)"), _tire),

@@ -12,7 +12,7 @@ from .numbers import ordinal
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
 _VALUE = (
-    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|[a-zA-Z])?|(?!(?i:is|be|if|so|or|of|to|in|at|by|on|as|an|we|he|it|no|us|up|do|go|my|me|am)\b)[a-zA-Zα-ωµ]{1,2}"
+    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|a[st]|gh|mv|ma|[a-zA-Z])?|(?!(?i:is|be|if|so|or|of|to|in|at|by|on|as|an|we|he|it|no|us|up|do|go|my|me|am)\b)[a-zA-Zα-ωµ]{1,2}"
     r"|[fghtFGHP]\((?:[a-zA-Z]|\d{1,9})\))"
 )
 _TERM = rf"[-−+]?√?\(?{_VALUE}(?:{_POWER}|[!%])?\)?(?![\w(])"
@@ -45,6 +45,7 @@ _RELATIONS = {
 }
 
 
+_MODULUS = re.compile(r"\s?\(?mod\b")
 _INEQUALITY = re.compile(r"[<>]=?|[≤≥]")
 _VERB_BEFORE = re.compile(r"(?:\b[Ii]s|\b[Ll]et)\s$")
 
@@ -77,6 +78,8 @@ def _symbol(symbol: re.Match[str], equation: re.Match[str]) -> str | None:
     if symbol["relation"]:
         words = _RELATIONS[symbol["relation"]]
         text, start = equation.string, equation.start()
+        if symbol["relation"] == "≡" and _MODULUS.match(text, equation.end()):
+            return " is congruent to "
         bare = _VERB_BEFORE.search(text, max(0, start - 4), start) or (
             _INEQUALITY.search(text, start, symbol.start())
         )
@@ -214,12 +217,40 @@ def _variable(match: re.Match[str], british: bool) -> str:
     return letter_name(match[0])
 
 
+def _limit(match: re.Match[str], british: bool) -> str:
+    """A limit: "lim x→∞ 1/x"."""
+    return f"the limit as {letter_name(match[1])} approaches {match[2]} of "
+
+
+def _floor(match: re.Match[str], british: bool) -> list[Piece]:
+    """The floor, the ceiling or the norm of a term: "⌊x⌋"."""
+    name = {"⌊": "floor", "⌈": "ceiling", "‖": "norm"}[match[0][0]]
+    start, end = match.span(1)
+    return [Piece(f"the {name} of ", match.start(), start), Piece("", end, match.end())]
+
+
+def _corners(match: re.Match[str], british: bool) -> str:
+    return ".".join(match[0])
+
+
+def _similar(match: re.Match[str], british: bool) -> str:
+    return " is similar to "
+
+
 EQUATIONS: tuple[Rule, ...] = (
+    (
+        re.compile(r"\blim(?:it)?[ _({]{0,2}([a-z])\s?→\s?([-−+]?(?:∞|\d{1,4}|[a-z]\b))[)}]? "),
+        _limit,
+    ),
+    (re.compile(r"[⌊⌈‖]([^⌊⌋⌈⌉‖\n]{1,60})[⌋⌉‖]"), _floor),
+    (re.compile(r"(?<=△[A-Z]{3})\s?[~∼]\s?(?=△)"), _similar),
+    (re.compile(r"(?<=[△∠])[A-Z]{3}\b"), _corners),
     (re.compile(r"\b([PE])\(([A-Z](?:\s?[<>=≤≥|∩∪]\s?[^()]{1,12})?)\)"), _probability),
     (
         re.compile(
             r"(?<=[Δ∂][a-zA-Z])/(?=[Δ∂][a-zA-Z]\b)|(?<=\b[xyz])/(?=[xyz]\b)|(?<=π)/(?=\d)|(?<=\b[xyzn])/(?=\d)"
             r"|(?<=(?<![\w/.])\d)/(?=[nxyzkNRπ](?![\w/]))|(?<=[\w²³]\))/(?=\d|\(|[a-z]\b)"
+            r"|(?<=[\w)]!)/(?=[\w(])|(?<=[α-ω])/(?=[α-ω]|[a-zA-Z](?:\d|\b))|(?<=[a-zA-Z]\d)/(?=[a-zA-Zα-ω][²³])"
         ),
         _over,
     ),

@@ -191,6 +191,9 @@ def _is_determined(match: re.Match[str]) -> bool:
     return not (noun[1].endswith("s") and noun[1][:-1] in VERBS)  # "the 20 mg helps"
 
 
+_CLAUSE_ENDS = re.compile(r"\s*(?:$|[,;:)])")
+
+
 def _measure(match: re.Match[str], british: bool) -> Replacement:
     minus, low, high, joint, unit, power, per, per_power, again, point = match.groups()
     of_sides = match.string.endswith((" by ", " x ", " × "), 0, match.start())
@@ -200,8 +203,12 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     )
     if equal and _IN_PLACE.match(match.string, match.end()):
         equal = False
-    if unit == "in" and joint and ends and not equal and not (point and (of_sides or "." in low)):
+    sized = bool(point) and (of_sides or "." in low)
+    sized = sized or (of_sides and bool(_CLAUSE_ENDS.match(match.string, match.end())))
+    if unit == "in" and joint and ends and not equal and not sized:
         return match[0]  # the preposition
+    if unit == "L" and match.string.endswith(("f ", "f/"), 0, match.start()):
+        return match[0]  # the lens of a camera: "f/2.8L"
     if (unit in ("x", "×") and (joint or power)) or (unit == "B" and joint == "-"):
         return match[0]
     name = _UNITS.get(unit, "inch")
@@ -398,7 +405,10 @@ SIZES: tuple[Rule, ...] = (
         _length,
     ),
     (
-        re.compile(r"(?<=\d)\s?(?:L|l|kcal|kJ|g|mg|kWh)(/)(?=\d+\s?(?:km|g|ml|mL|mi)\b)"),
+        re.compile(
+            r"(?<=\d)\s?(?:L|l|kcal|kJ|m?g|mcg|µg|kWh|m[lL]|IU|tabs?|doses?)(/)"
+            r"(?=\d+\s?(?:km|g|ml|mL|mi|h|hrs?|hours?|days?)\b)"
+        ),
         _per_amount,
     ),
     (
@@ -468,7 +478,7 @@ UNITS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"(?:(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}}|(?<=10\^\d)|(?<=10\^\d\d)|(?<=[\d⁰¹²³⁴-⁹]\s)[a-z]+s"
+            rf"(?:(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}}|(?<=10\^\d)|(?<=10\^\d\d)|(?<=[\dkKM⁰¹²³⁴-⁹]\s)[a-z]+s"
             rf"|(?<=CO2)e?)"
             rf"/({PER_UNIT})(?:/({PER_UNIT}))?(?![\w/])"
         ),

@@ -110,6 +110,8 @@ _START = re.compile(r"\A")
 _LINE_END = re.compile(r"\r\n?")
 _LOW_QUOTES = re.compile(r"„([^“”„\n]{1,300})“")
 _BACKTICK_APOSTROPHE = re.compile(r"(?<=[^\W\d_])[`´](?=[^\W\d_])")
+_MARKED_SYMBOL = re.compile(r"(?<!\w)([A-Za-zα-ω])([\u0304\u0305\u0302])(?!\w)")
+_MARKS = {"\u0304": "bar", "\u0305": "bar", "\u0302": "hat"}
 _COMPATIBLE = re.compile(
     r"[\u2100-\u214f\u2460-\u24ff\ufb00-\ufb06\uff01-\uff5e\U0001d400-\U0001d7ff]+"
 )
@@ -148,12 +150,13 @@ _VARIABLE = re.compile(r"(?<![\w$])\$(?=[A-Za-z_])(?!(?:US|AU|CA|NZ|HK|SG|[AC])\
 _BAR = re.compile(r"(?<=[\w)\]%.!?])\s?\|(?=\s[\w(\[$])")
 _HASHTAG = re.compile(r"(?<!\w)#(?=\w)(?!\d+-?[A-Z]\b)")
 _SHARP = re.compile(r"(?<=\b[A-G])[#♯](?!\w)")
-_INITIALS_AND = re.compile(r"\b([A-Z]{1,3})&([A-Z]{1,3})\b")
+_INITIALS_AND = re.compile(r"\b([A-Z]{1,3})&([A-Z]{1,3})(s?)\b")
 _LEADING_POINT = re.compile(r"(?<![\w.])\.(?=[A-Za-z])")
 _SLASHED = re.compile(r"(?<![\w/])([A-Za-z]{1,8}/[A-Za-z]{1,8})(?![\w/])")
 _SLASHED_WORDS = pairs("slashes")
 _SHORT_SLASHES = pairs("short_slashes")
 _LETTERS_SLASHED = re.compile(r"(?<![\w/])[A-Z]{1,4}(?:/[A-Z]{1,4})+(?![\w/])")
+_END_OF_VERSE = re.compile(r"([.,;:!?—”]|(?<=[ ’'a-z][a-z])[a-z])\s/\s(?=[“‘'(]{0,2}[A-Z])")
 _LONE_SLASH = re.compile(r"/+")
 _EMOTICON = re.compile(
     r"(?<!\S)(?:[:;]['’]?-?[)(DPpOo/\\|*]+|=[)(D]|8-[)(D]|[xX]D|\^[_.-]?\^|T_T|¯\\_\(.\)_/¯)(?![^\s.,!?)])"
@@ -200,6 +203,7 @@ def _clean_characters(text: Tracked) -> Tracked:
     """Unify quotes, dashes, spaces and digits, and remove invisible characters."""
     text = text.sub(_LINE_END, "\n").composed().sub(_VULGAR_FRACTION, _fraction)
     text = text.sub(_LOW_QUOTES, _quoted).sub(_BACKTICK_APOSTROPHE, "'")
+    text = text.sub(_MARKED_SYMBOL, lambda m: f"{m[1]} {_MARKS[m[2]]}")
     text = text.sub(_CHARACTER, lambda m: _CHARACTERS[m[0]])
     text = text.sub(_ARROW, lambda m: _ARROWS[m[0]]).sub(_STARS, "^")
     text = text.sub(_COMPATIBLE, lambda m: unicodedata.normalize("NFKC", m[0]))
@@ -233,15 +237,31 @@ def _clean_character(character: str) -> str:
 
 def _read_signs(text: Tracked) -> Tracked:
     text = text.sub(_COMPARISON, _sign)
-    text = text.sub(_INITIALS_AND, lambda m: f"{_spelled(m[1])} and {_spelled(m[2])}")
+    text = text.sub(_INITIALS_AND, _initials_and)
     text = text.sub(_LONG_OPTION, "dash dash ")
     text = text.sub(_OPTION, lambda m: f"dash {_spelled((m[1] or m[2]).upper())}")
     text = text.sub(_HASHTAG, "hashtag ").sub(_SHARP, " sharp").sub(_LEADING_POINT, "dot ")
     text = text.sub(_VARIABLE, "dollar ").sub(_SIGN, _sign)
     text = text.sub(_GREEK, lambda m: f"{_greek_name(m[0])} ")
-    text = text.sub(_SLASHED, _slashed)
+    text = text.sub(_END_OF_VERSE, _end_of_verse).sub(_SLASHED, _slashed)
     text = text.sub(_LETTERS_SLASHED, lambda m: m[0].replace("/", " "))
     return text.sub(_LONE_SLASH, " slash ")
+
+
+def _initials_and(match: re.Match[str]) -> str:
+    """Initials with "and" between them: "R&D", "Q&As"."""
+    last = f"{match[2]}'s" if match[3] else _spelled(match[2])
+    return f"{_spelled(match[1])} and {last}"
+
+
+def _end_of_verse(match: re.Match[str]) -> Replacement:
+    """The slash between two lines of verse, of three words or more: "summer's day? / Thou art"."""
+    before = match.string[max(0, match.start() - 200) : match.end(1)]
+    after = match.string[match.end() : match.end() + 200]
+    words = min(len(before.split(" / ")[-1].split()), len(after.split(" / ")[0].split()))
+    if words < 3:
+        return match[0]
+    return [Piece(" " if match[1] in ".,;:!?—”" else ", ", match.end(1), match.end())]
 
 
 def _sign(match: re.Match[str]) -> str:

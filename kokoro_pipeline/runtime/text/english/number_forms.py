@@ -23,8 +23,10 @@ _INDEFINITE_BEFORE = re.compile(r"\b[Aa]n?\s$")
 _SIDES = re.compile(r"(?:[\d.]+ (?:by|x|×) ){1,2}$")
 ARTICLE_BEFORE = re.compile(r"\b(?:an?|another|each|every)\s$", re.IGNORECASE)
 NOUN_AFTER = re.compile(
-    r"\s(?!(?:an?|and|as|at|after|before|by|but|each|every|for|from|if|in|into|is|of|off|on|or|per"
-    r"|than|that|the|then|to|was|were|when|while|with)\b)[A-Za-z]"
+    r"\s(?!(?:all|an?|and|are|around|as|at|after|because|before|between|but|by|during|each|every|for"
+    r"|from|he|I|if|in|into|is|it|of|off|on|or|over|per|plus|she|since|so|than|that|the|then"
+    r"|thereafter|they|this|throughout|till?|to|under|unless|until|was|we|were|when|where|while|with"
+    r"|within|without|you)\b)[A-Za-z]"
 )
 
 

@@ -12,7 +12,7 @@ from ..tracked import Piece, Tracked
 from .chemistry import FORMULAS, ISOTOPES
 from .chess import CHESS
 from .chords import CHORDS
-from .codes import CODES
+from .codes import CODES, characters
 from .dates import DATES, MONTHS
 from .designations import DESIGNATIONS, MODELS, VERSIONS
 from .letters import LETTER_A, letter_piece
@@ -67,7 +67,9 @@ _CODED = "|".join(sorted(word_sets("coded")["noun"]))
 
 def _code(match: re.Match[str], british: bool) -> list[Piece]:
     group = 1 if match[1] else 2
-    return [Piece(digits(match[group]), *match.span(group))]
+    number = match[group]
+    status = re.fullmatch(r"[1-9]00", number) and group == 1  # "status code 500"
+    return [Piece(in_pairs(number) if status else digits(number), *match.span(group))]
 
 
 def _hash_number(match: re.Match[str], british: bool) -> str:
@@ -103,6 +105,22 @@ def _hexadecimal(match: re.Match[str], british: bool) -> str:
     words = [digits(c) if c.isdecimal() else c.upper() for c in match[1] or match[2]]
     letters = [LETTER_A if word == "A" else word for word in words]
     return " ".join(["zero X" if match[1] else "hash", *letters])
+
+
+def _code_point(match: re.Match[str], british: bool) -> str:
+    """The number of a character: "U+1F600"."""
+    return f"U plus {characters(match[1])}"
+
+
+def _binary(match: re.Match[str], british: bool) -> str:
+    """Digits of base two: "0b1010"."""
+    return f"zero B {digits(match[1])}"
+
+
+def _player(match: re.Match[str], british: bool) -> str:
+    """One of a year, a size or a score: "the 49ers", "a 29er"."""
+    number = cardinal(int(match[1]), british)
+    return number + ("r" if number.endswith("e") else "er") + match[2]
 
 
 def _ordinal(match: re.Match[str], british: bool) -> str:
@@ -171,6 +189,8 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"\d{31,}"), _digits),
     (re.compile(r"(?<![\w~/])~\s?(?=[$£€¥]?\.?\d)"), _about),
     (re.compile(r"\b0x([0-9A-Fa-f]{1,16})(?!\w)|#(?=\w*\d)([0-9A-Fa-f]{6})(?!\w)"), _hexadecimal),
+    (re.compile(r"\bU\+([0-9A-F]{4,6})\b"), _code_point),
+    (re.compile(r"\b0b([01]{1,64})(?!\w)"), _binary),
     *ISOTOPES,
     *DIRECTIONS,
     (
@@ -267,6 +287,7 @@ _RULES: tuple[Rule, ...] = (
     MILLIONS,
     *UNITS,
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)(s?)\b"), _ordinal),
+    (re.compile(r"(?<![\w.,-])(\d{0,2}[1-9])er(s?)\b"), _player),
     (re.compile(r"(?<!\w)#\s?(\d{5,}(?![\w,.-]*\d)|\d)"), _hash_number),
     *DESIGNATIONS,
     *FORMULAS,

@@ -59,7 +59,8 @@ def _pressed(match: re.Match[str], british: bool) -> str:
 
 
 def _pound_weight(match: re.Match[str], british: bool) -> str:
-    return " pound"
+    """The sign of a weight: "a 10# bag", "100# of sand"."""
+    return " pounds" if match.string.startswith(" of ", match.end()) else " pound"
 
 
 KEYPAD: tuple[Rule, ...] = (
@@ -67,7 +68,8 @@ KEYPAD: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?:(?<=[\s(]\d)|(?<=[\s(]\d\d)|(?<=[\s(]\d\d\d))#(?=\s(?:bags?|sacks?|box(?:es)?|tubs?|cans?"
-            r"|packs?|propane|dumbbells?|plates?|weights?|kettlebells?|test|line|paper|cardstock|felt|turkey|hammer)\b)"
+            r"|packs?|propane|dumbbells?|plates?|weights?|kettlebells?|test|line|paper|cardstock|felt|turkey|hammer)\b"
+            r"|\sof\s[a-z])"
         ),
         _pound_weight,
     ),
@@ -89,6 +91,8 @@ PHONES: tuple[Rule, ...] = (
             r"|(?<![\w.])(?:\+?\d{1,3}[-. ])?(?:\(\d{3}\)[-. /]?|\d{3}[-. /])\d{3}[-. ]\d{4}"
             r"(?![\d-]|\.\d)"
             r"|(?<![\w.-])(?:\(0\d{1,4}\)|\(0\)\d{2,4}|0\d{2,4})(?:[ -]\d{3,6}){1,2}(?![\d-]|\.\d)"
+            r"|(?<![\w.,/-])0\d{2,4}/\d{5,9}(?![\w/-]|[.,]\d)"
+            r"|(?<![\w.])\(\d\d\) 9?\d{4}-\d{4}(?![\w-])"
             r"|(?<![\w.,-])0\d(?:[ .-]\d\d){4}(?![\w-]|[.,]\d)"
             r"|(?<![\w.,-])0\d \d{4} \d{4}(?![\w-]|[.,]\d)"
             r"|(?<![\w.-])1[38]00[ -]\d{3}[ -]\d{3}(?![\d-]|\.\d)"

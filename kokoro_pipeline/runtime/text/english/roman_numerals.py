@@ -58,7 +58,7 @@ _CENTURIES = re.compile(rf"(?<=[IVX])[-–](?={_ROMAN}[ -](?:[Cc]entur|[Dd]ynast
 _ROMAN_YEAR = re.compile(rf"\b(?=M[CDXLIVM]{{3}}){_ROMAN}\b")
 # After another name, numerals that are no common initialism.
 _NAMED = re.compile(
-    r"(?<=[a-z]\s)(II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI|XVII|XVIII|XIX|XXI?)(?=\W|$)(?!['’-]\w)"
+    r"(?<=[a-z]\s)(II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI|XVII|XVIII|XIX|XXI?)(?=\W|$)(?!-\w|['’](?!s\b)\w)"
     r"|(?<=[A-Z][a-z][a-z]\s)(IV)(?=\W|$)|(?<=[a-z]{4}\s)(IV)(?=\W|$)(?=[.,;:!?)]|\s[a-z]|$)"
     r"(?<!an\sIV)(?<!the\sIV)"
 )
@@ -88,8 +88,23 @@ def _is_numeral(text: str) -> bool:
     return bool(re.fullmatch(_ROMAN, text.upper()))
 
 
+_LINE_OF_PLAY = re.compile(
+    r"(?<![\w.])([IVX]{1,5})\.([ivx]{1,5})\.(\d{1,4})(?:\s?[-–]\s?(\d{1,4}))?(?![\w-]|[.,]\d)"
+)
+
+
+def _line_of_play(match: re.Match[str]) -> Replacement:
+    """Act, scene and line of a play: "III.i.56"."""
+    if not (_is_numeral(match[1]) and _is_numeral(match[2])):
+        return match[0]
+    parts = [_roman_value(match[1]), _roman_value(match[2]), int(match[3])]
+    last = f" to {numbers.cardinal(int(match[4]))}" if match[4] else ""
+    return ", ".join(map(numbers.cardinal, parts)) + last
+
+
 def expand_roman_numerals(text: Tracked) -> Tracked:
     """Expand "Chapter IV" to "Chapter four" and "Henry VIII" to "Henry the eighth"."""
+    text = text.sub(_LINE_OF_PLAY, _line_of_play)
     text = (
         text.sub(_COUNTED, _counted).sub(_TITLED, _reign).sub(_REGNAL, _reign).sub(_FIRST, _reign)
     )

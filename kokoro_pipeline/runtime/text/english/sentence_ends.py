@@ -19,12 +19,13 @@ ENGLISH = SentenceEnds(
         "dist",
         "ea",
         "elev",
+        "exc",
         "exp",
         "fl",
         "illus",
         "long",
     }
-    | {"med", "mm", "pop", "pub", "rs", "rt", "temp", "trans"}
+    | {"med", "mm", "pk", "plat", "pop", "pub", "rs", "rt", "sol", "str", "supp", "temp", "trans"}
     | {
         "bankr",
         "cent",

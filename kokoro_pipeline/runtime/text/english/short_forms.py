@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Replacement
+from .dates import MONTHS
 from .letters import LETTER_A, letter_name
 from .number_forms import is_one
 from .numbers import cardinal
 from .schedules import Phrase, kept_point
 
 _KEYS = {"⌘": "Command", "⌥": "Option", "⇧": "Shift", "⌃": "Control"}
-_OF_LAW = "Cir|Dist|Dept|Cong|Sess|Div|Inf|Cav|ed|Ed"
+_OF_LAW = (
+    "Cir|Dist|Dept|Cong|Sess|Div|Inf|Cav|ed|Ed|Congress|Session|Division|Infantry|Cavalry|Regiment"
+    "|Battalion|Brigade|Artillery|inst|ult|prox|day\\sof|of\\s(?:this|the|last|next)\\smonth"
+    f"|of\\s(?:{'|'.join(MONTHS)})"
+)
 _LENGTHS = "One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten|Twelve|Square|Sq|Cubic|Cu|West"
 _STORED = "GB|TB|MB|GiB|TiB|GHz|MHz|Wh|mAh"
 _BATTED = r"RBIs?\b|SBs?\b|OPS\b|AVG\b|[2-3]B\b|steals\b|home\b|strikeouts\b|walks\b|homers\b"
@@ -56,9 +61,44 @@ def _zone(match: re.Match[str]) -> list[Piece]:
     return [Piece(words, *match.span())]
 
 
+_HONORS = (
+    "champ|champions?|CEO|founder|entrepreneur|exit|author|bestseller|MVP|All-Stars?|All-Americans?"
+    "|All-Pro|Olympians?|medall?ists?|finalists?|winners?|nominees?|winning|nominated|defending"
+    "|Oscar|Grammy|Emmy|Tony|Pro Bowler|Pro Bowl|dad|mom"
+)
+_MENUS = (
+    "Accounts?|Actions|Advanced|Applications|Apps?|Build|Control Panel|Dashboard|Data|Developer"
+    "|Display|Edit|File|Format|General|Help|Home|Image|Insert|Layer|Library|Menu|My Account|Network"
+    "|Options|Preferences|Profile|Project|Run|Security|Settings|Start|System|System Preferences"
+    "|System Settings|Tools|View|Window"
+)
+_MENU_BEFORE = re.compile(
+    r"\b(?:go(?:ing)? to|went to|open(?:ing)?|select(?:ing)?|choos(?:e|ing)|click(?:ing)?(?: on)?"
+    r"|tap(?:ping)?|press|navigate to|head to|find it (?:in|under)|under|via|through|menu|path"
+    r"|visit|use)\b[^.!?;]{0,60}$"
+    rf"|\b(?:{_MENUS})$|>\s[^.!?;>]{{1,40}}$",
+    re.IGNORECASE,
+)
+_MENU_AFTER = re.compile(r"[^.!?;]{1,40}\s[>›]\s[A-Z]")
+
+
 def _path(match: re.Match[str]) -> Replacement:
-    """The sign between the menus of a program: "Settings > Privacy"."""
-    return [Piece(", ", *match.span(1))]
+    """The sign between the menus of a program, "Settings > Privacy", but not in "Cats > Dogs".
+
+    A path has several of these signs, a menu that most programs have, or stands behind what is done
+    with a menu.
+    """
+    text, start = match.string, match.start(1)
+    before = text[max(0, match.start() - 80) : match.start()]
+    menu = re.fullmatch(_MENUS, text[match.start() : start].strip())
+    if (
+        match[1].strip() == "›"
+        or menu
+        or _MENU_BEFORE.search(before)
+        or (_MENU_AFTER.match(text, match.end(1)))
+    ):
+        return [Piece(", ", *match.span(1))]
+    return match[0]
 
 
 _PERSONS = (
@@ -93,7 +133,7 @@ SHORT_FORMS: tuple[Phrase, ...] = (
     ),
     (re.compile(r"(?<=[(\[])(\d\d)([MF])(?:/|, ?)(\d\d)([MF])(?=[)\]])"), _ages_and_sexes),
     (
-        re.compile(r"\b[A-Z][\w'’&.]{1,30}(\s(?:>|›(?=\s[A-Z]))\s)(?=[A-Z][a-z]|(?<=› )[A-Z])"),
+        re.compile(r"\b[A-Z][\w'’&.]{1,30}(\s(?:>|›(?=\s[A-Z]))\s)(?=[A-Z])"),
         _path,
     ),
     (re.compile(r"(?<![\w.])(?=\d{1,2}(?::\d\d)?[ap]\.m\b)(\d{1,2}(?::\d\d)?)"), r"\1 "),
@@ -105,6 +145,7 @@ SHORT_FORMS: tuple[Phrase, ...] = (
         r"\1 versus ",
     ),
     (re.compile(rf"(?<![\w.,-])(\d{{0,2}}[23])(d)(?=\s(?:{_OF_LAW})\b)"), _ordinal),
+    (re.compile(rf"\b(?:{'|'.join(MONTHS)}) ([23]?[23])(d)(?=[,;.)]|$)"), _ordinal),
     (re.compile(r"\bFed\.(?=\sCir\.)"), "Federal"),
     (
         re.compile(
@@ -134,6 +175,13 @@ SHORT_FORMS: tuple[Phrase, ...] = (
             r"(?<![\w.,/])(?:[1-9]\d?)([x×])(?= (?:[A-Z][A-Za-z]{0,14}-?\d|[A-Z]{2,6} \d{3,4}\b))"
         ),
         _of_several,
+    ),
+    (
+        re.compile(
+            r"(?<![\w.,/])(?:[2-9]|[1-9]\d)(x) (?=(?:(?:[A-Z]{2,5}|[A-Z][A-Za-z'’-]+|world|national"
+            rf"|state|former) ){{0,3}}(?:{_HONORS})\b)"
+        ),
+        lambda m: [Piece("-time", *m.span(1))],
     ),
     (
         re.compile(

@@ -20,7 +20,7 @@ _NOT_HEAT = (
 
 
 def _degrees(match: re.Match[str]) -> list[Piece]:
-    """The letter of a scale of temperatures: "-5C", "20-25C", "at 400F"."""
+    """The letter of a scale of temperatures or a point of the compass: "-5C", "18.5N 65W"."""
     return [Piece("°", match.end(), match.end())]
 
 
@@ -54,7 +54,10 @@ SIGNED: tuple[Phrase, ...] = (
         re.compile(
             rf"(?<![^\s(])[-−–]\d{{1,3}}(?:\.\d)?(?=\s?[CF]\b){_NOT_HEAT}"
             rf"|(?<![\w.,/-])\d{{1,3}}\s?[-–]\s?\d{{2,3}}(?=[CF]\b{_NOT_HEAT})"
-            rf"|{_SCALED}\d{{2,3}}(?=[CF]\b{_NOT_HEAT})"
+            rf"|{_SCALED}\d{{2,3}}(?:\.\d)?(?=[CF]\b{_NOT_HEAT})"
+            rf"|(?<![\w.,/-])\d{{2,3}}\.\d(?=[CF]\b{_NOT_HEAT})"
+            r"|(?<![\w.,/-])\d{1,2}(?:\.\d{1,6})?(?=\s?[NS],?\s\d{1,3}(?:\.\d{1,6})?\s?[EW]\b)"
+            r"|(?:(?<=\d[NS] )|(?<=\d[NS], ))\d{1,3}(?:\.\d{1,6})?(?=\s?[EW]\b)"
         ),
         _degrees,
     ),

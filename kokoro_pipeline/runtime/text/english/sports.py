@@ -146,7 +146,22 @@ RECORDS: tuple[Rule, ...] = (
     ),
 )
 
+
+def _bowled(match: re.Match[str], british: bool) -> list[Piece]:
+    """Wickets and the runs they cost: "Anderson took 5-32"."""
+    return [Piece(" for ", *match.span(1)), *([Piece(" for ", *match.span(2))] if match[2] else [])]
+
+
 CRICKET: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"\b(?!(?:It|This|That|Each|Which)\b)[A-Z][a-z]+ (?:took|taking"
+            r"|returned|claimed|finished with|had figures of|with figures of)"
+            r" \d([-–/])\d\d(?:,? and [A-Z][a-z]+ \d([-–/])\d\d)?"
+            r"(?![\w/-]|[.,]\d)(?=[.,;)]|$| (?:as|off|from \d|and [A-Z])\b)"
+        ),
+        _bowled,
+    ),
     (re.compile(r"(?<![\w.,/])(\d{2,3})/(\d)(?![\w/]|[.,]\d)"), _innings),
     (
         re.compile(

@@ -61,6 +61,11 @@ def _postal_code(match: re.Match[str], british: bool) -> list[Piece]:
     return pieces
 
 
+def _foreign_postal_code(match: re.Match[str], british: bool) -> list[Piece]:
+    """The code before a town of Europe: "10 rue de la Paix, 75002 Paris"."""
+    return [Piece(digits(match[1]), *match.span(1))]
+
+
 _AUSTRALIAN = {
     **{"NSW": "New South Wales", "VIC": "Victoria", "QLD": "Queensland", "TAS": "Tasmania"},
     **{"WA": "Western Australia", "SA": "South Australia", "ACT": "A.C.T", "NT": "N.T"},
@@ -129,15 +134,36 @@ PLACES: tuple[Rule, ...] = (
         ),
         _unit_of_house,
     ),
+    (
+        re.compile(
+            r"(?:\b(?:rue|avenue|quai|place|[Vv]ia|[Pp]iazza|[Cc]alle|[Pp]laza)\s[^,;.\d]{2,40}"
+            r"|\b[A-Z][^\W\d_]{3,30}\.? \d{1,3}[a-z]?),"
+            r" (\d{5})(?=\s[A-Z][a-z])"
+        ),
+        _foreign_postal_code,
+    ),
     (re.compile(rf"\b({_STATES})\s(\d{{5}})(?:-(\d{{4}}))?(?![\w-]|[.,]\d)"), _postal_code),
 )
+
+
+def _two_numbers(match: re.Match[str], british: bool) -> str:
+    """The street that is crossed and the house behind it, as in Queens: "45-12 34th Avenue"."""
+    return f"{in_pairs(match[1], british)} {in_pairs(match[2].lstrip('0'), british)}"
+
 
 HOUSES: tuple[Rule, ...] = (
     (
         re.compile(
+            r"(?<![\w.,$£€/-])([1-9]\d{1,2})-(\d\d)(?<!-00)"
+            rf"(?=\s\d{{1,3}}(?:st|nd|rd|th)\s(?:{_ROADS})\b)"
+        ),
+        _two_numbers,
+    ),
+    (
+        re.compile(
             r"(?<![\w.,$£€/-])()(?<!ome )(?<!bout )(?<!ver )(?<!han )"
             r"([1-9]\d{2,3})(?=\s+(?:(?:[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est)(?:east|west)?\s+)?"
-            rf"(?:(?:[A-Z][a-z]+|\d{{1,3}}(?:st|nd|rd|th))\s){{1,2}}(?:{_ROADS})\b"
+            rf"(?:(?:[A-Z][a-z]+|\d{{1,3}}(?:st|nd|rd|th))\s){{1,5}}(?:{_ROADS})\b"
             r"|\sBroadway\b)"
         ),
         designation,

@@ -18,7 +18,8 @@ _RATIO_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _RATIO_AFTER = re.compile(
-    r"\s(?:ratio|scale|slope|gradient|odds|mix|mixture|dilution|aspect|split|shot|favou?rites?)\b"
+    r"\s(?:ratio|scale|slope|gradient|odds|mix|mixture|dilution|aspect|shot|favou?rites?"
+    r"|(?:(?:reverse|forward|stock|share)\s){0,2}split)\b"
 )
 
 
@@ -64,15 +65,20 @@ def _clock(match: re.Match[str], british: bool) -> str:
     return words + _half_day(match[4]) + (f" {'.'.join(match[5])}" if match[5] else "")
 
 
+_BRACKET_BEFORE = re.compile(r"[(\[][^)\]]{0,30}$")
+
+
 def _is_duration(match: re.Match[str], before: str) -> bool:
     """Whether hours, minutes and seconds are how long something took, as in "she won in 2:03:14".
 
-    The hour has one digit or "took" before it, and no half of the day, time zone or preposition of
+    The hour has one digit, "took" before it or, as the place in a recording, is 00 in brackets: it
+    has no half of the day, time zone or preposition of
     a point in time.
     """
     if not match[3] or match[4] or match[5]:
         return False
-    if len(match[1]) > 1 and not _LASTS.search(before):
+    in_recording = match[1] == "00" and _BRACKET_BEFORE.search(before)
+    if len(match[1]) > 1 and not (in_recording or _LASTS.search(before)):
         return False
     return bool(match[0].strip("0:.")) and not _POINT_IN_TIME.search(before)
 
@@ -115,6 +121,15 @@ def _pointed_clock_at(match: re.Match[str], british: bool) -> str:
     """A time with a point and no more, where something happens at it: "we meet at 7.30"."""
     before = match.string[max(0, match.start() - 45) : match.start()]
     return _pointed_clock(match, british) if _MET_AT.search(before) else match[0]
+
+
+_SPOKEN_CLOCK = re.compile(r"\d\.[0-5]\d\s?[ap]m\b|\b[ap]\.m\b")
+
+
+def _pointed_clock_of_listing(match: re.Match[str], british: bool) -> str:
+    """A later time of a listing: "9.00pm News at Ten; 9.30 EastEnders"."""
+    listed = _SPOKEN_CLOCK.search(match.string, max(0, match.start() - 200), match.start())
+    return _pointed_clock(match, british) if listed else match[0]
 
 
 def _half_days(match: re.Match[str], british: bool) -> list[Piece]:
@@ -280,6 +295,10 @@ TIMES: tuple[Rule, ...] = (
         _clock,
     ),
     (re.compile(rf"{START}(1[0-2]|0?[1-9])\.([0-5]\d)\s?{_HALF_DAY}"), _pointed_clock),
+    (
+        re.compile(r"(?:^|(?<=[;,.)] ))(1[0-2]|[1-9])\.([0-5]\d)()(?=\s[A-Z])"),
+        _pointed_clock_of_listing,
+    ),
     (
         re.compile(
             r"(?<=\b[Tt]he )([01]?\d|2[0-3])\.([0-5]\d)()"

@@ -109,7 +109,23 @@ def _fraction(match: re.Match[str], british: bool) -> str:
     return f"{plain(whole.strip(' -'), british)} and {part}" if whole else part
 
 
+def _one_in(match: re.Match[str], british: bool) -> str:
+    """A small chance: "1/10,000"."""
+    return f"one in {plain(match[1], british)}"
+
+
+def _slashes(match: re.Match[str], british: bool) -> list[Piece]:
+    """The slashes of several numbers: "12/45/120 ms"."""
+    return [
+        Piece(" slash ", position, position + 1)
+        for position in range(*match.span())
+        if match.string[position] == "/"
+    ]
+
+
 FRACTIONS: tuple[Rule, ...] = (
+    (re.compile(r"(?<![\w.,/])1/(\d{1,3}(?:,\d{3})+)(?![\w/]|[.,]\d)"), _one_in),
+    (re.compile(r"(?<![\w.,/])\d{1,4}(?:/\d{1,4}){2,5}(?![\w/]|[.,]\d)"), _slashes),
     (
         re.compile(r"(?:(?<=\b[Pp]hase )|(?<=\b[Gg]rade )|(?<=\b[Ff]lat ))(\d)/(\d)(?![\w/])"),
         side_by_side,
