@@ -134,11 +134,22 @@ _PHRASES = (
         ),
         r"\1number",
     ),
+    (re.compile(r"\b([Nn])o\.(?=\s(?=[A-Z\d-]*\d)[A-Z]{1,5}-?\d)"), r"\1umber"),
+    (re.compile(r"(?<=[A-Z]\.)/(?=[A-Z]\.)"), ", "),
+    (re.compile(r"(?<=\d )city/(?=\d+ (?:hwy|highway)\b)"), "city, "),
+    (re.compile(r"(?<=\d )(?:hwy|highway) mpg\b"), "highway miles per gallon"),
+    (re.compile(r"(?<=\d )sts\b\.?(?=[.,;:)]|\s[a-z]|$)"), "stitches"),
+    (re.compile(r"(?:(?<=\byrs\. )|(?<=\byears )|(?<=\byrs ))exp\b\.?(?=\s[a-z])"), "experience"),
     (re.compile(r"(?<=\b[Tt]he )pt\.(?=\s[a-z])"), "patient"),
     (re.compile(r"\b([Oo])rig\.(?=\s(?!\w+ed\b|in\b|from\b|an?\b|by\b)[a-z])"), r"\1riginal"),
     (re.compile(r"(?<=[A-Za-z] )(No)(s?)(?=\s\d)"), _upper_number),
     (re.compile(r"(?<=\b\d)m(?=\s\d{1,2}s\b)|(?<=\b\d\d)m(?=\s\d{1,2}s\b)"), " min"),
-    (re.compile(rf"(\b(?i:{_TIMED['takes']})(?: time)?:?\s\d{{1,3}})m\b"), r"\1 min"),
+    (
+        re.compile(
+            rf"(\b(?i:{_TIMED['takes']}|time)(?: time)?:?\s(?:\d{{1,3}}\s?[-–]\s?)?\d{{1,3}})m\b"
+        ),
+        r"\1 min",
+    ),
     (re.compile(rf"((?<![\w.,])\d{{1,3}})m(?=\s(?:{_TIMED['long']})\b)"), r"\1 min"),
     (re.compile(r"\b([BCDFGHJKLNPQSTVWXYZ]|R(?!s\.? ?\d))s\b(?!\.\s?[A-Z\d])"), r"\1's"),
     (
@@ -234,7 +245,7 @@ _PHRASES = (
     (re.compile(r"(?<!\d )\bmm\.(?=\s\d)"), "measures"),
     (re.compile(r"\bPub\. L\.(?=\s(?:No\. )?\d)"), "Public Law"),
     (re.compile(r"\bEN(?=\s(?:ISO|IEC|\d))"), "E.N"),
-    (re.compile(r"(?<=\d \d/\d )c\.(?=\s[a-z])"), "cups"),
+    (re.compile(r"(?<=\d[ -]\d/\d )c\.(?=\s[a-z])"), "cups"),
     (re.compile(r"(?:(?<=\b1 )|(?<=/\d ))c\.(?=\s(?:[a-z]|AP\b)|\))"), "cup"),
     (re.compile(r"(?<=\d )c\.(?=\s(?:[a-z]|AP\b)|\))"), "cups"),
     (

@@ -136,7 +136,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"\bfl\.(?=\s(?:ca?\.\s)?(?:1\d{3}|[5-9]\d\d)s?\b)"), "flourished"),
     (re.compile(r"\b([Cc])onf\.(?=\s(?:#|no\.|number\b|code\b))"), r"\1onfirmation"),
     (re.compile(r"(?<=onfirmation )#\s?(?=[A-Z\d])"), "number "),
-    (re.compile(r"\b[Mm]ed(?:-|\.\s)(?=(?:high|low|heat)\b)"), "medium "),
+    (re.compile(r"\b[Mm]ed(?:\.?-|\.\s)(?=(?:high|low|heat)\b)"), "medium "),
     (re.compile(r"\bF[Ww][Dd]?(?=:)"), "forward"),
     (re.compile(r"(?<=[\d%kKmM] )p\.a\.?(?!\w)"), lambda m: f"per annum{_point(m)}"),
     (re.compile(r"(?<=\d )ea\b\.?"), lambda m: f"each{_point(m) * m[0].endswith('.')}"),
@@ -193,7 +193,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (
         re.compile(
             r"(?:(?<=\dth )|(?<=\dst )|(?<=\dnd )|(?<=\drd ))St"
-            r"(?:\.(?=\s[a-z])|(?=$|[.,;)]|\s(?:and|&|in|to|at|near)(?!\w)))"
+            r"(?:\.(?=\s[a-z]|[,;:)])|(?=$|[.,;)]|\s(?:and|&|in|to|at|near)(?!\w)))"
         ),
         "Street",
     ),
@@ -211,6 +211,14 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"\bbus\.(?=\s(?:days?|hrs?|hours?)\b)"), "business"),
     (re.compile(r"(?<=\d)(?:-|\s)?pk\b\.?"), lambda m: f"-pack{_point(m) * m[0].endswith('.')}"),
     (re.compile(r"\bplat\.(?=\s\d)"), "platform"),
+    (re.compile(r"\b([Vv])it\.?(?=\s[A-EK]\d{0,2}\b)"), r"\1itamin"),
+    (re.compile(r"(?<=\w )a-(?=(?:year|day|week|month|night|piece|head|side)\b(?!-))"), "a "),
+    (re.compile(r"(?<=[a-z)] )bt(?=\s[A-Z][a-z])"), "beat"),
+    (re.compile(r"\bWash\.(?=,? D\.?C\b)"), "Washington"),
+    (re.compile(r"\bRt\. Rev\.(?=\s[A-Z])"), "Right Reverend"),
+    (re.compile(r"\bV(?:ery|\.) Rev\.(?=\s[A-Z])"), "Very Reverend"),
+    (re.compile(r"(?<=\b[Mm]y )dr\.(?=\s[a-z])|(?<=\b[Tt]he )dr\.(?=\s[a-z])"), "doctor"),
+    (re.compile(r"(?<=[ECMP]T)\s?/\s?(?=(?:\d{1,2}(?::\d\d)?\s?[ap]\.?m|noon|midnight)\b)"), ", "),
     (
         re.compile(
             r"\bexc\.(?=\s(?:bank|public|school|holidays|weekends|Mon|Tue|Wed|Thu|Fri|Sat|Sun))"

@@ -8,7 +8,7 @@ from ..tracked import Piece, Replacement
 from .chemistry import ELEMENT
 from .letters import LETTER_A
 from .number_forms import Rule, looks_like_year
-from .numbers import cardinal, digits, in_pairs
+from .numbers import cardinal, digits, in_pairs, year
 
 _FORMULA = re.compile(rf"(?:{ELEMENT}(?!0)\d{{0,3}}){{2,}}")
 _IBAN_BEFORE = re.compile(r"\bIBAN\b[^.;!?]{0,20}$")
@@ -33,6 +33,18 @@ def _labelled(match: re.Match[str], british: bool) -> list[Piece]:
     """Groups of digits behind what they are: "Meeting ID: 812 3456 7890"."""
     sign = [Piece("number ", *match.span(1))] if match[1] else []
     return [*sign, Piece(", ".join(map(digits, re.findall(r"\d+", match[2]))), *match.span(2))]
+
+
+def _numbered(match: re.Match[str], british: bool) -> str:
+    """Letters, a year and a number: "INV-2024-00123"."""
+    letters, *numbers = match[0].split("-")
+    words = [
+        year(int(n), british)
+        if looks_like_year(n)
+        else (in_pairs(n, british) if len(n) < 5 and n[0] != "0" else digits(n))
+        for n in numbers
+    ]
+    return ", ".join([characters(letters), *words])
 
 
 def _serial(match: re.Match[str], british: bool) -> str:
@@ -71,6 +83,7 @@ def _apart(match: re.Match[str], british: bool) -> str:
 
 
 CODES: tuple[Rule, ...] = (
+    (re.compile(r"(?<![\w-])(?!CVE)[A-Z]{2,6}-\d{2,6}-\d{3,8}(?![\w-]|[.,]\d)"), _numbered),
     (
         re.compile(r"(?<![\w-])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![\w-])"),
         _groups,
@@ -78,7 +91,7 @@ CODES: tuple[Rule, ...] = (
     (re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}(?![\w:-])"), _groups),
     (
         re.compile(
-            r"\b(?i:meeting|webinar|conference|zoom|account|acct\.?|customer|client|member(?:ship)?|patient"
+            r"\b(?i:verification|security|2FA|access|one-time|activation|login|sign-in|meeting|webinar|conference|zoom|account|acct\.?|customer|client|member(?:ship)?|patient"
             r"|confirmation|booking|reservation|reference|tracking|invoice|policy|claim|student|employee|apple)"
             r" ?(?:(?i:id|number|no\.|code)(?: is)?:?\s?#?|(#)\s?)"
             r"(?=(?:\d[ -]?){6})(?!\d{4}-\d\d\b)(\d{2,6}(?:[ -]\d{2,6}){1,5})(?![\w-]| ?\d|[.,]\d)"

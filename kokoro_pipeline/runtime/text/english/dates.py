@@ -141,9 +141,9 @@ def _month_year(match: re.Match[str], british: bool) -> list[Piece]:
 def _season(match: re.Match[str], british: bool) -> Replacement:
     """A year that begins in the middle of one: "the 2021/22 season"."""
     first, last = int(match[1]), int(match[2])
-    if last != (first + 1) % 100:
+    if last not in (first + 1, (first + 1) % 100):
         return match[0]
-    if last == 0:
+    if last in (0, first + 1):
         words = year(first + 1, british)
     else:
         words = f"oh {cardinal(last)}" if last < 10 else cardinal(last)
@@ -218,7 +218,8 @@ DATES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,?"
+            r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,?|COB|EOD"
+            r"|\d{1,2}\s?[ap]\.?m\.?(?:\s(?:GMT|UTC|BST|CES?T|[ECMP][SD]?T))?"
             r"|(?i:(?:birthday|anniversary|deadlines?|dates?)(?: is| are|,|:)"
             r"|(?:e-?mail|letter|message|memo|note|meeting|invoice|statement) (?:of|dated|from)"
             r"|due(?: on)?|on|by|before|after|since|until|till|through|starting|effective|except"
@@ -235,7 +236,10 @@ DATES: tuple[Rule, ...] = (
         ),
         _slash_days,
     ),
-    (re.compile(r"(?<![\w.,/-])((?:1[89]|20)\d\d)/(\d\d)(?![\d/%-]|[.,]\d)"), _season),
+    (
+        re.compile(r"(?<![\w.,/-])((?:1[89]|20)\d\d)/((?:19|20)?\d\d)(?![\d/%-]|[.,]\d)"),
+        _season,
+    ),
     (
         re.compile(r"(?<![\d/-])(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:(T)(?=\d\d:)|(?![\w/-]))"),
         _iso_date,

@@ -314,7 +314,7 @@ LISTINGS: tuple[Phrase, ...] = (
     (re.compile(r"(?<=\dBR )apt\b(?!\.)|(?<=bedroom )apt\b(?!\.)"), "apartment"),
     (re.compile(r"(?<=\d )(lg|med|sm)\.?(?=\s[a-z])"), _size),
     (re.compile(r"(?<![\w.])(Lg|Sm)\.(?=\s[a-z])"), _size),
-    (re.compile(r"\bsat\.(?=\sfat\b)"), "saturated"),
+    (re.compile(r"\b[Ss]at\.(?=\s[Ff]at\b)"), "saturated"),
     (
         re.compile(r"(?:(?<=& )|(?<=and )|(?<=bank )|(?<=school )|(?<=public ))hols\b\.?"),
         lambda m: f"holidays{kept_point(m)}",

@@ -129,11 +129,17 @@ def _of_each(match: re.Match[str], british: bool) -> str:
     return " "
 
 
+_SIZED = re.compile(
+    r"\s(?:loaf|baking|cake|sheet|square|pan|tin|dish|board|frame|photo|print|poster|mattress|rug"
+    r"|table|screen|canvas|room|shed|tarp|panel|tile|box|card|envelope|garden|bed)s?\b"
+)
+
+
 def _signed_dimensions(match: re.Match[str], british: bool) -> str:
     """Sides in feet or inches: 12' x 15'."""
     name, names = ("foot", "feet") if match[2] == "'" else ("inch", "inches")
     sides = (match[1], match[3], match[4])
-    singular = is_attributive(match)
+    singular = is_attributive(match) or bool(_SIZED.match(match.string, match.end()))
     return " by ".join(
         f"{plain(side, british)} {name if singular or is_one(side) else names}"
         for side in sides
@@ -277,9 +283,13 @@ def _karats(match: re.Match[str], british: bool) -> str:
     return f"{plain(match[1] or match[2], british)} karat"
 
 
+_PITCHED = re.compile(r"\b(?:IP|ER|BB|ERA|RBIs?|innings?)\b")
+
+
 def _kelvin(match: re.Match[str], british: bool) -> str:
-    """The unit behind a space, where it is neither thousands nor a race: "273 K"."""
-    return " kelvin"
+    """The unit behind a space, and neither thousands nor a race nor a strikeout: "273 K"."""
+    pitched = _PITCHED.search(match.string, max(0, match.start() - 40), match.end() + 30)
+    return match[0] if pitched else " kelvin"
 
 
 def _unit_alone(match: re.Match[str], british: bool) -> Replacement:
@@ -489,7 +499,7 @@ UNITS: tuple[Rule, ...] = (
             r"(?<=\d)\s?(?:thousand|million|billion|trillion|bn|M|k)\s"
             r"(km|mi|kg|lbs?|ft|kWh|MWh|GWh|TWh|MW|GW|L|gal|bpd|b/d|boe/d|ha|cu\.? m"
             r"|sq\.? (?:km|mi|ft|m))([²³])?"
-            r"(?![\w/])(?:\.(?=\s[a-z]))?"
+            r"(?![\w/])(?:\.(?=\s[a-z]|[,;:)]))?"
         ),
         _unit_of_many,
     ),

@@ -359,8 +359,9 @@ class EnglishG2P(en.G2P):
         text = token.text
         drawn_out = _DRAWN_OUT.search(text) and not text.isupper()
         if drawn_out and text.lower() not in self.lexicon.golds:
-            shorter = (_DRAWN_OUT.sub(letters, text) for letters in (r"\1\1", r"\1"))
-            text = next((word for word in shorter if self._is_written(word.lower())), text)
+            shorter = [_DRAWN_OUT.sub(letters, text) for letters in (r"\1\1\1", r"\1\1", r"\1")]
+            known = (self.lexicon.golds, self.lexicon.silvers)
+            text = next((w for words in known for w in shorter if w.lower() in words), text)
         contracted = _CONTRACTED.fullmatch(text)
         if contracted and text.lower() not in self.lexicon.golds:
             with_apostrophe = "'".join(part for part in contracted.groups() if part)

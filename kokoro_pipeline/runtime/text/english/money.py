@@ -149,7 +149,28 @@ def _negative_money(match: re.Match[str], british: bool) -> str:
     return "minus " + _amount(match[2], _CURRENCIES[match[1]], match[3], False, british)
 
 
+def _shillings(match: re.Match[str], british: bool) -> str:
+    """Money of Britain before 1971: "£1 7s. 6d.", "10s. 6d."."""
+    names = (("pound", "pounds"), ("shilling", "shillings"), ("penny", "pence")) * 2
+    parts = [
+        f"{plain(number, british)} {name[number != '1']}"
+        for number, name in zip(match.groups(), names, strict=False)
+        if number
+    ]
+    point = "." * (match[0].endswith(".") and not match.string[match.end() :].strip())
+    return (
+        " and ".join(parts) if len(parts) < 3 else f"{parts[0]}, {parts[1]} and {parts[2]}"
+    ) + point
+
+
 MONEY: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?:£([\d,]{1,12}),?\s(?=\d{1,2}s)|(?=\d{1,2}s\.))(?<![\w.,$£€])(\d{1,2})s\.?,?\s"
+            r"(\d{1,2})d\b\.?(?!\w)|£([\d,]{1,12})\s(\d{1,2})s\b(?:\.(?=\s[a-z]|[,;:)]))?"
+        ),
+        _shillings,
+    ),
     (
         re.compile(r"€\s?(\d{1,3}(?:\.\d{3})+(?:,\d\d)?|\d+,\d\d?)(?!\d|[.,]\d)"),
         _continental,

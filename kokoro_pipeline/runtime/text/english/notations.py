@@ -60,8 +60,8 @@ def _degrees(match: re.Match[str], british: bool) -> list[Piece]:
 def _oven(match: re.Match[str], british: bool) -> list[Piece]:
     """The heat of an oven: "220C/200C fan/gas 7"."""
     return [
-        Piece("°C" if sign[0] == "C" else ", ", *sign.span())
-        for sign in re.compile("C|/").finditer(match.string, *match.span())
+        Piece(", " if sign[0] == "/" else f"°{sign[0]}", *sign.span())
+        for sign in re.compile("[CF]|/").finditer(match.string, *match.span())
     ]
 
 
@@ -226,7 +226,7 @@ NOTATIONS: tuple[Rule, ...] = (
     (re.compile(r"(?:(?<=\d min)|(?<=\d hr)|(?<=\d sec))\.(?=/[a-z])"), _nothing),
     (
         re.compile(
-            r"\b\d{2,3}C/\d{2,3}C(?:\sfan|\b)(?:/(?=gas\b))?|\b\d{2,3}C(?=\s(?:fan|oven)\b)"
+            r"\b\d{2,3}[CF]/\d{2,3}[CF](?:\sfan|\b)(?:/(?=[Gg]as\b))?|\b\d{2,3}C(?=\s(?:fan|oven)\b)"
             r"|(?<=\boven to )\d{2,3}C\b"
         ),
         _oven,

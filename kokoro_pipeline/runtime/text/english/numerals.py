@@ -112,6 +112,11 @@ def _code_point(match: re.Match[str], british: bool) -> str:
     return f"U plus {characters(match[1])}"
 
 
+def _preprint(match: re.Match[str], british: bool) -> str:
+    """The number of a preprint: "arXiv:1706.03762"."""
+    return f" {in_pairs(match[1], british)} point {digits(match[2])}"
+
+
 def _binary(match: re.Match[str], british: bool) -> str:
     """Digits of base two: "0b1010"."""
     return f"zero B {digits(match[1])}"
@@ -147,6 +152,8 @@ def _range(match: re.Match[str], british: bool) -> str:
         first = year(int(low), british)
         if len(high) == 4:
             second = year(int(high), british)
+        elif high == "00":
+            second = year((int(low) // 100 + 1) * 100, british)
         else:
             second = "oh " * high.startswith("0") + cardinal(int(high))
         return f"{first} to {second}"
@@ -186,7 +193,11 @@ _RULES: tuple[Rule, ...] = (
     *CHORDS,
     *CHESS,
     *NOTATIONS,
-    (re.compile(r"\d{31,}"), _digits),
+    (
+        re.compile(r"\d{31,}|(?<![\w.,$£€¥-])(?=\d{12})\d{6,24}[1-9]\d{0,5}(?![\w%]|[.,]\d)"),
+        _digits,
+    ),
+    (re.compile(r"(?<=\barXiv:)(\d{4})\.(\d{4,5})\b"), _preprint),
     (re.compile(r"(?<![\w~/])~\s?(?=[$£€¥]?\.?\d)"), _about),
     (re.compile(r"\b0x([0-9A-Fa-f]{1,16})(?!\w)|#(?=\w*\d)([0-9A-Fa-f]{6})(?!\w)"), _hexadecimal),
     (re.compile(r"\bU\+([0-9A-F]{4,6})\b"), _code_point),
@@ -242,11 +253,12 @@ _RULES: tuple[Rule, ...] = (
             r"(?:\b(?:[Zz]ip|ZIP)(?: [Cc]ode)?|\b[Cc]ode|\bPIN|\bOTP|\b[Pp]ass(?:code|word)|\bSKU"
             r"|\bCV[VC]2?|\b[Tt]ext [\"“”]?\w{1,20}[\"“”]? to|\b[Ss]erial number"
             r"|\b[Aa]ccount(?: number)?"
-            r"|\b[Ee]xtension"
-            r"|\b(?:VIN|[Cc]ard|[Aa]ccount|[Pp]hone|SSN)(?: number)? (?:ends|ending|ended) in"
+            r"|\b[Ee]xtension|\bIMEI|\bPMID|\bUPC|\bEAN|\bGTIN|\bISBN|\bNPI|\bSSN|\bTIN"
+            r"|\b(?:VIN|[Cc]ard|[Aa]cc(?:oun)?t\.?|[Pp]hone|SSN)(?: number)? (?:ends|ending|ended)"
+            r" in"
             rf"|\b(?i:{_CODED}) (?:number|no\.|ID|reference)"
             r"(?=\W{1,3}(?:(?:is|was)\s)?#?\d{5}))"
-            r":?\s(?:(?:is|was)(?:\snow)?:?\s)?#?(\d{3,30})(?![\w,.-]*\d)"
+            r":?\s(?:(?:is|was)(?:\snow)?:?\s)?(?:#|[*•]{1,12})?(\d{3,30})(?![\w,.-]*\d)"
             r"|(?<![\w.,$-])(\d{3}|\d{5})(?=\s(?:[Zz]ip|ZIP|area|post|postal|dial+ing) code)"
         ),
         _code,

@@ -25,7 +25,23 @@ ENGLISH = SentenceEnds(
         "illus",
         "long",
     }
-    | {"med", "mm", "pk", "plat", "pop", "pub", "rs", "rt", "sol", "str", "supp", "temp", "trans"}
+    | {
+        "med",
+        "mm",
+        "pk",
+        "plat",
+        "pop",
+        "pub",
+        "rs",
+        "rt",
+        "sol",
+        "str",
+        "supp",
+        "temp",
+        "trans",
+        "vit",
+    }
+    | {f"{shillings}s" for shillings in range(1, 20)}  # "7s. 6d."
     | {
         "bankr",
         "cent",

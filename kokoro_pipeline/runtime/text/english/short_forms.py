@@ -53,6 +53,16 @@ def _key(match: re.Match[str]) -> str:
     return f"{_KEYS[match[1]]} {LETTER_A if match[2] else ''}"
 
 
+_SUITS = {"♠": "spades", "♥": "hearts", "♦": "diamonds", "♣": "clubs"}
+_RANKS = {"A": "ace", "K": "king", "Q": "queen", "J": "jack"}
+
+
+def _card(match: re.Match[str]) -> str:
+    """A card by its rank and suit: "K♥", or the suit alone: "the ace of ♠"."""
+    rank = f"{_RANKS.get(match[1], match[1])} of " if match[1] else ""
+    return rank + _SUITS[match[0][-1]]
+
+
 def _zone(match: re.Match[str]) -> list[Piece]:
     """How far a clock is from that of Greenwich: "T09:30+01:00"."""
     words = f" UTC {'plus' if match[1] == '+' else 'minus'} {int(match[2])}"
@@ -228,6 +238,7 @@ SHORT_FORMS: tuple[Phrase, ...] = (
         ),
         "I.N.R",
     ),
+    (re.compile(r"(?<!\w)(10|[2-9AKQJ])([♠♥♦♣])(?!\w)|(?<=\bof )[♠♥♦♣](?![\w\ufe0f])"), _card),
     (re.compile(r"([⌘⌥⇧⌃])\s?\+?\s?(A\b)?"), _key),
     (re.compile(r"(?:(?<=T\d\d:\d\d)|(?<=T\d\d:\d\d:\d\d))([+-])(\d\d):?([0-5]\d)\b"), _zone),
 )

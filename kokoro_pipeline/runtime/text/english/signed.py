@@ -15,7 +15,7 @@ _SCALED = (
     r"|(?<=\bunder )|(?<=\breached )|(?<=\bpast ))"
 )
 _NOT_HEAT = (
-    r"(?!\s(?:discharge|charge|rat(?:e|es|ing|ings)|LiPo|batter(?:y|ies)|seats?|capacitor)\b)"
+    r"(?!/\d|\s(?:discharge|charge|rat(?:e|es|ing|ings)|LiPo|batter(?:y|ies)|seats?|capacitor)\b)"
 )
 
 

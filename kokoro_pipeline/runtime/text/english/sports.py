@@ -10,13 +10,14 @@ from .numbers import cardinal, in_pairs
 
 _CRICKET = re.compile(
     r"\b(?:overs?|ov|wickets?|innings|declared|runs|crease|bowl(?:ed|ers?)|batt?(?:ing|ers?|sm[ae]n)"
-    r"|at (?:tea|lunch|stumps|the close))\b"
+    r"|at (?:tea|lunch|stumps|the close)|(?:1st|2nd|3rd|[45]th|[Ff]irst|[Ss]econd|[Tt]hird"
+    r"|[Ff]ourth|[Ff]ifth) Test|ODI|T20)\b"
 )
 
 
 def _innings(match: re.Match[str], british: bool) -> str:
     """Runs and wickets of cricket, "287/6 off 50 overs"."""
-    cricket = _CRICKET.search(match.string, max(0, match.start() - 40), match.end() + 40)
+    cricket = _CRICKET.search(match.string, max(0, match.start() - 60), match.end() + 60)
     return f"{match[1]} for {match[2]}" if cricket else match[0]
 
 
@@ -99,7 +100,7 @@ def _hurdles(match: re.Match[str], british: bool) -> str:
 RECORDS: tuple[Rule, ...] = (
     (
         re.compile(
-            rf"(?<![\w'’-])[A-Z][^\W\d_]+ ({_GOAL_MINUTE}(?:,? (?:and )?{_GOAL_MINUTE})*)"
+            rf"(?<![\w'’-])[A-Z][^\W\d_]+ \(?({_GOAL_MINUTE}(?:,? (?:and )?{_GOAL_MINUTE})*)"
             r"(?![\w'’\"+]|\s?[x×]|,? (?:and )?\d"
             r"|\s(?:long|wide|tall|high|deep|lengths?|boards?)\b)"
         ),
@@ -126,6 +127,13 @@ RECORDS: tuple[Rule, ...] = (
             rf"(?<![\w.,/-]){_GAMES}(?=\s(?:record|mark|this (?:season|year)|on the (?:season|year)"
             r"|overall|against the spread|in conference|in (?:the|their) (?:conference|division)"
             r"|(?:over|in) (?:his|her|its|their) last)\b)"
+        ),
+        _record,
+    ),
+    (
+        re.compile(
+            rf"(?<=\b[Tt]he ){_GAMES}"
+            r"(?=\s[A-Z][a-z]+s\b(?!['’]|\s(?:win|victory|loss|defeat|lead|score)))"
         ),
         _record,
     ),
@@ -163,6 +171,10 @@ CRICKET: tuple[Rule, ...] = (
         _bowled,
     ),
     (re.compile(r"(?<![\w.,/])(\d{2,3})/(\d)(?![\w/]|[.,]\d)"), _innings),
+    (
+        re.compile(r"(?<=[a-z] )([1-9]|10)/(\d{2,3})(?=[,;)]|\.(?!\d)|$| (?:and|off|as|from) )"),
+        _innings,
+    ),
     (
         re.compile(
             r"(?<![\w.,/-])(\d{2,3})[-–](\d)"

@@ -44,6 +44,14 @@ def _article(noun: str) -> str:
 def _part_of_unit(match: re.Match[str], british: bool) -> list[Piece] | str:
     """A fraction of a unit: "1/2 tsp", "2 1/2 oz."."""
     whole, above, below = match[1], int(match[2]), int(match[3])
+    if (
+        match[4] == "s"
+        and match[0].endswith("s")
+        and match[0][-2].isdecimal()
+        and 1 < above < below
+    ):
+        part = fraction(above, below, behind_whole=bool(whole))
+        return f"{plain(whole.strip(' -'), british)} and {part}" if whole else part  # "2/3s"
     exposure = above == 1 and match[4].rstrip(".") in ("s", "sec") and not whole  # "f/4, 1/250 s"
     if not 0 < above < below or (below > 64 and not exposure):
         return match[0]
@@ -77,6 +85,12 @@ def _fraction(match: re.Match[str], british: bool) -> str:
         joint = "out of" if below in ("5", "10", "100") or "." in below else "over"
         return f"{plain(above, british)} {joint} {plain(below, british)}"
     high, low = int(above), int(below)
+    padded = (
+        whole is None and (above[0] == "0" or below[0] == "0") and len(above) == len(below) == 2
+    )
+    month, day = (low, high) if british else (high, low)
+    if padded and 0 < month < 13 and 0 < day < 32:
+        return day_of_month(month, day, british)  # "09/14"
     if (high, low) in _NOT_FRACTIONS:
         return f"{cardinal(high)} {cardinal(low)}"
     before = match.string[max(0, match.start() - 60) : match.start()]

@@ -24,6 +24,8 @@ def _dove(place: Place) -> Sounds | None:
         *("into", "in", "down", "off", "under", "for", "headfirst", "deep", "from", "below"),
         *("right", "straight", "over", "toward", "towards", "to", "overboard"),
     )
+    if not into and place.at(-1) in ("turtle", "stock", "rock", "mourning", "collared"):
+        return "dˈʌv", "dˈʌv"
     subject = place.i > 0 and place.at(-1) not in ("the", "a", "white", "mourning", "turtle")
     return ("dˈOv", "dˈQv") if into and subject else None
 

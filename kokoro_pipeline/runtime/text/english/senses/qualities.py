@@ -114,6 +114,7 @@ def _upset(place: Place) -> Sounds | None:
     if place.at(1) in NEAR["upset_things"]:
         return "ˈʌpsˌɛt", "ˈʌpsɛt"
     noun = place.at(-1) in NEAR["before_upset"] and not after.startswith(("NN", "JJ"))
+    noun = noun and after != "PRP"  # "his stomach upset him"
     return None if noun and place.noun else ("ˌʌpsˈɛt", "ʌpsˈɛt")
 
 

@@ -77,8 +77,11 @@ def _is_tested(place: Place) -> bool:
 
 
 def _wind(place: Place) -> Sounds | None:
-    """What blows, in reports that have no verb: "wind 20 kt", "wind NW up to 30 mph"."""
-    return ("wˈɪnd", "wˈɪnd") if _is_reported(place) else None
+    """What blows, in reports that have no verb, "wind 20 kt", or as a subject, "wind in trees"."""
+    blows = place.i == 0 and place.at(1) in ("in", "from", "off", "on", "across")
+    clause = place.tags[: place.words.index("and")] if "and" in place.words else place.tags
+    blows = blows and not {"VBZ", "VBD", "MD"}.isdisjoint(clause)
+    return ("wˈɪnd", "wˈɪnd") if blows or _is_reported(place) else None
 
 
 def _is_reported(place: Place) -> bool:
