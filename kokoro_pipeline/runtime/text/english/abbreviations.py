@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ..tracked import Piece, Tracked
+from ..tracked import Piece, Replacement, Tracked
 from .letters import LETTER_A
 from .tables import pairs, table, word_sets
 
@@ -30,6 +30,7 @@ _WORDLIKE_STATES = _of_kind("wordlike state")  # words and names as well
 _MONTHS = _of_kind("month")
 _DAYS = _of_kind("day")
 # Used anywhere; their point may also end the sentence.
+_JOURNALS = _of_kind("journal")
 _WORDS = _of_kind("month", "day", "word", "short")
 
 
@@ -164,6 +165,7 @@ _PHRASES = (
     (re.compile(r"(?<=[a-z], )Pa\.(?=[,;)]|\s[a-z(])"), "Pennsylvania"),
     (re.compile(r"(?<![\w~])~/(?=[\w.])"), "tilde slash "),
     (re.compile(r"(?<=\d(?:st|nd|rd|th) )ed\.(?=[\s,;)]+[a-z(\d]|[,;)])"), "edition"),
+    (re.compile(r"(?<=\d(?:st|nd|rd|th) )ed(?=\.(?:\s[A-Z]|$))"), "edition"),
     (re.compile(r"(?<=\b[Tt]he )[∑Σ](?=\sof\b)"), "sum"),
     (re.compile(r"[∑Σ](?=\sof\b)"), "the sum"),
     (re.compile(r"(?<=\b[Tt]he )√(?=\sof\b)"), "square root"),
@@ -358,6 +360,9 @@ def _lookup(words: dict[str, str], key: str) -> str:
     return words[key] if key in words else words[key.lower()].capitalize()
 
 
+_JOURNAL_NAMES = "|".join(sorted(_JOURNALS, key=len, reverse=True))
+_JOURNAL_WORD = re.compile(rf"\b({_JOURNAL_NAMES})\.")
+_JOURNAL = re.compile(rf"\b(?:{_JOURNAL_NAMES})\.(?: (?:{_JOURNAL_NAMES})\.)+")
 _TITLE = re.compile(
     rf"\b({'|'.join(sorted(_TITLES, key=len, reverse=True))})\.(?=\s*[A-Z(“\"])"
     r"|\b(Mrs?|Ms|Prof)\.(?=\s)"
@@ -488,6 +493,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     Points that end a sentence are kept. An initialism keeps the points between its letters but not
     the last one ("U.S", "p.m"), which marks it for spelling.
     """
+    text = text.sub(_JOURNAL, _journal)
     for pattern, words in _PHRASES:
         text = text.sub(pattern, words)
     text = text.sub(_BARE_ROAD, lambda m: _WORDS[m[1]])
@@ -507,6 +513,14 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_SHORT_FORM, lambda m: _SHORT_FORMS[m[1]])
     text = text.sub(_INITIALISM, lambda m: m[1][:-1] + _keep_point(m))
     return text.sub(_INITIAL, lambda m: LETTER_A if m[1] == "A" else m[1])
+
+
+def _journal(match: re.Match[str]) -> Replacement:
+    """The name of a journal, "Phys. Rev. Lett.", of which not all but one are initials."""
+    names = list(_JOURNAL_WORD.finditer(match.string, *match.span()))
+    if sum(len(name[1]) > 1 for name in names) < 2 and match[0] != "L. Rev.":
+        return match[0]
+    return [Piece(_JOURNALS[name[1]], *name.span()) for name in names]
 
 
 def _numbered(match: re.Match[str]) -> str:

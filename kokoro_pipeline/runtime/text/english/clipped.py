@@ -228,7 +228,12 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"(?<=\bport ):(?=\d{2,5}\b)"), ""),
     (re.compile(r"(?<=\b[1-5])xx\b"), " X X"),
     (re.compile(r"\b([tT])1/2\b"), r"\1 one half"),
-    (re.compile(r"(?<=\d )nn?\.\s?(?=\d)"), lambda m: "notes " if m[0][1] == "n" else "note "),
+    (re.compile(r"(?<=\d[a-h])[-–](?=[b-i]\b(?!\.\w|['’]))"), " to "),
+    (re.compile(r"\bApp\.(?=\s[A-H]\b(?!\.))"), "Appendix"),
+    (
+        re.compile(r"(?:(?<=\d )|(?<=, ))nn?\.\s?(?=\d)"),
+        lambda m: "notes " if m[0][1] == "n" else "note ",
+    ),
     (
         re.compile(r"(?<=\d(?:st|nd|rd|th) )(ult|inst|prox)\b\.?"),
         lambda m: f"{_OF_THE_MONTH[m[1]]}{_point(m) * m[0].endswith('.')}",

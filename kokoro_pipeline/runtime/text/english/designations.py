@@ -46,7 +46,7 @@ def _model(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 def _video_lines(match: re.Match[str], british: bool) -> str:
-    return f"{in_pairs(match[1], british)} p"
+    return f"{in_pairs(match[1], british)} p "
 
 
 def _plural_of_model(match: re.Match[str], british: bool) -> str:
@@ -220,7 +220,7 @@ DESIGNATIONS: tuple[Rule, ...] = (
         ),
         designation,
     ),
-    (re.compile(r"(?<![\w.])(\d{3,4})p\b"), _video_lines),
+    (re.compile(r"(?<![\w.])(\d{3,4})p(?=(?:\d\d|120)?\b)"), _video_lines),
     (
         re.compile(
             r"(?<![\w.,$£€-])(?:911|(?:[1-8]11|101|112|988|999)(?!\s[a-z]+s\b))(?![\w%-]|[.,]\d)"

@@ -255,7 +255,9 @@ LISTINGS: tuple[Phrase, ...] = (
     (re.compile(r"(?<=\d(?:st|nd|rd|th))\s?%ile\b"), " percentile"),
     (re.compile(r"(?<![\w.])[Ss](\d{1,2})[Ee](\d{1,3})\b"), _episode),
     (
-        re.compile(r"(?<!\w)\.?30-06\b(?=\s(?:rounds?|rifles?|Springfield|ammo|cartridges?)\b)"),
+        re.compile(
+            r"(?<!\w)\.30-06\b|(?<!\w)30-06\b(?=\s(?:rounds?|rifles?|Springfield|ammo|cartridges?)\b)"
+        ),
         "thirty aught six",
     ),
     (re.compile(r"\bBd\.\sof\sEd\b\.?"), lambda m: f"Board of Education{kept_point(m)}"),

@@ -12,7 +12,7 @@ from .numbers import ordinal
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
 _VALUE = (
-    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|a[st]|gh|mv|ma|[a-zA-Z])?|(?!(?i:is|be|if|so|or|of|to|in|at|by|on|as|an|we|he|it|no|us|up|do|go|my|me|am)\b)[a-zA-Zα-ωµ]{1,2}"
+    r"(?:\d{1,30}(?:[.,]\d{1,30}){0,9}(?:[abcxyz]{2}|a[st]|bh|gh|mv|ma|[a-zA-Z])?|(?!(?i:is|be|if|so|or|of|to|in|at|by|on|as|an|we|he|it|no|us|up|do|go|my|me|am)\b)[a-zA-Zα-ωµ]{1,2}"
     r"|[fghtFGHP]\((?:[a-zA-Z]|\d{1,9})\))"
 )
 _TERM = rf"[-−+]?√?\(?{_VALUE}(?:{_POWER}|[!%])?\)?(?![\w(])"
@@ -201,8 +201,19 @@ def _derivative(match: re.Match[str], british: bool) -> str:
     return f"d {match[1]} d {match[2]}"
 
 
+def _second_derivative(match: re.Match[str], british: bool) -> str:
+    return f"d squared {match[1]} d {match[2]} squared"
+
+
+def _place(match: re.Match[str], british: bool) -> str:
+    """A place in a sequence: "the (n−1)th term"."""
+    sign = "plus" if match[2] == "+" else "minus"
+    return f"{letter_name(match[1])} {sign} {ordinal(int(match[3]))}"
+
+
 def _prime(match: re.Match[str], british: bool) -> str:
-    return f"{match[1]} prime of ("
+    double = "double " * (match[2] not in "'′")
+    return f"{match[1]} {double}prime of ("
 
 
 def _pi(match: re.Match[str], british: bool) -> str:
@@ -257,7 +268,10 @@ EQUATIONS: tuple[Rule, ...] = (
     (re.compile(r"([³⁴])√(?=[\d(a-z])"), _higher_root),
     (re.compile(r"(?<=[\d)])√(?=\d)"), _times_root),
     (re.compile(r"\bd([a-z])/d([a-z])\b"), _derivative),
-    (re.compile(r"\b([fgh])['′]\((?=[a-z\d]{1,3}\))"), _prime),
+    (re.compile(r"\b([fgh])(['′]{1,2}|[\"″])\((?=[a-z\d]{1,3}\))"), _prime),
+    (re.compile(r"\bd²([a-z])/d([a-z])²"), _second_derivative),
+    (re.compile(r"(?<=∂²[a-z])/(?=∂)"), _over),
+    (re.compile(r"\(([a-z])\s?([-−+])\s?(\d)\)(?:st|nd|rd|th)\b"), _place),
     (re.compile(r"(?<=\d[²³⁰¹⁴-⁹])\s[-−–]\s(?=\d{1,9}(?![\da-zA-Z]))"), _minus),
     (re.compile(r"∫\s?([\da-z])([⁰¹²³⁴-⁹ⁿ]|∞)(?!\s?d[a-z]\b)\s?"), _integral),
     (re.compile(r"(?<=\d)\s?[x×]\s?(?=\d[\d.,]*\s?=)"), _times),

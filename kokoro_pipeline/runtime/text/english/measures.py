@@ -197,6 +197,7 @@ def _is_determined(match: re.Match[str]) -> bool:
     return not (noun[1].endswith("s") and noun[1][:-1] in VERBS)  # "the 20 mg helps"
 
 
+_TERM_FOLLOWS = re.compile(r"\s?[-+−=^²³<>≤≥·*/]\s?[\d(a-z]")
 _CLAUSE_ENDS = re.compile(r"\s*(?:$|[,;:)])")
 
 
@@ -217,6 +218,8 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
         return match[0]  # the lens of a camera: "f/2.8L"
     if (unit in ("x", "×") and (joint or power)) or (unit == "B" and joint == "-"):
         return match[0]
+    if unit == "x" and not (high or per) and _TERM_FOLLOWS.match(match.string, match.end()):
+        return f"{plain(low, british)} x"  # "3x − 7"
     name = _UNITS.get(unit, "inch")
     if unit == "nm" and _AT_SEA.match(match.string, match.end()):
         name = "nautical mile"

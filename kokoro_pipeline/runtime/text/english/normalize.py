@@ -112,6 +112,7 @@ _LOW_QUOTES = re.compile(r"„([^“”„\n]{1,300})“")
 _BACKTICK_APOSTROPHE = re.compile(r"(?<=[^\W\d_])[`´](?=[^\W\d_])")
 _MARKED_SYMBOL = re.compile(r"(?<!\w)([A-Za-zα-ω])([\u0304\u0305\u0302])(?!\w)")
 _MARKS = {"\u0304": "bar", "\u0305": "bar", "\u0302": "hat"}
+_SMALL_FRACTION = re.compile(r"([⁰¹²³⁴-⁹]{1,3})[⁄/]([₀-₉]{1,3})")
 _COMPATIBLE = re.compile(
     r"[\u2100-\u214f\u2460-\u24ff\ufb00-\ufb06\uff01-\uff5e\U0001d400-\U0001d7ff]+"
 )
@@ -203,6 +204,7 @@ def _clean_characters(text: Tracked) -> Tracked:
     """Unify quotes, dashes, spaces and digits, and remove invisible characters."""
     text = text.sub(_LINE_END, "\n").composed().sub(_VULGAR_FRACTION, _fraction)
     text = text.sub(_LOW_QUOTES, _quoted).sub(_BACKTICK_APOSTROPHE, "'")
+    text = text.sub(_SMALL_FRACTION, lambda m: unicodedata.normalize("NFKC", f"{m[1]}/{m[2]}"))
     text = text.sub(_MARKED_SYMBOL, lambda m: f"{m[1]} {_MARKS[m[2]]}")
     text = text.sub(_CHARACTER, lambda m: _CHARACTERS[m[0]])
     text = text.sub(_ARROW, lambda m: _ARROWS[m[0]]).sub(_STARS, "^")

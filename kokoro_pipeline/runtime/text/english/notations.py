@@ -153,7 +153,14 @@ def _lettered_year(match: re.Match[str], british: bool) -> str:
     return f"{year(int(match[1]), british)} {letter}"
 
 
+def _charge(match: re.Match[str], british: bool) -> str:
+    """The charge of an ion: "SO4^2-" is "SO4²⁻"."""
+    number = match[1].translate(str.maketrans("123456789", "¹²³⁴⁵⁶⁷⁸⁹"))
+    return number + ("⁺" if match[2] == "+" else "⁻")
+
+
 NOTATIONS: tuple[Rule, ...] = (
+    (re.compile(r"(?<=[A-Za-z\d)])\^([1-9]?)([-−+])(?![\w(])"), _charge),
     (re.compile(r"(?<=[\s(])((?:1[89]|20)\d\d)([a-f])(?=[;,):])"), _lettered_year),
     (
         re.compile(r"(?<=\d)/(km|[cm]m|m(?=[²³])|[mdµ]?L|ml|kg|ha|min|hr)([²³])?(?![\w²³/])"),

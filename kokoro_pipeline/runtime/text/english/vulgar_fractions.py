@@ -113,7 +113,7 @@ def _fraction(match: re.Match[str], british: bool) -> str:
         return day_of_month(high, low, british)
     factor = 1 < low <= 10 and not whole and _FACTOR.match(match.string, match.end())
     if factor:
-        return fraction(high, low)
+        return fraction(high, low) + " " * match.string[match.end() : match.end() + 1].isalpha()
     if high >= low or low < 2 or not named or (whole is None and high > 31):
         joint = "over" if whole is None else "slash"
         apart = " " * match.string[match.end() : match.end() + 1].isalpha()
