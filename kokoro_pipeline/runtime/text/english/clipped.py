@@ -231,7 +231,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"(?<=\d[a-h])[-–](?=[b-i]\b(?!\.\w|['’]))"), " to "),
     (re.compile(r"\bApp\.(?=\s[A-H]\b(?!\.))"), "Appendix"),
     (
-        re.compile(r"(?:(?<=\d )|(?<=, ))nn?\.\s?(?=\d)"),
+        re.compile(r"(?=n)(?:(?<=\d )|(?<=, ))nn?\.\s?(?=\d)"),
         lambda m: "notes " if m[0][1] == "n" else "note ",
     ),
     (

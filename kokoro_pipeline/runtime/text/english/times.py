@@ -296,7 +296,7 @@ TIMES: tuple[Rule, ...] = (
     ),
     (re.compile(rf"{START}(1[0-2]|0?[1-9])\.([0-5]\d)\s?{_HALF_DAY}"), _pointed_clock),
     (
-        re.compile(r"(?:^|(?<=[;,.)] ))(1[0-2]|[1-9])\.([0-5]\d)()(?=\s[A-Z])"),
+        re.compile(r"(?=\d)(?:^|(?<=[;,.)] ))(1[0-2]|[1-9])\.([0-5]\d)()(?=\s[A-Z])"),
         _pointed_clock_of_listing,
     ),
     (
@@ -309,7 +309,7 @@ TIMES: tuple[Rule, ...] = (
     (re.compile(rf"{START}(1[0-2]|0?[1-9])\s?{_HALF_DAY}"), _hour),
     (
         re.compile(
-            r"(?:(?<=\b[Aa]t )|(?<=\b[Bb]y )|(?<=\b[Ff]rom )|(?<=\b[Uu]ntil )|(?<=\bto ))"
+            r"(?=\d)(?:(?<=\b[Aa]t )|(?<=\b[Bb]y )|(?<=\b[Ff]rom )|(?<=\b[Uu]ntil )|(?<=\bto ))"
             r"(?:(0\d)([0-5]\d)(?![\w:-]|[.,]\d)(?:\shrs\b)?|([01]\d|2[0-3])([0-5]\d)(?:\shrs\b|(?=\shours\b)))"
             r"|(?<![\w.,:])(0\d)([0-5]\d)(?:\shrs\b|(?=\shours\b))"
             rf"|(?<![\w.,:$£€-])([01]\d|2[0-3])([0-5]\d)(?=\s{_ZONES}\b)"
