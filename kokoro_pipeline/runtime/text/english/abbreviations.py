@@ -194,6 +194,7 @@ _PHRASES = (
         re.compile(rf"(\b\d+(?: (?:\w+[a-z]|[a-z]))?)/(?=(?:{_PER_NOUNS})\b)"),
         r"\1 per ",
     ),
+    (re.compile(r"(?<=\()c\.(?=\s?\d)"), "circa"),
     (re.compile(r"\bc\.(?=\s?(?:(?:AD|A\.D\.)\s)?\d{3,4}\b|\s?\d{1,2}\s?(?:BC|AD|CE)\b)"), "circa"),
     (
         re.compile(

@@ -122,6 +122,7 @@ def _pair(match: re.Match[str]) -> str:
     return f"{'.'.join(match[1])} {'.'.join(match[2])}"
 
 
+_SCENES = {"INT": "Interior,", "EXT": "Exterior,"}
 _OF_THE_MONTH = {"ult": "ultimo", "inst": "instant", "prox": "proximo"}
 _CODES = "|".join(sign for sign, *_ in table("currencies") if sign.isalpha() and len(sign) == 3)
 
@@ -214,6 +215,14 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"\b([Vv])it\.?(?=\s[A-EK]\d{0,2}\b)"), r"\1itamin"),
     (re.compile(r"(?<=\w )a-(?=(?:year|day|week|month|night|piece|head|side)\b(?!-))"), "a "),
     (re.compile(r"(?<=[a-z)] )bt(?=\s[A-Z][a-z])"), "beat"),
+    (
+        re.compile(
+            r"(?<=[$£€]\d)/(?=[$£€]\d)|(?<=[$£€]\d\d)/(?=[$£€]\d)|(?<=\d\.\d\d)/(?=[$£€]\d)"
+        ),
+        ", ",
+    ),
+    (re.compile(r"(?<=[A-Z]{2} )V\.(?=\s[A-Z]{2})"), "versus"),
+    (re.compile(r"(?<![\w,;:] )\b(INT|EXT)\.(?=\s[A-Z]{2})"), lambda m: _SCENES[m[1]]),
     (re.compile(r"\bWash\.(?=,? D\.?C\b)"), "Washington"),
     (re.compile(r"\bRt\. Rev\.(?=\s[A-Z])"), "Right Reverend"),
     (re.compile(r"\bV(?:ery|\.) Rev\.(?=\s[A-Z])"), "Very Reverend"),

@@ -245,7 +245,7 @@ DATES: tuple[Rule, ...] = (
         _iso_date,
     ),
     (
-        re.compile(rf"{START}(\d{{1,2}})([/-])(\d{{1,2}})\2(\d{{4}}|\d\d)(?![\d/-])"),
+        re.compile(rf"(?<![$£€¥]){START}(\d{{1,2}})([/-])(\d{{1,2}})\2(\d{{4}}|\d\d)(?![\d/-])"),
         _slash_date,
     ),
     (

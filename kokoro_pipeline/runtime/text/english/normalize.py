@@ -188,6 +188,10 @@ _BEFORE_MARK = re.compile(r"\s+([.,;:!?…)”])")
 _AFTER_OPEN = re.compile(r"([(“])\s+")
 _EMPTY_PAIR = re.compile(r"\(\s*[.,;:!?]*\)|“\s*[.,;:!?]*”")
 _MISSING_SPACE = re.compile(r"(?<=[a-z][.!?])(?=[A-Z][a-z])|(?<=[a-z][,;:!?])(?=[A-Za-z])")
+# The end of a line without a mark, before a line that begins with what it tells of: "Name: Bo".
+_LABELLED_LINE = re.compile(
+    r"(?<=[^\s.,;:!?…—])[ \t]*\n[ \t]*(?=[A-Z][A-Za-z .'/#()-]{0,24}:[ \t]+\S)"
+)
 _SPACES = re.compile(r"\s+")
 _FINISHED = re.compile(r"[.!?…:;,—][”\")]*$")
 _LONG_WORD = re.compile(rf"([^\W\d_]{{{MAX_WORD}}})(?=[^\W\d_])")
@@ -332,7 +336,7 @@ def _leave_out(text: Tracked, unspoken: list[tuple[int, int]]) -> Tracked:
 
 
 def _paragraph(text: Tracked, british: bool, unspoken: list[tuple[int, int]]) -> Tracked:
-    text = text.sub(_EMOTICON, "").sub(_MARKUP, "").sub(_SPACES, " ")
+    text = text.sub(_EMOTICON, "").sub(_MARKUP, "").sub(_LABELLED_LINE, ". ").sub(_SPACES, " ")
     text = expand_clipped(lower_capitals(expand_addresses(expand_early(text))))
     text = expand_abbreviations(text)
     text = expand_numerals(expand_roman_numerals(text), british)

@@ -181,6 +181,8 @@ def test_british_reading_differs(text: str, expected: str) -> None:
         ("Title\n\nText", ("Title.", "Text")),
         ("Done!\r\n\r\nNext", ("Done!", "Next")),
         ("one\ntwo", ("one two",)),
+        ("Name: Jo Li\nTown: Rome", ("Name: Jo Li. Town: Rome",)),
+        ("it has\ntwo parts: a and\nB, see: c", ("it has two parts: a and B, see: c",)),
         ("List:\n- a cat\n- a dog\n1. end", ("List:", "a cat.", "a dog.", "one, end")),
         ("# Head\n\n> said\n\n\n\n***\n\nend", ("Head.", "said.", "end")),
         ("Title\n=====\nBody\n\n----\n\nEnd", ("Title.", "Body.", "End")),
@@ -195,6 +197,8 @@ def test_british_reading_differs(text: str, expected: str) -> None:
             "1\n00:00:01,000 --> 00:00:02,500\nHello.\n\n2\n00:00:03,000 --> 00:00:04,000\nBye.",
             ("Hello.", "Bye."),
         ),
+        ("00:01,000 --> 00:02,500 align:start\nHello.", ("Hello.",)),
+        ("00:01,000 --> 00:02,500 Hello you.", ("Hello you.",)),
         (
             "It was pub-\nlished as a well-\nknown book.",
             ("It was published as a well-known book.",),
