@@ -31,6 +31,7 @@ _MONTHS = _of_kind("month")
 _DAYS = _of_kind("day")
 # Used anywhere; their point may also end the sentence.
 _JOURNALS = _of_kind("journal")
+_JOURNAL_ENDS = _of_kind("journal end")
 _WORDS = _of_kind("month", "day", "word", "short")
 
 
@@ -73,8 +74,8 @@ _BEFORE_YEAR = r"(?:\d{1,2}\s[A-Z][a-z]{2,8}\s|[A-Z][a-z]{2,8}\.?\s\d{1,2},\s)?"
 
 
 def _folder(match: re.Match[str]) -> str:
-    """The folder that is open, or the one around it, before a path: "./run.sh", "../docs"."""
-    return "dot dot slash " if match[1] else "dot slash "
+    """The folder that is open, or the one around it, before a path: "./run.sh", "../../docs"."""
+    return " ".join("slash" if sign == "/" else "dot" for sign in match[0]) + " "
 
 
 def _every_hours(match: re.Match[str]) -> str:
@@ -174,9 +175,9 @@ _PHRASES = (
     (re.compile(r"(?<=[a-z] )v\.(?=\s(?:the\s)?[A-Z])"), "versus"),
     (re.compile(r"\bRt\.?\sHon\b\.?"), "Right Honorable"),
     (re.compile(r"(?<!\w)\(s\)he\b"), "she or he"),
-    (re.compile(r"(?<![\w./])\.(\.?)/(?=[\w*.])"), _folder),
+    (re.compile(r"(?<![\w./])(?:\.\.?/)+(?:\.\.(?![\w.])|(?=[\w*.]))"), _folder),
     (re.compile(r"(?<=\bHEAD)~(?=\d)"), " tilde "),
-    (re.compile(r"(?<=\w)\^(?![\w({+−-])"), " caret"),
+    (re.compile(r"(?<=\w)\^(?=[\s.,;:)!?]|$)"), " caret"),
     (re.compile(r"(?<=\bSELECT )\*(?= FROM\b)|(?<=\bCOUNT\()\*(?=\))"), "star"),
     (re.compile(r"\bWWII\b|\bWW\s?2\b"), "World War two"),
     (re.compile(r"\bWWI\b|\bWW\s?1\b"), "World War one"),
@@ -521,7 +522,9 @@ def _journal(match: re.Match[str]) -> Replacement:
     names = list(_JOURNAL_WORD.finditer(match.string, *match.span()))
     if sum(len(name[1]) > 1 for name in names) < 2 and match[0] != "L. Rev.":
         return match[0]
-    return [Piece(_JOURNALS[name[1]], *name.span()) for name in names]
+    words = [_JOURNALS[name[1]] for name in names]
+    words[-1] = _JOURNAL_ENDS.get(names[-1][1], words[-1])
+    return [Piece(word, *name.span()) for word, name in zip(words, names, strict=True)]
 
 
 def _numbered(match: re.Match[str]) -> str:
