@@ -44,8 +44,8 @@ from .conv1d import pack_conv1d
 from .core import Core
 from .direct import Panels, block_rows
 from .fft_conv1d import RealFFT
+from .transform_blocks import Blocks
 from .transform_conv1d import (
-    Blocks,
     SameConv1d,
     Scratch,
     Transform,

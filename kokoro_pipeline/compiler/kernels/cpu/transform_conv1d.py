@@ -25,7 +25,7 @@ neither on the number of threads nor on the size of the blocks.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,13 +49,13 @@ from ..common.builder import (
     workspace,
 )
 from ..common.producer import NOTHING, Producer
-from .bin_products import CHUNK, BinProducts, Bins, effort, padded_channels, padded_outputs
+from .bin_products import CHUNK, BinProducts, Bins, padded_channels, padded_outputs
 from .lanes import Lanes, over_channels
 from .producer import Prepared, check_vectors
 from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
+from .transform_blocks import Blocks, most_tasks
 from .vector import LINE, VectorTarget, zero_range
 
-TASKS = 8  # blocks shrink to reach this many tasks, but keep at least two register tiles
 COLUMNS = 32  # floats of a row read together: memory is fetched in pairs of cache lines
 AHEAD = 16  # rows that are prefetched: with so few floats of a row, the processor does not do it
 
@@ -184,69 +184,6 @@ class Scratch:
         return cls(products, slot, products.slots * slot + LINE)
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """How the groups of a sequence are distributed over tasks.
-
-    A task computes `per_block` groups of `phases` phases each, one tile for each; the `parts` of
-    the phases of a group are tasks of their own. There are `blocks * parts` tasks.
-    """
-
-    phases: Expr
-    parts: Expr
-    groups: Expr
-    per_block: Expr
-    blocks: Expr
-
-    @classmethod
-    def of(
-        cls,
-        length: Expr,
-        dilation: Expr,
-        outputs: int,
-        tiles: int,
-        heights: Sequence[int],
-        bind: Callable[[Expr], Expr] = lambda value: value,
-    ) -> Blocks:
-        """Blocks of about `tiles` tiles of `outputs` rows, for register tiles of these heights.
-
-        They have whole groups: as many as fit, or one more where that fills register tiles better.
-        The groups are distributed evenly. Constants give constants.
-        """
-        phases = bind(minimum(dilation, tiles))
-        parts = bind(_parts(dilation, phases))
-        groups = bind(_groups(length, dilation, outputs))
-        fit = bind(div(i64(tiles), phases))
-        fewer, more = bind(fit * phases), bind(fit * phases + phases)
-        saved = bind(effort(heights, fewer) * more - effort(heights, more) * fewer)
-        most = bind(fit + minimum(maximum(saved, 0), 1))
-        wanted = maximum(minimum(div(groups * phases, 2 * heights[0]), TASKS), 2)
-        blocks = bind(maximum(div(groups + most - 1, most), wanted))
-        even = bind(minimum(blocks + mod(blocks, 2), groups))
-        per_block = bind(div(groups + even - 1, even))
-        return cls(phases, parts, groups, per_block, bind(div(groups + per_block - 1, per_block)))
-
-
-def _parts(dilation: Expr, phases: Expr) -> Expr:
-    """Number of tasks that share the phases of a group."""
-    return div(dilation + phases - 1, phases)
-
-
-def _groups(length: Expr, dilation: Expr, outputs: int) -> Expr:
-    return div(length + dilation * outputs - 1, dilation * outputs)
-
-
-def _most_tasks(length: Expr, dilation: Expr, outputs: int, tiles: int) -> Expr:
-    """An upper bound of the tasks per sequence, as an expression of the kernel's arguments only.
-
-    The size of a buffer must be known before anything is bound.
-    """
-    phases = minimum(dilation, tiles)
-    groups = _groups(length, dilation, outputs)
-    blocks = div(groups, div(i64(tiles), phases)) + 2
-    return minimum(groups, maximum(blocks, TASKS + 1)) * _parts(dilation, phases)
-
-
 def transformed_conv1d(
     target: VectorTarget, conv: SameConv1d, transform: Transform, tiles: int
 ) -> tirx.PrimFunc:
@@ -282,7 +219,7 @@ def transformed_conv1d(
         tasks = bind(blocks * parts)
         record = 1 + 3 * CO  # floats that `runs_moments` writes per task
         if statistics:
-            size = _most_tasks(length, dilation, M, tiles) * record
+            size = most_tasks(length, dilation, M, tiles) * record
             partial = T.alloc_buffer((size,), "float32")
 
         def task(index: Expr, b: Expr, group: Expr, phase: Expr) -> None:
