@@ -31,8 +31,8 @@ from .kernels.common.builder import i64
 from .kernels.cpu.choose_conv1d import DILATIONS, Candidate, ConvShape, cost, ranked
 from .kernels.cpu.conv1d import conv1d
 from .kernels.cpu.core import Core
+from .kernels.cpu.transform import SameConv1d, Scratch
 from .kernels.cpu.transform_blocks import Blocks
-from .kernels.cpu.transform_conv1d import SameConv1d, Scratch
 from .kernels.cpu.vector import VectorTarget
 from .lowering.find_convolutions import Found
 

@@ -52,7 +52,8 @@ from ..kernels.cpu.tile_conv1d import (
 )
 from ..kernels.cpu.tile_unit import TileUnit
 from ..kernels.cpu.tile_weights import pack_tiles
-from ..kernels.cpu.transform_conv1d import SameConv1d, pack_transformed, transformed_conv1d
+from ..kernels.cpu.transform import SameConv1d
+from ..kernels.cpu.transform_conv1d import pack_transformed, transformed_conv1d
 from ..kernels.cpu.vector import VectorTarget
 from .backend import Backend, Fusion, Kernel, SourceKernels
 

@@ -44,14 +44,9 @@ from .conv1d import pack_conv1d
 from .core import Core
 from .direct import Panels, block_rows
 from .fft_conv1d import RealFFT
+from .transform import SameConv1d, Scratch, Transform
 from .transform_blocks import Blocks
-from .transform_conv1d import (
-    SameConv1d,
-    Scratch,
-    Transform,
-    pack_transformed,
-    transformed_conv1d,
-)
+from .transform_conv1d import pack_transformed, transformed_conv1d
 from .vector import VectorTarget
 from .winograd_conv1d import Winograd, winograd_of
 

@@ -27,14 +27,8 @@ from kokoro_pipeline.errors import InputError
 
 from ..common.builder import Expr
 from .bin_products import Bins, Kind
-from .transform_conv1d import (
-    Load,
-    SameConv1d,
-    Store,
-    Transform,
-    pack_transformed,
-    transformed_conv1d,
-)
+from .transform import Load, SameConv1d, Store, Transform
+from .transform_conv1d import pack_transformed, transformed_conv1d
 from .vector import VectorTarget
 
 # The real and imaginary part of a number; None is a zero, which needs no operation.

@@ -32,14 +32,8 @@ from kokoro_pipeline.errors import InputError
 
 from ..common.builder import Expr
 from .bin_products import Bins, Kind
-from .transform_conv1d import (
-    Load,
-    SameConv1d,
-    Store,
-    Transform,
-    pack_transformed,
-    transformed_conv1d,
-)
+from .transform import Load, SameConv1d, Store, Transform
+from .transform_conv1d import pack_transformed, transformed_conv1d
 from .vector import VectorTarget
 
 # The positive points of the pairs, by the number of pairs: those with the least error among numbers

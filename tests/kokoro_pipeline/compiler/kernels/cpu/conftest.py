@@ -19,7 +19,7 @@ from kokoro_pipeline.artifact.cpu import host_architecture, host_features
 from kokoro_pipeline.compiler.codegen.target import host_mcpu
 from kokoro_pipeline.compiler.kernels.common.producer import Activation
 from kokoro_pipeline.compiler.kernels.cpu.tile_unit import TileUnit
-from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
+from kokoro_pipeline.compiler.kernels.cpu.transform import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 from kokoro_pipeline.errors import ArtifactError
 

@@ -23,8 +23,8 @@ from kokoro_pipeline.compiler.kernels.cpu.choose_conv1d import (
 )
 from kokoro_pipeline.compiler.kernels.cpu.core import CORES, DEFAULT_CORE, KB, MB, Core
 from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import RealFFT
+from kokoro_pipeline.compiler.kernels.cpu.transform import SameConv1d, Scratch
 from kokoro_pipeline.compiler.kernels.cpu.transform_blocks import Blocks
-from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d, Scratch
 from kokoro_pipeline.compiler.kernels.cpu.vector import Tile, VectorTarget
 from kokoro_pipeline.compiler.lowering.cpu_backend import CpuBackend
 from kokoro_pipeline.compiler.passes.pipeline import TILED

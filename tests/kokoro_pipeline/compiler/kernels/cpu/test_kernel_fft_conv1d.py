@@ -11,7 +11,7 @@ from tvm import relax, tirx
 
 from kokoro_pipeline.compiler.kernels.common.producer import Activation, Producer
 from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import RealFFT, fft_conv1d, pack_fft_conv1d
-from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
+from kokoro_pipeline.compiler.kernels.cpu.transform import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 from kokoro_pipeline.errors import InputError
 

@@ -25,7 +25,7 @@ from kokoro_pipeline.compiler.kernels.cpu.tile_conv1d import (
 )
 from kokoro_pipeline.compiler.kernels.cpu.tile_unit import TileUnit
 from kokoro_pipeline.compiler.kernels.cpu.tile_weights import TileWeights, pack_tiles
-from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
+from kokoro_pipeline.compiler.kernels.cpu.transform import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 from kokoro_pipeline.errors import InputError
 

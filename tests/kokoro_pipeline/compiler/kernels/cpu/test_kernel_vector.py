@@ -14,7 +14,7 @@ from kokoro_pipeline.compiler.kernels.cpu.attention import attention
 from kokoro_pipeline.compiler.kernels.cpu.conv1d import conv1d
 from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import fft_conv1d
 from kokoro_pipeline.compiler.kernels.cpu.lstm import lstm_recurrence
-from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
+from kokoro_pipeline.compiler.kernels.cpu.transform import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import Tile, VectorTarget
 from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import winograd_conv1d
 from kokoro_pipeline.errors import InputError

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kokoro_pipeline.compiler.kernels.common.producer import Activation, Producer
-from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
+from kokoro_pipeline.compiler.kernels.cpu.transform import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import (
     Winograd,

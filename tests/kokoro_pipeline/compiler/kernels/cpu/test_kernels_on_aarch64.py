@@ -39,7 +39,7 @@ from kokoro_pipeline.compiler.kernels.cpu.lstm import lstm_recurrence, pack_lstm
 from kokoro_pipeline.compiler.kernels.cpu.normals import standard_normals
 from kokoro_pipeline.compiler.kernels.cpu.polar import polar_to_complex
 from kokoro_pipeline.compiler.kernels.cpu.statistics import channel_statistics
-from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import SameConv1d
+from kokoro_pipeline.compiler.kernels.cpu.transform import SameConv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import (
     pack_winograd_conv1d,
