@@ -28,7 +28,7 @@ HEAVY = (
     "soundfile",
 )
 
-RUNNING = ("artifact", "cli", "runtime")
+RUNNING = ("artifact", "bundling", "cli", "runtime")
 """Folders whose modules import without torch and tvm."""
 BUILDING = (
     "benchmarking",

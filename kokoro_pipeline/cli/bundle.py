@@ -46,7 +46,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> int:
     """Check the parts, then write the bundle whole or not at all."""
-    from .bundle_parts import gather, write_bundle
+    from ..bundling.parts import gather
+    from ..bundling.writing import write_bundle
 
     console.progress(f"checking {args.artifact}, the program and TVM's libraries")
     parts = gather(args.artifact, args.host, args.program, args.packages)

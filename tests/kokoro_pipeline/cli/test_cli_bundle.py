@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_pipeline.artifact.manifest import TargetInfo
-from kokoro_pipeline.cli import bundle_parts
+from kokoro_pipeline.bundling import parts, writing
 from kokoro_pipeline.runtime.engine.ffi_compatibility import RECOMMENDED
 
 
@@ -138,8 +138,8 @@ def test_what_does_not_belong_together_is_refused(
 def test_hosts_and_devices_are_checked(run_cli, make_artifact, packages, program, tmp_path):
     artifact = make_artifact(tmp_path / "kokoro")
     words = ["-o", tmp_path / "out", "--program", program, "--packages", packages]
-    machine = bundle_parts.library_machine(artifact / "model.so")
-    other = next(name for name, found in bundle_parts.HOSTS.items() if found != machine)
+    machine = parts.library_machine(artifact / "model.so")
+    other = next(name for name, found in parts.HOSTS.items() if found != machine)
     assert "unknown host" in run_cli("bundle", artifact, *words, "--host", "windows").err
     assert f"not for {other}" in run_cli("bundle", artifact, *words, "--host", other).err
     make_artifact(tmp_path / "kokoro", target=TargetInfo("cuda", "generic", ()))
@@ -169,7 +169,7 @@ def test_a_full_disk_leaves_what_was_there(
     def full(source: Path, target: Path) -> None:
         raise OSError(28, "No space left on device", str(target))
 
-    monkeypatch.setattr(bundle_parts.shutil, "copyfile", full)
+    monkeypatch.setattr(writing.shutil, "copyfile", full)
     ended = run_cli("bundle", artifact, *words, "--force")
     assert ended.code == 3
     assert "the disk is full" in ended.err
@@ -181,7 +181,7 @@ def test_without_a_program_the_remedy_is_told(
     run_cli, make_artifact, packages, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(bundle_parts, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    monkeypatch.setattr(parts, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
     artifact = make_artifact(tmp_path / "kokoro")
     ended = run_cli("bundle", artifact, "-o", tmp_path / "out", "--packages", packages)
     assert ended.code == 3

@@ -1,14 +1,10 @@
-"""The parts of a bundle, checked to belong together, and writing them atomically."""
+"""The parts of a bundle, found and checked to belong together."""
 
 from __future__ import annotations
 
-import gzip
 import importlib.metadata
-import io
 import json
-import os
 import shutil
-import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +13,6 @@ from typing import Any
 from packaging.version import Version
 
 from ..artifact.binary import library_machine
-from ..artifact.disk import beside, writing
 from ..artifact.manifest import MANIFEST_NAME
 from ..artifact.reader import Artifact, check_hash, read_artifact
 from ..errors import ArtifactError, EnvironmentFault, InputError
@@ -98,83 +93,6 @@ def gather(artifact: Path, host: str | None, program: Path | None, packages: Pat
         }
     )
     return Parts(chosen, versions, files)
-
-
-def write_bundle(parts: Parts, output: Path, *, force: bool = False) -> int:
-    """Write the parts to a folder, or to a file if the name ends in .tar.gz; returns the bytes.
-
-    Raises ArtifactError if there is something already, unless it is a bundle and `force` is given,
-    and EnvironmentFault if it cannot be written; what was there then stays as it was.
-    """
-    packed = output.name.endswith(".tar.gz")
-    final = Path(os.path.realpath(output))
-    _check_output(output, packed=packed, force=force)
-    growing = beside(final)
-    try:
-        with writing(output):
-            final.parent.mkdir(parents=True, exist_ok=True)
-            if packed:
-                _write_archive(parts, growing, output.name.removesuffix(".tar.gz"))
-                growing.replace(final)
-                return final.stat().st_size
-            _write_folder(parts, growing)
-            if final.exists():
-                shutil.rmtree(final)
-            growing.rename(final)
-            return sum(file.stat().st_size for file in final.rglob("*") if file.is_file())
-    finally:
-        if growing.is_dir():
-            shutil.rmtree(growing, ignore_errors=True)
-        else:
-            growing.unlink(missing_ok=True)
-
-
-def _check_output(output: Path, *, packed: bool, force: bool) -> None:
-    if not output.exists():
-        return
-    if not force:
-        raise ArtifactError(f"{output} exists: name another output, or replace it with --force")
-    if output.is_dir() == packed or (not packed and not (output / BUNDLE_NAME).is_file()):
-        raise ArtifactError(f"{output} exists and is not a bundle: name another output")
-
-
-def _write_folder(parts: Parts, folder: Path) -> None:
-    for path, content in parts.files.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, str):
-            file.write_text(content, "utf-8")
-        else:
-            shutil.copyfile(content, file)
-        file.chmod(_mode(path))
-
-
-def _write_archive(parts: Parts, file: Path, top: str) -> None:
-    # Parameters hardly shrink, so that a higher level would only take longer.
-    with (
-        file.open("xb") as raw,
-        gzip.GzipFile("", "wb", 1, raw, mtime=0) as packed,
-        tarfile.open(fileobj=packed, mode="w") as archive,
-    ):
-        for path, content in sorted(parts.files.items()):
-            _add(archive, f"{top}/{path}", content, _mode(path))
-
-
-def _add(archive: tarfile.TarFile, path: str, content: Path | str, mode: int) -> None:
-    entry = tarfile.TarInfo(path)
-    entry.mode = mode
-    if isinstance(content, str):
-        data = content.encode("utf-8")
-        entry.size = len(data)
-        archive.addfile(entry, io.BytesIO(data))
-        return
-    with content.open("rb") as stream:
-        entry.size = os.fstat(stream.fileno()).st_size
-        archive.addfile(entry, stream)
-
-
-def _mode(path: str) -> int:
-    return 0o755 if path == PROGRAM else 0o644
 
 
 def _check_host(artifact: Artifact, host: str | None) -> str:
