@@ -232,6 +232,21 @@ def check_unlisted(artifact: Artifact) -> str:
     return f"{len(listed)} files, all listed"
 
 
+def has_minor_of_build(artifact: Artifact, version: str) -> bool:
+    """Whether a version of TVM has the major.minor version that the artifact was built with.
+
+    That is never so if the build did not record its version. Raises ArtifactError if either is
+    not a version.
+    """
+    built = artifact.manifest.versions.get(TVM)
+    try:
+        return built is not None and Version(built).release[:2] == Version(version).release[:2]
+    except InvalidVersion as error:
+        raise ArtifactError(
+            f"{artifact.path}: cannot compare versions of {TVM}: {error}"
+        ) from error
+
+
 def check_tvm(artifact: Artifact) -> str:
     """Check that the installed TVM has the major.minor version of the build, without importing it.
 
@@ -244,13 +259,7 @@ def check_tvm(artifact: Artifact) -> str:
     except importlib.metadata.PackageNotFoundError:
         wanted = f"'{TVM}=={built}'" if built else TVM
         raise EnvironmentFault(f"{TVM} is not installed: pip install {wanted}") from None
-    try:
-        same = built is not None and Version(built).release[:2] == Version(here).release[:2]
-    except InvalidVersion as error:
-        raise ArtifactError(
-            f"{artifact.path}: cannot compare versions of {TVM}: {error}"
-        ) from error
-    if not same:
+    if not has_minor_of_build(artifact, here):
         raise ArtifactError(
             f"{artifact.path} was built with {TVM} {built or '(not recorded)'}, this is {TVM} "
             f"{here}: build the artifact anew, or pip install '{TVM}=={built or here}'"

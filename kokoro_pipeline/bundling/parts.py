@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from packaging.version import Version
-
 from ..artifact.binary import library_machine
 from ..artifact.manifest import MANIFEST_NAME
-from ..artifact.reader import Artifact, check_hash, read_artifact
+from ..artifact.reader import Artifact, check_hash, has_minor_of_build, read_artifact
 from ..errors import ArtifactError, EnvironmentFault, InputError
 from ..runtime.engine.ffi_compatibility import FFI, TVM, judge_pair
 from ..version import __version__
@@ -112,7 +110,7 @@ def _check_host(artifact: Artifact, host: str | None) -> str:
 def _check_versions(artifact: Artifact, versions: dict[str, str]) -> None:
     built = artifact.manifest.versions.get(TVM)
     here = versions[TVM]
-    if built is None or Version(built).release[:2] != Version(here).release[:2]:
+    if not has_minor_of_build(artifact, here):
         raise ArtifactError(
             f"{artifact.path} was built with {TVM} {built or '(not recorded)'}, the libraries are "
             f"of {TVM} {here}: build the artifact anew, or name others with --packages"

@@ -96,9 +96,9 @@ def foreign(file: Path) -> None:
     file.write_bytes(content)
 
 
-def other_version(packages: Path) -> None:
+def other_version(packages: Path, version: str) -> None:
     info = next(packages.glob("apache_tvm-*"))
-    info.joinpath("METADATA").write_text("Name: apache-tvm\nVersion: 0.26.0\n")
+    info.joinpath("METADATA").write_text(f"Name: apache-tvm\nVersion: {version}\n")
 
 
 REFUSED: dict[str, tuple[Callable[[Path, Path, Path], object], str]] = {
@@ -114,7 +114,14 @@ REFUSED: dict[str, tuple[Callable[[Path, Path, Path], object], str]] = {
     "library-missing": (lambda a, p, k: (k / "tvm/lib/libtvm_runtime.so").unlink(), "not there"),
     "library-foreign": (lambda a, p, k: foreign(k / "tvm_ffi/lib/libtvm_ffi.so"), "--packages"),
     "no-packages": (lambda a, p, k: shutil.rmtree(k), "has no apache-tvm"),
-    "other-version": (lambda a, p, k: other_version(k), "libraries are of apache-tvm 0.26.0"),
+    "other-version": (
+        lambda a, p, k: other_version(k, "0.26.0"),
+        "libraries are of apache-tvm 0.26.0",
+    ),
+    "version-of-no-number": (
+        lambda a, p, k: other_version(k, "nightly"),
+        "cannot compare versions of apache-tvm",
+    ),
     "no-licence": (
         lambda a, p, k: next(k.glob("apache_tvm-*")).joinpath("RECORD").write_text(""),
         "has no LICENSE",
