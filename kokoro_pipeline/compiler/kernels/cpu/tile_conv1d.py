@@ -30,7 +30,9 @@ from ..common.producer import NOTHING, Producer
 from .lanes import Lanes, over_channels
 from .producer import Prepared, check_vectors
 from .statistics import MOMENTS, Runs, combine_moments, runs_moments, statistics_name
-from .tile_products import Task, TileProducts
+from .tile_plan import Task, TilePlan
+from .tile_products import TileProducts
+from .tile_rows import SplitRows
 from .tile_unit import TERMS, TileUnit
 from .tile_weights import PANEL, pack_tiles
 from .vector import LINE, VectorTarget
@@ -111,7 +113,7 @@ def tile_conv1d(target: VectorTarget, static: TileConv1d) -> tirx.PrimFunc:
         [
             Parameter("x", (batch, length, conv.in_channels)),
             *producer.parameters(batch, conv.in_channels),
-            Parameter("w", (_products(target, static).weights.words,), "uint16"),
+            Parameter("w", (_plan(target, static).weights.words,), "uint16"),
             *added,
             Parameter("y", (batch, out, CO)),
             *moments,
@@ -134,17 +136,15 @@ def tile_linear(
         f"{multiplication.name}_linear_k{in_features}_n{out_features}_v{target.lanes}",
         [
             Parameter("x", (rows, in_features)),
-            Parameter("w", (_products(target, static).weights.words,), "uint16"),
+            Parameter("w", (_plan(target, static).weights.words,), "uint16"),
             Parameter("y", (rows, out_features)),
         ],
         _body(target, static, i64(1), rows),
     )
 
 
-def _products(target: VectorTarget, static: TileConv1d) -> TileProducts:
-    return TileProducts(
-        target, static.conv, static.multiplication.parts, static.multiplication.unit
-    )
+def _plan(target: VectorTarget, static: TileConv1d) -> TilePlan:
+    return TilePlan(target, static.conv, static.multiplication.parts, static.multiplication.unit)
 
 
 def _body(
@@ -153,7 +153,7 @@ def _body(
     """The body of a convolution over a batch of sequences of the same length."""
     conv, producer, CO = static.conv, static.producer, static.conv.out_channels
     check_vectors(producer, target, conv.in_channels)
-    products, out = _products(target, static), conv.out_length(length)
+    plan, out = _plan(target, static), conv.out_length(length)
     record = 1 + 3 * CO  # floats that `runs_moments` writes for a block of rows
 
     def body(x: Buffer, *rest: Buffer) -> None:
@@ -162,13 +162,13 @@ def _body(
         y, *statistics = rest[len(coefficients) + 1 + len(residual) :]
         rows_out = bind(out)
         if statistics:
-            size = batch * products.blocks(out) * record
+            size = batch * plan.blocks(out) * record
             moments = T.alloc_buffer((size,), "float32")
 
         def task(own: Task) -> None:
             prepared = Prepared(producer, target, conv.in_channels, coefficients, own.batch)
             base = bind(own.batch * length * conv.in_channels)
-            rows = products.split_rows(x, base, length, prepared, own)
+            rows = SplitRows.of(plan, x, base, length, prepared, own)
             y_base = bind(own.batch * rows_out * CO)
 
             def put(panel: Expr, columns: int, row: Expr, sums: Buffer, at: Expr) -> None:
@@ -176,7 +176,7 @@ def _body(
                 to = bind(y_base + (own.first + row) * CO + first)
 
                 def finish(lanes: Lanes, _: int, c: Expr) -> None:
-                    value = lanes.load(sums, at + c) + products.weights.bias(lanes, w, first + c)
+                    value = lanes.load(sums, at + c) + plan.weights.bias(lanes, w, first + c)
                     if residual:
                         value = value + lanes.load(residual[0], to + c)
                     lanes.store(y, to + c, value)
@@ -196,7 +196,7 @@ def _body(
                 some = bind(panel * PANEL), columns
                 runs_moments(target, CO, y, y_base, runs, moments, to, some)
 
-            products.multiply(
+            TileProducts(plan).multiply(
                 rows,
                 w,
                 own,
@@ -205,7 +205,7 @@ def _body(
                 panel_moments if statistics else None,
             )
 
-        blocks = products.tasks(batch, rows_out, task)
+        blocks = plan.tasks(batch, rows_out, task)
         if static.statistics is not None:
             mean, rstd = statistics
             with T.serial(i64(0), batch) as b:
@@ -238,7 +238,7 @@ def tile_conv_transpose1d(
     """
     CI, CO, group = conv.in_channels, conv.out_channels, conv.stride * conv.out_channels
     groups = Conv1d(CI, group, conv.reach + 1, pad_left=conv.reach, pad_right=conv.reach)
-    products = TileProducts(target, groups, multiplication.parts, multiplication.unit)
+    plan = TilePlan(target, groups, multiplication.parts, multiplication.unit)
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
     out = conv.out_length(length)
 
@@ -247,7 +247,7 @@ def tile_conv_transpose1d(
 
         def task(own: Task) -> None:
             prepared = Prepared(NOTHING, target, CI, (), own.batch)
-            rows = products.split_rows(x, bind(own.batch * length * CI), length, prepared, own)
+            rows = SplitRows.of(plan, x, bind(own.batch * length * CI), length, prepared, own)
             y_base = bind(own.batch * size)
 
             def put(panel: Expr, columns: int, row: Expr, sums: Buffer, at: Expr) -> None:
@@ -256,7 +256,7 @@ def tile_conv_transpose1d(
                 to = bind((own.first + row) * group + first - conv.crop_left * CO)
 
                 def finish(lanes: Lanes, _: int, c: Expr) -> None:
-                    value = lanes.load(sums, at + c) + products.weights.bias(lanes, w, first + c)
+                    value = lanes.load(sums, at + c) + plan.weights.bias(lanes, w, first + c)
                     lanes.store(y, y_base + to + c, value)
 
                 with T.If(tirx.And(to >= 0, to + columns <= size)):
@@ -268,16 +268,16 @@ def tile_conv_transpose1d(
                         with T.serial(low, high) as c:
                             finish(Lanes(None), 1, c)
 
-            products.multiply(rows, w, own, put)
+            TileProducts(plan).multiply(rows, w, own, put)
 
-        products.tasks(batch, bind(groups.out_length(length)), task)
+        plan.tasks(batch, bind(groups.out_length(length)), task)
 
     return build_kernel(
         f"{multiplication.name}_conv_transpose1d_ci{CI}_co{CO}_k{conv.taps}_s{conv.stride}"
         f"_c{conv.crop_left}_{conv.crop_right}_v{target.lanes}",
         [
             Parameter("x", (batch, length, CI)),
-            Parameter("w", (products.weights.words,), "uint16"),
+            Parameter("w", (plan.weights.words,), "uint16"),
             Parameter("y", (batch, out, CO)),
         ],
         body,
