@@ -196,14 +196,8 @@ def _body(
                 some = bind(panel * PANEL), columns
                 runs_moments(target, CO, y, y_base, runs, moments, to, some)
 
-            TileProducts(plan).multiply(
-                rows,
-                w,
-                own,
-                put,
-                ahead,
-                panel_moments if statistics else None,
-            )
+            after = panel_moments if statistics else None
+            TileProducts(plan, own, rows, w, put, ahead, after).emit()
 
         blocks = plan.tasks(batch, rows_out, task)
         if static.statistics is not None:
@@ -268,7 +262,7 @@ def tile_conv_transpose1d(
                         with T.serial(low, high) as c:
                             finish(Lanes(None), 1, c)
 
-            TileProducts(plan).multiply(rows, w, own, put)
+            TileProducts(plan, own, rows, w, put).emit()
 
         plan.tasks(batch, bind(groups.out_length(length)), task)
 
