@@ -40,6 +40,7 @@ from .threads import (
 
 ROWS, WARPS = 8, 2  # rows per thread, warps per slice
 BLOCK_ROWS = ROWS * WARPS
+THREADS = WARP * WARPS  # of a slice
 CHUNK = WARP  # features of K per chunk, one per lane
 TURNED = BLOCK_ROWS + 4  # words between columns of the chunk: fewer bank conflicts, 16-byte aligned
 WIDE = 2048
@@ -93,6 +94,150 @@ def pack_linear(weight: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(split).reshape(blocks, words)
 
 
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of a kernel, see `linear`, and the number of rows."""
+
+    x: Buffer
+    w: Buffer
+    bias: Buffer | None
+    y: Buffer
+    rows: Expr
+
+
+class LinearBlock:
+    """A thread of the block that computes `BLOCK_ROWS` rows and `block_columns` features.
+
+    It is thread `lane` of a warp, and its slice is number `part`. It sums `ROWS` rows from row
+    `first` on, those of its warp, and every 32nd of the features from `lane` on.
+    """
+
+    def __init__(
+        self, tile: LinearTile, arguments: Arguments, place: list[Expr], thread: list[Expr]
+    ):
+        """Emit the memory of the thread and of its block, with sums of 0."""
+        self.tile, self.arguments = tile, arguments
+        (self.column_block, row_block), (self.lane, warps) = place, thread
+        self.part, self.warp = bind(div(warps, WARPS)), bind(mod(warps, WARPS))
+        width, columns = tile.block_columns, tile.columns
+        self.turned = shared(tile.slices * CHUNK * TURNED)
+        self.panel = shared(tile.slices * CHUNK * width)
+        self.totals = registers(ROWS * columns)
+        self.left = registers(ROWS)
+        self.right = registers(columns)
+        self.rows_at = self.part * (CHUNK * TURNED) + self.warp * ROWS
+        self.panel_at = self.part * (CHUNK * width)
+        for i in range(ROWS * columns):
+            store(self.totals, i, const(0))
+        self.first = bind(row_block * BLOCK_ROWS + self.warp * ROWS)
+        self.copies = CHUNK * width // (4 * THREADS)
+        self.rows_ahead, self.panel_ahead = registers(ROWS), registers(4 * self.copies)
+        self.here = bind((self.warp * WARP + self.lane) * 4)
+
+    @property
+    def sums(self) -> list[tuple[int, int]]:
+        """The sums of a thread: (its row, its column)."""
+        return [(i, j) for i in range(ROWS) for j in range(self.tile.columns)]
+
+    def total(self, i: int, j: int) -> Expr:
+        """A sum."""
+        return self.totals[i32(i * self.tile.columns + j)]
+
+    def add(self, i: int, j: int, value: Expr) -> None:
+        """Add to a sum."""
+        add_to(self.totals, i * self.tile.columns + j, value)
+
+    def emit(self) -> None:
+        """Sum all chunks of the slice, then the slices, and write y."""
+        self.fetch(i32(0))
+        with T.serial(i32(0), i32(self.tile.turns)) as turn:
+            synchronize()
+            self.share(turn)
+            synchronize()
+            self.fetch(turn + 1)
+            self.multiply()
+        synchronize()
+        with T.If(self.part > 0), T.Then():
+            self.give()
+        synchronize()
+        with T.If(self.part == 0), T.Then():
+            self.combine()
+            self.write()
+
+    def fetch(self, turn: Expr) -> None:
+        """Ask for a chunk: the feature `lane` of the thread's rows, and its share of the weights.
+
+        Places are clamped: nothing is read ahead of a branch.
+        """
+        tile, x, w = self.tile, self.arguments.x, self.arguments.w
+        words, width = tile.shape[1], tile.block_columns
+        chunk = bind(turn * tile.slices + self.part)
+        k = bind(tirx.min(chunk * CHUNK + self.lane, i32(tile.in_features - 1)))
+        for i in range(ROWS):
+            row = tirx.min(self.first + i, self.arguments.rows - 1)
+            store(self.rows_ahead, i, x[row * tile.in_features + k])
+        last = i32(words - CHUNK * width)
+        start = self.column_block * words + tirx.min(chunk * (CHUNK * width), last)
+        for j in range(self.copies):
+            with T.vectorized(i32(0), i32(4)) as v:
+                store(self.panel_ahead, 4 * j + v, w[start + j * THREADS * 4 + self.here + v])
+
+    def share(self, turn: Expr) -> None:
+        """Give the chunk that was asked for to the block, with zeros for what does not exist."""
+        tile, first = self.tile, self.first
+        k = bind((turn * tile.slices + self.part) * CHUNK + self.lane)
+        for i in range(ROWS):
+            exists = tirx.And(first + i < self.arguments.rows, k < tile.in_features)
+            value = tirx.Select(exists, self.rows_ahead[i32(i)], const(0))
+            store(self.turned, self.rows_at + self.lane * TURNED + i, value)
+        for j in range(self.copies):
+            with T.vectorized(i32(0), i32(4)) as v:
+                to = self.panel_at + j * THREADS * 4 + self.here + v
+                store(self.panel, to, self.panel_ahead[4 * j + v])
+
+    def multiply(self) -> None:
+        """Add the products of the chunk that the block holds."""
+        width = self.tile.block_columns
+        with T.serial(i32(0), i32(CHUNK)) as c:
+            for row in range(0, ROWS, 4):
+                with T.vectorized(i32(0), i32(4)) as v:
+                    at = self.rows_at + c * TURNED + row + v
+                    store(self.left, row + v, self.turned[at])
+            for j in range(self.tile.columns):
+                at = self.panel_at + c * width + j * WARP + self.lane
+                store(self.right, j, self.panel[at])
+            for i, j in self.sums:
+                self.add(i, j, self.left[i32(i)] * self.right[i32(j)])
+
+    def place(self, i: int, j: int) -> Expr:
+        """Where a sum lies among those of a slice."""
+        return (self.warp * ROWS + i) * self.tile.block_columns + j * WARP + self.lane
+
+    def give(self) -> None:
+        """Put the sums of a slice, other than the first, into the memory of the panel."""
+        start = (self.part - 1) * (BLOCK_ROWS * self.tile.block_columns)
+        for i, j in self.sums:
+            store(self.panel, start + self.place(i, j), self.total(i, j))
+
+    def combine(self) -> None:
+        """Add the sums of the other slices, in their order."""
+        with T.serial(i32(0), i32(self.tile.slices - 1)) as other:
+            start = other * (BLOCK_ROWS * self.tile.block_columns)
+            for i, j in self.sums:
+                self.add(i, j, self.panel[start + self.place(i, j)])
+
+    def write(self) -> None:
+        """Write the rows and features that exist, with the bias."""
+        bias, y, features = self.arguments.bias, self.arguments.y, self.tile.out_features
+        for j in range(self.tile.columns):
+            column = bind(self.column_block * self.tile.block_columns + j * WARP + self.lane)
+            with T.If(column < features), T.Then():
+                added = const(0) if bias is None else hold(bias[column])
+                for i in range(ROWS):
+                    with T.If(self.first + i < self.arguments.rows), T.Then():
+                        store(y, (self.first + i) * features + column, self.total(i, j) + added)
+
+
 def linear(in_features: int, out_features: int, bias: bool = False) -> tirx.PrimFunc:
     """The kernel (x, weight[, bias]) -> y.
 
@@ -102,91 +247,15 @@ def linear(in_features: int, out_features: int, bias: bool = False) -> tirx.Prim
     K, N = in_features, out_features
     tile = LinearTile(K, N)
     blocks, words = tile.shape
-    columns, width = tile.columns, tile.block_columns
-    block_sums = BLOCK_ROWS * width
     rows_all = tirx.Var("M", "int64")
 
     def body(x: Buffer, w: Buffer, *rest: Buffer) -> None:
         *added, y = rest
-        M = bind(i32(rows_all))
-        grid = [blocks, ceil_div(M, BLOCK_ROWS)]
-        with launch(grid, [WARP, WARPS * tile.slices]) as ((column_block, row_block), (lane, any_)):
-            part, warp = bind(div(any_, WARPS)), bind(mod(any_, WARPS))
-            turned = shared(tile.slices * CHUNK * TURNED)
-            panel = shared(tile.slices * CHUNK * width)
-            totals = registers(ROWS * columns)
-            left = registers(ROWS)
-            right = registers(columns)
-            rows_at = part * (CHUNK * TURNED) + warp * ROWS
-            panel_at = part * (CHUNK * width)
-            for i in range(ROWS * columns):
-                store(totals, i, const(0))
-            first = bind(row_block * BLOCK_ROWS + warp * ROWS)
-            threads = WARP * WARPS
-            copies = CHUNK * width // (4 * threads)
-            rows_ahead, panel_ahead = registers(ROWS), registers(4 * copies)
-            here = bind((warp * WARP + lane) * 4)
-            last_panel = tile.shape[1] - CHUNK * width
-
-            def fetch(turn: Expr) -> None:
-                """Ask for a chunk. Places are clamped: nothing is read ahead of a branch."""
-                chunk = bind(turn * tile.slices + part)
-                k = bind(tirx.min(chunk * CHUNK + lane, i32(K - 1)))
-                for i in range(ROWS):
-                    store(rows_ahead, i, x[tirx.min(first + i, M - 1) * K + k])
-                start = column_block * words + tirx.min(chunk * (CHUNK * width), i32(last_panel))
-                for j in range(copies):
-                    with T.vectorized(i32(0), i32(4)) as v:
-                        store(panel_ahead, 4 * j + v, w[start + j * threads * 4 + here + v])
-
-            fetch(i32(0))
-            with T.serial(i32(0), i32(tile.turns)) as turn:
-                synchronize()
-                k = bind((turn * tile.slices + part) * CHUNK + lane)
-                for i in range(ROWS):
-                    value = tirx.Select(
-                        tirx.And(first + i < M, k < K), rows_ahead[i32(i)], const(0)
-                    )
-                    store(turned, rows_at + lane * TURNED + i, value)
-                for j in range(copies):
-                    with T.vectorized(i32(0), i32(4)) as v:
-                        to = panel_at + j * threads * 4 + here + v
-                        store(panel, to, panel_ahead[4 * j + v])
-                synchronize()
-                fetch(turn + 1)
-                with T.serial(i32(0), i32(CHUNK)) as c:
-                    for row in range(0, ROWS, 4):
-                        with T.vectorized(i32(0), i32(4)) as v:
-                            store(left, row + v, turned[rows_at + c * TURNED + row + v])
-                    for j in range(columns):
-                        store(right, j, panel[panel_at + c * width + j * WARP + lane])
-                    for i in range(ROWS):
-                        for j in range(columns):
-                            add_to(totals, i * columns + j, left[i32(i)] * right[i32(j)])
-
-            def place(i: int, j: int) -> Expr:
-                """Offset of sum (i, j) within its block."""
-                return (warp * ROWS + i) * width + j * WARP + lane
-
-            sums = [(i, j) for i in range(ROWS) for j in range(columns)]
-            synchronize()
-            with T.If(part > 0), T.Then():
-                for i, j in sums:
-                    total = totals[i32(i * columns + j)]
-                    store(panel, (part - 1) * block_sums + place(i, j), total)
-            synchronize()
-            with T.If(part == 0), T.Then():
-                with T.serial(i32(0), i32(tile.slices - 1)) as other:
-                    for i, j in sums:
-                        add_to(totals, i * columns + j, panel[other * block_sums + place(i, j)])
-                for j in range(columns):
-                    column = bind(column_block * width + j * WARP + lane)
-                    with T.If(column < N), T.Then():
-                        start_value = hold(added[0][column]) if bias else const(0)
-                        for i in range(ROWS):
-                            with T.If(first + i < M), T.Then():
-                                total = totals[i32(i * columns + j)]
-                                store(y, (first + i) * N + column, total + start_value)
+        rows = bind(i32(rows_all))
+        arguments = Arguments(x, w, added[0] if bias else None, y, rows)
+        grid = [blocks, ceil_div(rows, BLOCK_ROWS)]
+        with launch(grid, [WARP, WARPS * tile.slices]) as (place, thread):
+            LinearBlock(tile, arguments, place, thread).emit()
 
     return build_kernel(
         f"gpu_linear_{K}x{N}" + "_bias" * bias,
