@@ -16,6 +16,9 @@ Metal does not promise that blocks which wait for each other make progress, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
@@ -65,97 +68,154 @@ def spread_units(hidden: int, max_threads: int = THREADS) -> int | None:
     return units if units >= MIN_UNITS else None
 
 
+@dataclass(frozen=True)
+class Recurrence:
+    """The arguments of a kernel, see `lstm_recurrence`, of `steps` steps and `hidden` units."""
+
+    gates: Buffer
+    recurrent: Buffer
+    lengths: Buffer
+    output: Buffer
+    steps: Expr
+    hidden: int
+
+
+class SpreadThread:
+    """A thread of a block that has `units` hidden units of a direction of a batch row.
+
+    It multiplies the `SHARE` inputs of number `part` by their weights for its unit. The thread of
+    part 0 adds up those of the other parts, and has the cell state of the unit.
+    """
+
+    def __init__(
+        self, recurrence: Recurrence, units: int, place: Sequence[Expr], thread: Sequence[Expr]
+    ) -> None:
+        """Emit the memory of the thread and of its block."""
+        self.recurrence, self.units = recurrence, units
+        (block, self.direction, self.b), (self.lane, self.part) = place, thread
+        hidden = recurrence.hidden
+        self.parts = hidden // SHARE
+        self.length = length_of(recurrence.lengths, self.b, recurrence.steps)
+        self.unit = bind(block * units + self.lane)
+        self.thread = bind(self.part * units + self.lane)
+        self.h, self.partial = shared(hidden), shared(self.parts * units * GATES)
+        self.weights = registers(SHARE * GATES)
+        self.inputs = registers(4)
+        self.sums, self.cell = registers(GATES), registers(1)
+        self.word = registers(1, "uint32")
+
+    def emit(self) -> None:
+        """Compute all steps of the batch row."""
+        self.load_weights()
+        store(self.cell, 0, const(0))
+        with T.serial(i32(0), self.length) as step:
+            t = bind(step + self.direction * (self.length - 1 - step - step))
+            self.start_sums(t)  # read before the wait for h
+            with T.If(self.thread < self.recurrence.hidden), T.Then():
+                self.receive(step, t)
+            synchronize()
+            self.multiply()
+            synchronize()
+            with T.If(self.part == 0), T.Then():
+                self.combine()
+                self.send(t, next_hidden(self.cell, self.sums))
+
+    def load_weights(self) -> None:
+        """Read the weights [SHARE, GATES] of the thread, which stay in its registers."""
+        hidden = self.recurrence.hidden
+        for j in range(SHARE):
+            inputs = self.direction * hidden + self.part * SHARE + j
+            row = (inputs * hidden + self.unit) * GATES
+            with T.vectorized(i32(0), i32(GATES)) as gate:
+                store(self.weights, j * GATES + gate, self.recurrence.recurrent[row + gate])
+
+    def start_sums(self, t: Expr) -> None:
+        """Start the sums with 0, and those of part 0 with the gates of a step."""
+        hidden = self.recurrence.hidden
+        for gate in range(GATES):
+            store(self.sums, gate, const(0))
+        with T.If(self.part == 0), T.Then():
+            row = (self.b * self.recurrence.steps + t) * (2 * GATES * hidden)
+            start = row + self.direction * (GATES * hidden) + self.unit
+            for gate in range(GATES):
+                store(self.sums, gate, self.recurrence.gates[start + gate * hidden])
+
+    def place(self, t: Expr, unit: Expr) -> Expr:
+        """The address of the word of the output for a hidden unit of this direction."""
+        row = (self.b * self.recurrence.steps + t) * (2 * self.recurrence.hidden)
+        at = row + self.direction * self.recurrence.hidden + unit
+        return tirx.address_of(self.recurrence.output[at])
+
+    def receive(self, step: Expr, t: Expr) -> None:
+        """Wait for the h of the step before, a word for each of the first `hidden` threads."""
+        store(self.word, 0, tirx.Select(step == 0, u32(0), u32(UNWRITTEN)))
+        before = bind(t - 1 + 2 * self.direction)
+        with T.While(self.word[i32(0)] == u32(UNWRITTEN)):
+            T.evaluate(T.ptx[LOAD](self.word[i32(0)], self.place(before, self.thread)))
+        store(self.h, self.thread, tirx.reinterpret("float32", self.word[i32(0)]))
+
+    def multiply(self) -> None:
+        """Add the products of the thread's share of h, and give the sums to the block."""
+        for j in range(0, SHARE, 4):
+            with T.vectorized(i32(0), i32(4)) as v:
+                store(self.inputs, v, self.h[self.part * SHARE + j + v])
+            for i in range(4):
+                for gate in range(GATES):
+                    weight = self.weights[i32((j + i) * GATES + gate)]
+                    add_to(self.sums, gate, weight * self.inputs[i32(i)])
+        with T.vectorized(i32(0), i32(GATES)) as gate:
+            store(self.partial, self.thread * GATES + gate, self.sums[gate])
+
+    def combine(self) -> None:
+        """Add the sums of the other parts, in their order."""
+        for other in range(1, self.parts):
+            for gate in range(GATES):
+                at = (other * self.units + self.lane) * GATES + gate
+                add_to(self.sums, gate, self.partial[at])
+
+    def send(self, t: Expr, value: Expr) -> None:
+        """Store the h of the thread's unit, for the other blocks too."""
+        store(self.word, 0, tirx.reinterpret("uint32", value))
+        size = tirx.bitwise_and(self.word[i32(0)], u32(0x7FFFFFFF))
+        bits = tirx.Select(size > u32(INFINITY), u32(NAN), self.word[i32(0)])
+        T.evaluate(T.ptx[STORE](self.place(t, self.unit), bits))
+
+
+def _mark_unwritten(recurrence: Recurrence, block: Expr, b: Expr, thread: Expr) -> None:
+    """Set a word of the output to UNWRITTEN, or to 0 from the length of its batch row on."""
+    words = recurrence.steps * 2 * recurrence.hidden
+    at = bind(block * FILL_THREADS + thread)
+    with T.If(at < words), T.Then():
+        unwritten = tirx.reinterpret("float32", u32(UNWRITTEN))
+        length = length_of(recurrence.lengths, b, recurrence.steps)
+        is_step = div(at, 2 * recurrence.hidden) < length
+        store(recurrence.output, b * words + at, tirx.Select(is_step, unwritten, const(0)))
+
+
 def spread_lstm_recurrence(hidden: int) -> tirx.PrimFunc:
     """The kernel (gates, recurrent, lengths) -> output, with the arguments of `lstm_recurrence`.
 
     Raises InputError for hidden sizes for which `spread_units` has no blocks.
     """
-    H = hidden
-    found = spread_units(H)
-    if found is None:
+    units = spread_units(hidden)
+    if units is None:
         raise InputError(
-            f"an LSTM of {H} hidden units cannot be spread over blocks; build with --opt 0"
+            f"an LSTM of {hidden} hidden units cannot be spread over blocks; build with --opt 0"
         )
-    U: int = found
-    parts = H // SHARE
+    blocks, threads = hidden // units, [units, hidden // SHARE]
     batch, steps = tirx.Var("B", "int64"), tirx.Var("n", "int64")
 
     def body(gates: Buffer, recurrent: Buffer, lengths: Buffer, output: Buffer) -> None:
         n, rows = bind(i32(steps)), bind(i32(batch))
-
-        with launch(
-            [tirx.max(ceil_div(n * 2 * H, FILL_THREADS), i32(1)), rows], [FILL_THREADS]
-        ) as (
-            (block, b),
-            (thread,),
-        ):
-            at = bind(block * FILL_THREADS + thread)
-            with T.If(at < n * 2 * H), T.Then():
-                unwritten = tirx.reinterpret("float32", u32(UNWRITTEN))
-                is_step = div(at, 2 * H) < length_of(lengths, b, n)
-                store(output, b * (n * 2 * H) + at, tirx.Select(is_step, unwritten, const(0)))
-
-        with launch([H // U, 2, rows], [U, parts]) as ((block, direction, b), (lane, part)):
-            length = length_of(lengths, b, n)
-            unit, thread = bind(block * U + lane), bind(part * U + lane)
-            h, partial = shared(H), shared(parts * U * GATES)
-            weights = registers(SHARE * GATES)
-            inputs = registers(4)
-            sums, cell = registers(GATES), registers(1)
-            word = registers(1, "uint32")
-            for j in range(SHARE):
-                row = ((direction * H + part * SHARE + j) * H + unit) * GATES
-                with T.vectorized(i32(0), i32(GATES)) as gate:
-                    store(weights, j * GATES + gate, recurrent[row + gate])
-            store(cell, 0, const(0))
-
-            def place(t: Expr, of: Expr) -> Expr:
-                """The word of the output for a hidden unit of this direction."""
-                return tirx.address_of(output[(b * n + t) * (2 * H) + direction * H + of])
-
-            def receive(step: Expr, t: Expr) -> None:
-                """Wait for the h of the step before, a word for each of the first H threads."""
-                store(word, 0, tirx.Select(step == 0, u32(0), u32(UNWRITTEN)))
-                before = bind(t - 1 + 2 * direction)
-                with T.While(word[i32(0)] == u32(UNWRITTEN)):
-                    T.evaluate(T.ptx[LOAD](word[i32(0)], place(before, thread)))
-                store(h, thread, tirx.reinterpret("float32", word[i32(0)]))
-
-            def send(t: Expr, value: Expr) -> None:
-                store(word, 0, tirx.reinterpret("uint32", value))
-                size = tirx.bitwise_and(word[i32(0)], u32(0x7FFFFFFF))
-                bits = tirx.Select(size > u32(INFINITY), u32(NAN), word[i32(0)])
-                T.evaluate(T.ptx[STORE](place(t, unit), bits))
-
-            with T.serial(i32(0), length) as step:
-                t = bind(step + direction * (length - 1 - step - step))
-                for gate in range(GATES):
-                    store(sums, gate, const(0))
-                with T.If(part == 0), T.Then():  # read before the wait for h
-                    start = (b * n + t) * (2 * GATES * H) + direction * (GATES * H) + unit
-                    for gate in range(GATES):
-                        store(sums, gate, gates[start + gate * H])
-                with T.If(thread < H), T.Then():
-                    receive(step, t)
-                synchronize()
-                for j in range(0, SHARE, 4):
-                    with T.vectorized(i32(0), i32(4)) as v:
-                        store(inputs, v, h[part * SHARE + j + v])
-                    for i in range(4):
-                        for gate in range(GATES):
-                            weight = weights[i32((j + i) * GATES + gate)]
-                            add_to(sums, gate, weight * inputs[i32(i)])
-                with T.vectorized(i32(0), i32(GATES)) as gate:
-                    store(partial, thread * GATES + gate, sums[gate])
-                synchronize()
-                with T.If(part == 0), T.Then():
-                    for other in range(1, parts):
-                        for gate in range(GATES):
-                            add_to(sums, gate, partial[(other * U + lane) * GATES + gate])
-                    send(t, next_hidden(cell, sums))
+        recurrence = Recurrence(gates, recurrent, lengths, output, n, hidden)
+        words = tirx.max(ceil_div(n * 2 * hidden, FILL_THREADS), i32(1))
+        with launch([words, rows], [FILL_THREADS]) as ((block, b), (thread,)):
+            _mark_unwritten(recurrence, block, b, thread)
+        with launch([blocks, 2, rows], threads) as (place, own):
+            SpreadThread(recurrence, units, place, own).emit()
 
     return build_kernel(
-        f"gpu_spread_lstm_recurrence_h{H}",
-        recurrence_parameters(batch, steps, H),
+        f"gpu_spread_lstm_recurrence_h{hidden}",
+        recurrence_parameters(batch, steps, hidden),
         body,
     )
