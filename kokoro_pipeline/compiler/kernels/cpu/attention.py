@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 from tvm import tirx
 
@@ -55,103 +57,6 @@ def _over_rows(rows: Expr, height: int, body: Callable[[int, Expr], None]) -> No
             body(1, t)
 
 
-def attention(target: VectorTarget, heads: int, head_size: int) -> tirx.PrimFunc:
-    """softmax(Q K^T / sqrt(head_size)) V for each head, over the first `lengths[b]` keys of row b.
-
-    The kernel takes (q, k, v, lengths) and writes the output: q, k, v and output are float32
-    [B, n, heads * head_size]; lengths is int64 [B] with 0 <= length <= n. Positions from a row's
-    length on are never read; the output there is 0.
-
-    Raises InputError if head_size is not a multiple of the lanes.
-    """
-    V, D, width = target.lanes, head_size, heads * head_size
-    if D % V:
-        raise InputError(
-            f"attention with heads of {D} does not divide into vectors of {V}; build with --opt 0"
-        )
-    queries = QUERY_VECTORS * V
-    score_tile = Tile(12 if target.registers >= 32 else 6, QUERY_VECTORS)
-    columns = max(v for v in (1, 2, 4) if (D // V) % v == 0 and (v < 4 or target.registers >= 32))
-    out_tile = Tile(min(12, (target.registers - 1 - columns) // columns), columns)
-    batch, steps = tirx.Var("B", "int64"), tirx.Var("n", "int64")
-
-    def body(q: Buffer, k: Buffer, v: Buffer, lengths: Buffer, output: Buffer) -> None:
-        blocks = bind(ceil_div(steps, queries))
-
-        def task(b: Expr, head: Expr, first: Expr) -> None:
-            keys = bind(minimum(maximum(lengths[b], 0), steps))
-            rows = bind(maximum(minimum(keys - first, queries), 0))
-            start = bind(b * steps * width + head * D)
-            own = bind(start + first * width)
-            asked = T.alloc_buffer((D * queries,), "float32")  # scaled queries [d, query]
-            scores = T.alloc_buffer((steps * queries,), "float32")  # [key, query]
-            inverse = T.alloc_buffer((queries,), "float32")
-            sums = max(tile.rows * tile.vectors for tile in (score_tile, out_tile))
-            total = T.alloc_buffer((sums * V,), "float64")
-
-            zero_range(target, asked, i64(0), i64(D * queries))
-            with T.serial(i64(0), rows) as i, T.serial(i64(0), i64(D)) as d:
-                value = q[own + i * width + d] * f32(1.0 / math.sqrt(D))
-                T.buffer_store(asked, value, [d * queries + i])
-
-            def score(count: int, key: Expr) -> None:
-                at = bind(start + key * width)
-
-                def store(r: int, i: int, value: Expr) -> None:
-                    target.store(scores, (key + r) * queries + i * V, value)
-
-                sum_in_chunks(
-                    target,
-                    Tile(count, QUERY_VECTORS),
-                    i64(D),
-                    total,
-                    lambda r, d: k[at + r * width + d],
-                    lambda i, d: target.load(asked, d * queries + i * V),
-                    store,
-                )
-
-            _over_rows(keys, score_tile.rows, score)
-            for i in range(QUERY_VECTORS):
-                _softmax(target, scores, inverse, keys, queries, i * V)
-
-            def weigh(count: int, query: Expr) -> None:
-                with T.serial(i64(0), i64(D // V // columns)) as part:
-                    column = bind(part * (columns * V))
-
-                    def store(r: int, i: int, value: Expr) -> None:
-                        to = own + (query + r) * width + column + i * V
-                        target.store(output, to, value * target.splat(inverse[query + r]))
-
-                    sum_in_chunks(
-                        target,
-                        Tile(count, columns),
-                        keys,
-                        total,
-                        lambda r, j: scores[j * queries + query + r],
-                        lambda i, j: target.load(v, start + j * width + column + i * V),
-                        store,
-                    )
-
-            _over_rows(rows, out_tile.rows, weigh)
-            with T.serial(i64(0), maximum(minimum(steps - first, queries) - rows, 0)) as i:
-                at = bind(own + (rows + i) * width)
-                zero_range(target, output, at, at + D)
-
-        with T.parallel(i64(0), batch * heads * blocks) as index:
-            row = bind(div(index, blocks))
-            task(bind(div(row, heads)), bind(mod(row, heads)), bind(mod(index, blocks) * queries))
-
-    return build_kernel(
-        f"attention_h{heads}_d{D}_v{V}r{target.registers}",
-        [
-            *(Parameter(name, (batch, steps, width)) for name in ("q", "k", "v")),
-            Parameter("lengths", (batch,), "int64"),
-            Parameter("output", (batch, steps, width)),
-        ],
-        body,
-    )
-
-
 def _softmax(
     target: VectorTarget, scores: Buffer, inverse: Buffer, keys: Expr, stride: int, offset: int
 ) -> None:
@@ -171,3 +76,146 @@ def _softmax(
         target.store(total, zero, target.load(total, zero) + target.cast(part, "float64"))
     share = target.splat(1.0, "float64") / target.load(total, zero)
     target.store(inverse, i64(offset), target.cast(share, "float32"))
+
+
+@dataclass(frozen=True)
+class AttentionSizes:
+    """The sizes of a kernel for heads of `size` values, of which a row has `width` in all."""
+
+    target: VectorTarget
+    size: int
+    width: int
+
+    @property
+    def queries(self) -> int:
+        """Queries of a task, which lie in the lanes."""
+        return QUERY_VECTORS * self.target.lanes
+
+    @property
+    def score_tile(self) -> Tile:
+        """The register tile of the scores: keys and vectors of queries."""
+        return Tile(12 if self.target.registers >= 32 else 6, QUERY_VECTORS)
+
+    @property
+    def out_tile(self) -> Tile:
+        """The register tile of the output: queries and vectors of values."""
+        many, vectors = self.target.registers >= 32, self.size // self.target.lanes
+        columns = max(v for v in (1, 2, 4) if vectors % v == 0 and (v < 4 or many))
+        return Tile(min(12, (self.target.registers - 1 - columns) // columns), columns)
+
+
+class AttentionTask:
+    """The queries from `first` on of a head of a batch row, of which `rows` are valid."""
+
+    def __init__(
+        self, sizes: AttentionSizes, steps: Expr, lengths: Buffer, b: Expr, head: Expr, first: Expr
+    ) -> None:
+        """Emit the sizes and the memory of the task."""
+        self.sizes, self.target, self.steps, self.first = sizes, sizes.target, steps, first
+        queries, width = sizes.queries, sizes.width
+        self.keys = bind(minimum(maximum(lengths[b], 0), steps))
+        self.rows = bind(maximum(minimum(self.keys - first, queries), 0))
+        self.start = bind(b * steps * width + head * sizes.size)  # of the head in q, k, v, output
+        self.own = bind(self.start + first * width)  # of the task's queries in q and the output
+        self.asked = T.alloc_buffer((sizes.size * queries,), "float32")  # scaled [d, query]
+        self.scores = T.alloc_buffer((steps * queries,), "float32")  # [key, query]
+        self.inverse = T.alloc_buffer((queries,), "float32")
+        sums = max(tile.rows * tile.vectors for tile in (sizes.score_tile, sizes.out_tile))
+        self.total = T.alloc_buffer((sums * self.target.lanes,), "float64")
+
+    def emit(self, q: Buffer, k: Buffer, v: Buffer, output: Buffer) -> None:
+        """Compute the output of the queries, 0 for those that are not valid."""
+        target, sizes = self.target, self.sizes
+        self.ask(q)
+        _over_rows(self.keys, sizes.score_tile.rows, partial(self.score, k))
+        for i in range(QUERY_VECTORS):
+            offset = i * target.lanes
+            _softmax(target, self.scores, self.inverse, self.keys, sizes.queries, offset)
+        _over_rows(self.rows, sizes.out_tile.rows, partial(self.weigh, v, output))
+        left = maximum(minimum(self.steps - self.first, sizes.queries) - self.rows, 0)
+        with T.serial(i64(0), left) as i:
+            at = bind(self.own + (self.rows + i) * sizes.width)
+            zero_range(target, output, at, at + sizes.size)
+
+    def ask(self, q: Buffer) -> None:
+        """Transpose and scale the queries, with zeros for those that are not valid."""
+        size, queries = self.sizes.size, self.sizes.queries
+        zero_range(self.target, self.asked, i64(0), i64(size * queries))
+        with T.serial(i64(0), self.rows) as i, T.serial(i64(0), i64(size)) as d:
+            value = q[self.own + i * self.sizes.width + d] * f32(1.0 / math.sqrt(size))
+            T.buffer_store(self.asked, value, [d * queries + i])
+
+    def score(self, k: Buffer, count: int, key: Expr) -> None:
+        """The scores [count, queries] of the keys from `key` on, for all queries."""
+        target, queries, V = self.target, self.sizes.queries, self.target.lanes
+        at = bind(self.start + key * self.sizes.width)
+
+        def store(r: int, i: int, value: Expr) -> None:
+            target.store(self.scores, (key + r) * queries + i * V, value)
+
+        sum_in_chunks(
+            target,
+            Tile(count, QUERY_VECTORS),
+            i64(self.sizes.size),
+            self.total,
+            lambda r, d: k[at + r * self.sizes.width + d],
+            lambda i, d: target.load(self.asked, d * queries + i * V),
+            store,
+        )
+
+    def weigh(self, v: Buffer, output: Buffer, count: int, query: Expr) -> None:
+        """The output [count, size] of the queries from `query` on."""
+        target, queries, V = self.target, self.sizes.queries, self.target.lanes
+        width, columns = self.sizes.width, self.sizes.out_tile.vectors
+        with T.serial(i64(0), i64(self.sizes.size // V // columns)) as part:
+            column = bind(part * (columns * V))
+
+            def store(r: int, i: int, value: Expr) -> None:
+                to = self.own + (query + r) * width + column + i * V
+                target.store(output, to, value * target.splat(self.inverse[query + r]))
+
+            sum_in_chunks(
+                target,
+                Tile(count, columns),
+                self.keys,
+                self.total,
+                lambda r, j: self.scores[j * queries + query + r],
+                lambda i, j: target.load(v, self.start + j * width + column + i * V),
+                store,
+            )
+
+
+def attention(target: VectorTarget, heads: int, head_size: int) -> tirx.PrimFunc:
+    """softmax(Q K^T / sqrt(head_size)) V for each head, over the first `lengths[b]` keys of row b.
+
+    The kernel takes (q, k, v, lengths) and writes the output: q, k, v and output are float32
+    [B, n, heads * head_size]; lengths is int64 [B] with 0 <= length <= n. Positions from a row's
+    length on are never read; the output there is 0.
+
+    Raises InputError if head_size is not a multiple of the lanes.
+    """
+    V, D, width = target.lanes, head_size, heads * head_size
+    if D % V:
+        raise InputError(
+            f"attention with heads of {D} does not divide into vectors of {V}; build with --opt 0"
+        )
+    sizes = AttentionSizes(target, D, width)
+    batch, steps = tirx.Var("B", "int64"), tirx.Var("n", "int64")
+
+    def body(q: Buffer, k: Buffer, v: Buffer, lengths: Buffer, output: Buffer) -> None:
+        blocks = bind(ceil_div(steps, sizes.queries))
+        with T.parallel(i64(0), batch * heads * blocks) as index:
+            row = bind(div(index, blocks))
+            b, head = bind(div(row, heads)), bind(mod(row, heads))
+            first = bind(mod(index, blocks) * sizes.queries)
+            AttentionTask(sizes, steps, lengths, b, head, first).emit(q, k, v, output)
+
+    return build_kernel(
+        f"attention_h{heads}_d{D}_v{V}r{target.registers}",
+        [
+            *(Parameter(name, (batch, steps, width)) for name in ("q", "k", "v")),
+            Parameter("lengths", (batch,), "int64"),
+            Parameter("output", (batch, steps, width)),
+        ],
+        body,
+    )
