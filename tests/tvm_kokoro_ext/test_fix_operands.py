@@ -234,6 +234,24 @@ def widened(x):
 
 test_complex, test_complex_stock = fix_tests("complex", [Case("raw", widened, rows, **RAW)])
 
+
+def filled(x):
+    """Numbers that the dtype holds as others: -1 of uint8 is 255, and any but 0 of bool true."""
+    small, some = (x > 0).to(torch.uint8), x > 0
+    return (
+        torch.full((2, x.shape[1]), -1, dtype=torch.uint8),
+        torch.full_like(small, -2),
+        small.clone().fill_(-4),
+        small.masked_fill(some, -5),
+        small.index_fill(1, torch.tensor([0, 2]), -6),
+        small.scatter(1, torch.tensor([[0], [1], [0]]), -7),
+        torch.where(some, small, torch.scalar_tensor(-8, dtype=torch.uint8)),
+        *(functional.pad(some, (1, 2), value=value) for value in (2.5, 0.5, -1, 300, 0.0)),
+    )
+
+
+test_fill_value, test_fill_value_stock = fix_tests("fill_value", [Case("filled", filled, rows)])
+
 # --- what torch has recorded of a result -------------------------------------------------
 
 

@@ -1,0 +1,66 @@
+"""A number that fills a tensor becomes one of the tensor's dtype first, as in torch.
+
+A negative one wraps around in an unsigned dtype (-1 of uint8 is 255), for which stock raises, and
+any but zero is true in bool, for which stock's padding does not build or is false (0.5).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm_kokoro_ext import _emit, _probe
+from tvm_kokoro_ext._fix import Fix, needs_previous
+
+#: The name of the number in the schemas of the operators below.
+_NAMES = ("fill_value", "value", "s")
+
+
+@needs_previous
+def held(importer: Any, node: Any, previous: Any) -> Any:
+    """Convert the node with its number as the dtype of the result holds it."""
+    dtype = _emit.result_dtype(importer, node)
+    names = [argument.name for argument in node.target._schema.arguments]
+    position = next(place for place, name in enumerate(names) if name in _NAMES)
+    name = names[position]
+    given = node.args[position] if position < len(node.args) else node.kwargs.get(name)
+    if dtype is None or not isinstance(given, int | float):
+        return previous(node)
+    value = bool(given) if dtype == "bool" else _emit.wrapped(given, dtype)
+    if value is given:
+        return previous(node)
+    if position < len(node.args):
+        args = (*node.args[:position], value, *node.args[position + 1 :])
+        return previous(_emit.view(node, *args, **node.kwargs))
+    return previous(_emit.view(node, *node.args, **{**node.kwargs, name: value}))
+
+
+@_probe.wrong
+def _still_wrong() -> bool:
+    """Whether a half pads bools with false, as the constant that stock gives the kernel."""
+    x = _probe.Input((4,), "bool")
+    made = _probe.convert("constant_pad_nd.default", x, [1, 1], 0.5, out=((6,), "bool"))
+    return "0.5" in str(made.function)
+
+
+FIX = Fix(
+    id="fill_value",
+    what="uint8 filled with -1 fails; bool padded with a number is false, or does not build",
+    op="aten.full, aten.fill, aten.masked_fill, aten.constant_pad_nd, aten.scatter.value, …",
+    affected="",
+    converters=dict.fromkeys(
+        (
+            "constant_pad_nd.default",
+            "fill.Scalar",
+            "fill_.Scalar",
+            "full.default",
+            "full_like.default",
+            "masked_fill.Scalar",
+            "masked_fill_.Scalar",
+            "pad.default",
+            "scalar_tensor.default",
+            "scatter.value",
+        ),
+        held,
+    ),
+    probe=_still_wrong,
+)
