@@ -9,17 +9,18 @@ cannot be complex.
 from __future__ import annotations
 
 import copy
+import functools
 import math
-from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Converter, Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import elementwise, graphs
-from tvm_kokoro_ext._fixes.complex import _complex
+from tvm_kokoro_ext._fixes._shared import decomposition, elementwise, graphs
+from tvm_kokoro_ext._fixes.complex import _complex, _functions
 from tvm_kokoro_ext._fixes.complex._complex import Complex
 
 
@@ -92,10 +93,17 @@ def _unary(function: Callable[[Any, Complex], Any]) -> Converter:
 
 @needs_previous
 def to_copy(importer: Any, node: Any, previous: Any) -> Any:
-    """Convert a real tensor to complex; a complex one is unchanged."""
+    """Convert to complex, or from it, which drops the imaginary part."""
+    x = importer.retrieve_args(node)[0]
     if not _is_complex(node):
-        return previous(node)
-    x = _complex.of(importer, importer.retrieve_args(node)[0])
+        if not isinstance(x, Complex):
+            return previous(node)
+        dtype = _emit.torch_dtype(importer, node.meta["val"].dtype)
+        if dtype != "bool":
+            return _emit.astype(importer, x.real, dtype)
+        parts = [_emit.astype(importer, part, dtype) for part in (x.real, x.imag)]
+        return _emit.emit(importer, relax.op.logical_or(*parts))
+    x = _complex.of(importer, x)
     dtype = _PARTS[str(node.meta["val"].dtype)]
     return Complex(*(_emit.astype(importer, part, dtype) for part in (x.real, x.imag)))
 
@@ -111,13 +119,15 @@ def angle(importer: Any, node: Any, previous: Any) -> Any:
     x = importer.retrieve_args(node)[0]
     if isinstance(x, Complex):
         return _complex.angle(importer, x)
-    dtype = _emit.result_dtype(importer, node) or _compat.dtype_of(x)
+    result = _emit.result_dtype(importer, node) or _compat.dtype_of(x)
+    dtype = "float32" if result == "bfloat16" else result  # isnan has no kernel for bfloat16
     x = _emit.astype(importer, x, dtype)
     zero, pi = relax.const(0.0, dtype), relax.const(math.pi, dtype)
     negative = _emit.emit(importer, relax.op.less(x, zero))
     turned = _emit.emit(importer, relax.op.where(negative, pi, zero))
     missing = _emit.emit(importer, relax.op.isnan(x))
-    return _emit.emit(importer, relax.op.where(missing, x, turned))
+    turned = _emit.emit(importer, relax.op.where(missing, x, turned))
+    return _emit.astype(importer, turned, result)
 
 
 @needs_previous
@@ -132,16 +142,48 @@ def _each_part(importer: Any, node: Any, previous: Any) -> Any:
     return Complex(real, imag)
 
 
+@needs_previous
+def size(importer: Any, node: Any, previous: Any) -> Any:
+    x = importer.retrieve_args(node)[0]
+    if not isinstance(x, Complex):
+        return previous(node)
+    with _emit.standing_in(importer, node.args[0], x.real):
+        return previous(node)
+
+
+@contextmanager
+def _recorded_as_real(node: Any) -> Iterator[None]:
+    """Context in which the node records results of the dtype that its parts have."""
+    kept = node.meta
+    recorded = kept["val"]
+    several = isinstance(recorded, list | tuple)
+    real = [value.real for value in recorded] if several else recorded.real
+    node.meta = {**kept, "val": real}
+    try:
+        yield
+    finally:
+        node.meta = kept
+
+
 def _of_part(importer: Any, node: Any, previous: Any, operands: list[Any], part: str) -> Any:
     """The result of an operator on one part; a list if it has several."""
+    shown, dtype = node, node.kwargs.get("dtype")
+    if dtype is not None:  # of the result, to which the operand is cast
+        rest = {name: value for name, value in node.kwargs.items() if name != "dtype"}
+        shown = _emit.view(node, *node.args, **rest)
     with ExitStack() as stack:
+        stack.enter_context(_recorded_as_real(node))
         for operand in operands:
             value = getattr(importer.env[operand], part)
+            if dtype is not None:
+                value = _emit.astype(importer, value, _PARTS[str(dtype)])
             stack.enter_context(_emit.standing_in(importer, operand, value))
-        result = previous(node)
+        result = previous(shown)
     count = len(node.meta["val"]) if isinstance(node.meta.get("val"), list | tuple) else None
     if count is None or isinstance(result, list | tuple):
         return result
+    if _compat.is_tensor(result):  # the only part of a split
+        return [result]
     return [_emit.emit(importer, relax.TupleGetItem(result, i)) for i in range(count)]
 
 
@@ -153,21 +195,23 @@ def join(importer: Any, node: Any, previous: Any) -> Any:
         return previous(node)
     dtype = _PARTS[str(node.meta["val"].dtype)]
     values = [_complex.of(importer, value, dtype) for value in values]
-    axis = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
-    function = relax.op.concat if node.target.__name__ == "cat.default" else relax.op.stack
-    return Complex(
-        *(
-            _emit.emit(importer, function([getattr(v, part) for v in values], axis))
-            for part in ("real", "imag")
-        )
-    )
+    parts = []
+    for part in ("real", "imag"):
+        alone = [getattr(value, part) for value in values]
+        with _recorded_as_real(node):
+            parts.append(previous(_emit.view(node, alone, *node.args[1:], **node.kwargs)))
+    return Complex(*parts)
 
 
 @needs_previous
 def fill(importer: Any, node: Any, previous: Any) -> Any:
     """A tensor of one number, such as torch.zeros of a complex dtype."""
     if not _is_complex(node):
-        return previous(node)
+        example = node.args[0]
+        if not (hasattr(example, "meta") and _is_complex(example)):
+            return previous(node)
+        with _emit.standing_in(importer, example, importer.env[example].real):
+            return previous(node)
     value = node.args[0 if node.target.__name__ == "scalar_tensor.default" else 1]
     recorded = node.meta["val"]
     if not isinstance(value, int | float | complex):
@@ -195,23 +239,6 @@ def where(importer: Any, node: Any, previous: Any) -> Any:
             _emit.emit(importer, relax.op.where(condition, x, y))
             for x, y in ((lhs.real, rhs.real), (lhs.imag, rhs.imag))
         )
-    )
-
-
-@needs_previous
-def power(importer: Any, node: Any, previous: Any) -> Any:
-    """x², and 1 / x; other powers are refused."""
-    x, exponent = importer.retrieve_args(node)[:2]
-    if not isinstance(x, Complex):
-        return previous(node)
-    if exponent == 2:
-        return _complex.multiply(importer, x, x)
-    if exponent == -1:
-        return _complex.reciprocal(importer, x)
-    raise _emit.refuse(
-        node,
-        f"the power {exponent} of a complex tensor",
-        "Multiply it by itself, or use torch.polar(x.abs() ** p, p * x.angle())",
     )
 
 
@@ -245,47 +272,69 @@ def addmm(importer: Any, node: Any, previous: Any) -> Any:
 
 @needs_previous
 def pad(importer: Any, node: Any, previous: Any) -> Any:
+    """Pad the real part with the real part of the value, and the imaginary one with the other."""
     x = importer.retrieve_args(node)[0]
-    if isinstance(x, Complex) and any(a for a in node.args[2:] if not isinstance(a, str)):
-        raise _emit.refuse(node, "complex tensors are padded with zeros only", "Use torch.cat")
-    return _each_part(importer, node, previous)
+    if not isinstance(x, Complex):
+        return previous(node)
+    names = [argument.name for argument in node.target._schema.arguments]
+    given = dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
+    if given.get("mode", "constant") != "constant":
+        return _each_part(importer, node, previous)
+    value = complex(given.pop("value", 0) or 0)
+    mode = ("constant",) if "mode" in names else ()
+    parts = []
+    for part, number in ((x.real, value.real), (x.imag, value.imag)):
+        with _emit.standing_in(importer, node.args[0], part), _recorded_as_real(node):
+            parts.append(previous(_emit.view(node, *node.args[:2], *mode, number)))
+    return Complex(*parts)
 
 
-def _reduction(reduce: Callable[..., Any]) -> Converter:
-    @needs_previous
+def _unless_empty(converter: Converter) -> Converter:
+    """A converter that is not asked for a complex tensor without elements."""
+
+    @functools.wraps(converter)
     def convert(importer: Any, node: Any, previous: Any) -> Any:
-        x, dim, keep = _emit.arguments(importer, node, "self", "dim", "keepdim", keepdim=False)
-        if not isinstance(x, Complex):
-            return previous(node)
-        axes = list(dim) if dim else None
-        parts = (reduce(part, axes, bool(keep)) for part in (x.real, x.imag))
-        return Complex(*(_emit.emit(importer, part) for part in parts))
+        recorded = node.meta.get("val")
+        if not _is_complex(node) or isinstance(recorded, list | tuple):
+            return converter(importer, node, previous)
+        if not any(isinstance(size, int) and size == 0 for size in recorded.shape):
+            return converter(importer, node, previous)
+        parts = [_emit.filled(importer, recorded.real, 0) for _ in range(2)]
+        return converter(importer, node, previous) if None in parts else Complex(*parts)
 
     return convert
 
 
-_REARRANGEMENTS = (
-    "alias.default clone.default contiguous.default detach.default diagonal.default "
+#: What is done to each part alone.
+_LINEAR = (
+    "alias.default as_strided.default as_strided_scatter.default broadcast_to.default "
+    "chunk.default clone.default contiguous.default cumsum.default detach.default "
+    "diagonal.default diagonal_scatter.default "
     "embedding.default expand.default flip.default gather.default index.Tensor "
-    "index_put.default index_select.default permute.default repeat.default reshape.default "
-    "roll.default select.int select_scatter.default slice.Tensor slice_scatter.default "
+    "index_put.default index_select.default masked_scatter.default mean.default mean.dim "
+    "meshgrid.default meshgrid.indexing permute.default repeat.default reshape.default "
+    "roll.default scatter.src scatter_add.default select.int select_scatter.default "
+    "slice.Tensor slice_scatter.default "
     "split.Tensor split_with_sizes.default squeeze.default squeeze.dim squeeze.dims "
-    "transpose.int unsqueeze.default view.default _unsafe_view.default"
+    "sum.default sum.dim_IntList "
+    "transpose.int tril.default triu.default unbind.int unfold.default unsqueeze.default "
+    "view.default _unsafe_view.default"
 )
 
-CONVERTERS: dict[str, Converter] = {
-    **dict.fromkeys(_REARRANGEMENTS.split(), _each_part),
+_KNOWN: dict[str, Converter] = {
+    **dict.fromkeys(_LINEAR.split(), _each_part),
     **dict.fromkeys(("cat.default", "stack.default"), join),
     **dict.fromkeys(("full.default", "full_like.default", "scalar_tensor.default"), fill),
     **dict.fromkeys(("addmm.default", "baddbmm.default"), addmm),
     "copy.default": overwrite,
-    "where.self": where,
-    "pow.Tensor_Scalar": power,
+    **{f"where.{form}": where for form in ("self", "Scalar", "ScalarSelf", "ScalarOther")},
+    "sym_size.int": size,
     "reciprocal.default": _unary(_complex.reciprocal),
     "constant_pad_nd.default": pad,
     "pad.default": pad,
     "_to_copy.default": to_copy,
     "to.dtype": to_copy,
+    "type_as.default": to_copy,
     "complex.default": make,
     "polar.default": polar,
     "view_as_real.default": view_as_real,
@@ -302,23 +351,25 @@ CONVERTERS: dict[str, Converter] = {
     "conj_physical.default": _unary(_complex.conjugate),
     "resolve_conj.default": _unary(lambda importer, x: x),
     "resolve_neg.default": _unary(lambda importer, x: x),
-    "add.Tensor": _binary(_complex.add),
-    "sub.Tensor": _binary(_complex.subtract),
-    "mul.Tensor": _binary(_complex.multiply),
-    "div.Tensor": _binary(_complex.divide),
+    **dict.fromkeys(("add.Tensor", "add.Scalar"), _binary(_complex.add)),
+    **dict.fromkeys(("sub.Tensor", "sub.Scalar"), _binary(_complex.subtract)),
+    "rsub.Scalar": _binary(lambda importer, x, y: _complex.subtract(importer, y, x)),
+    **dict.fromkeys(("mul.Tensor", "mul.Scalar"), _binary(_complex.multiply)),
+    **dict.fromkeys(("div.Tensor", "div.Scalar"), _binary(_complex.divide)),
     "matmul.default": _binary(_complex.matmul),
-    **dict.fromkeys(("sum.default", "sum.dim_IntList"), _reduction(relax.op.sum)),
-    **dict.fromkeys(("mean.default", "mean.dim"), _reduction(relax.op.mean)),
     "mm.default": _binary(_complex.matmul),
     "bmm.default": _binary(_complex.matmul),
 }
+#: How deep functions of complex tensors use each other: pow uses log, which uses abs.
+_ROUNDS = 4
+CONVERTERS = {name: _unless_empty(converter) for name, converter in _KNOWN.items()}
 _FFT = ("_fft_r2c.default", "_fft_c2r.default", "_fft_c2c.default")
 #: What reads nothing of the elements, or picks one of several results.
 _PLAIN = ("_assert_tensor_metadata.default", "getitem")
 
 
-def prepare(program: Any, converters: Collection[str]) -> Any:
-    """The program with its own complex tensors as real ones.
+def prepare(program: Any, converters: Mapping[str, bool]) -> Any:
+    """The program with its own complex tensors as real ones, and their functions written out.
 
     Raises
     ------
@@ -326,6 +377,7 @@ def prepare(program: Any, converters: Collection[str]) -> Any:
         For a complex input or output, and operators that do not support complex tensors.
     """
     program = _with_real_constants(program)
+    program = _with_functions(program, converters)
     _require_known(program, converters)
     return program
 
@@ -364,6 +416,27 @@ def _with_real_constants(program: Any) -> Any:
     return changed
 
 
+def _with_functions(program: Any, converters: Mapping[str, bool]) -> Any:
+    """The program with the functions of complex tensors that `_functions` writes by their parts.
+
+    They may use each other. A converter of the caller's own comes first.
+    """
+    for _ in range(_ROUNDS):
+        table = {
+            node.target: _functions.DECOMPOSED[node.target.__name__]
+            for node in program.graph.nodes
+            if node.op == "call_function"
+            and node.target.__name__ in _functions.DECOMPOSED
+            and not converters.get(node.target.__name__)
+            and any(map(_is_complex, [node, *node.all_input_nodes]))
+            and (node.target.__name__ != "index.Tensor" or any(map(_is_mask, node.args[1])))
+        }
+        if not table:
+            break
+        program = decomposition.decomposed(program, table)
+    return program
+
+
 def _require_known(program: Any, converters: Collection[str]) -> None:
     for node in program.graph.nodes:
         if node.op == "output":
@@ -393,6 +466,11 @@ def _is_complex(node: Any) -> bool:
     value = node.meta.get("val")
     value = value[0] if isinstance(value, list | tuple) and value else value
     return bool(getattr(getattr(value, "dtype", None), "is_complex", False))
+
+
+def _is_mask(index: Any) -> bool:
+    """Whether an index selects a number of elements that the two parts have to share."""
+    return index is not None and not index.meta["val"].dtype.is_signed
 
 
 FIX = Fix(

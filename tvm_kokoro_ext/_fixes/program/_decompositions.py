@@ -16,7 +16,7 @@ from tvm_kokoro_ext._fixes.program import _matrices
 
 def addmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     """A factor of 0 discards even NaN, both in the product and in x."""
-    if not x.is_floating_point():
+    if not x.is_floating_point() and not x.is_complex():
         beta, alpha = int(beta), int(alpha)
     product = first @ second
     if alpha != 1:
@@ -27,7 +27,7 @@ def addmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1)
 def addbmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     import torch
 
-    if not x.is_floating_point():
+    if not x.is_floating_point() and not x.is_complex():
         beta, alpha = int(beta), int(alpha)
     product = alpha * torch.bmm(first, second).sum(0)
     return product + beta * x if beta else product  # 0 drops even NaN
