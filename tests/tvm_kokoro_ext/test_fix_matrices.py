@@ -121,6 +121,14 @@ def of_complexes(x, b):
 
 
 ANY = {"tolerance": 2e-4}
+
+
+def of_no_elements(x):
+    square = x[:, :0]
+    whole = linalg.lu_factor_ex(x), linalg.lu_factor(square), linalg.det(square)
+    return torch.utils._pytree.tree_leaves((whole, linalg.cholesky(square), linalg.inv(square)))
+
+
 CASES = [
     Case("inverses", inverses, matrices, **ANY),
     Case("solutions", solutions, matrices, **ANY),
@@ -138,6 +146,7 @@ CASES = [
     Case("reflectors", lambda x, y: torch.geqrf(x), tall_and_wide, **ANY, symbolic=(False,)),
     Case("symbolic rows", lambda x, b: (*solutions_of_one(x, b), *linalg.qr(x)), sized, **ANY),
     Case("complex", of_complexes, complexes, **ANY),
+    Case("no elements", of_no_elements, lambda n: (torch.randn(2, 3, 0),), symbolic=(False,)),
 ]
 
 

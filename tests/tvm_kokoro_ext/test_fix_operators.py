@@ -175,7 +175,8 @@ def counts(names, values, starts, table):
     bags = bag(names, table, starts), bag(names, table, starts, mode="max", padding_idx=1), sums
     bins = torch.bincount(names, minlength=3), torch.bincount(names, values)
     last = bag(names, table, starts, mode="sum", padding_idx=-1)
-    return *bins, values.histc(4, -1, 1), values.histc(3), *bags, last
+    histograms = values.histc(4, -1, 1), values.histc(3), values[:0].histc(2)
+    return *bins, *histograms, *bags, last
 
 
 def modes(n):

@@ -43,6 +43,8 @@ def lu(importer: Any, node: Any, previous: Any) -> Any:
     was exchanged with row pivots[i], counted from 1. `info` is the number, from 1, of the first
     pivot that is zero, and 0 if there is none.
     """
+    if _without_elements(node):
+        return _zeros(importer, node)
     x, batch, m, n, dtype = _matrices(importer, node)
     pivot, check = _emit.arguments(importer, node, "A", "pivot", "check_errors", pivot=True)[1:]
 
@@ -88,6 +90,17 @@ def lu(importer: Any, node: Any, previous: Any) -> Any:
     ]
     factors, pivots, info = loops.emit(importer, body, results, x, hint="lu")[:3]
     return _with_info(importer, node, [factors, pivots], info, bool(check))
+
+
+def _without_elements(node: Any) -> bool:
+    """Whether the matrices have no rows or no columns, of which kernels would divide by 0."""
+    return any(isinstance(size, int) and size == 0 for size in node.args[0].meta["val"].shape)
+
+
+def _zeros(importer: Any, node: Any) -> Any:
+    """The factors of matrices without elements, and an `info` of 0 for each."""
+    parts = [_emit.filled(importer, recorded, 0) for recorded in node.meta["val"]]
+    return _emit.emit(importer, relax.Tuple(parts))
 
 
 def _with_info(importer: Any, node: Any, results: list[Any], info: Any, check: bool) -> Any:
@@ -158,6 +171,8 @@ def cholesky(importer: Any, node: Any, previous: Any) -> Any:
     gives L^T. `info` is the number, from 1, of the first diagonal element that is not positive
     when its root is taken, and 0 if there is none.
     """
+    if _without_elements(node):
+        return _zeros(importer, node)
     x, batch, n, _, dtype = _matrices(importer, node)
     upper, check = _emit.arguments(importer, node, "self", "upper", "check_errors")[1:]
 

@@ -45,6 +45,8 @@ def histc(importer: Any, node: Any, previous: Any) -> Any:
     x, bins, low, high = _emit.arguments(
         importer, node, "self", "bins", "min", "max", bins=100, min=0, max=0
     )
+    if 0 in _compat.shape_of(x):
+        return _emit.filled(importer, node.meta["val"], 0)
     dtype = _compat.dtype_of(x)
     bounds = [relax.const(float(bound), dtype) for bound in (low, high)]
     if low == high:
