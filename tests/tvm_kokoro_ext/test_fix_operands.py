@@ -41,7 +41,17 @@ def ordered(x, y):
     return x.sort(1).values, x.msort(), x.scatter_add(0, places, y[:1]), x[0, 0] == y[0, 0]
 
 
-BOOLS = [Case("extrema", extrema, masks, **RAW), Case("ordered", ordered, masks, **EP)]
+def scattered(x, y):
+    places = torch.zeros(3, 4, dtype=torch.long)
+    reduced = (x.scatter(1, places, y[:, :4], reduce=how) for how in ("add", "multiply"))
+    return *reduced, x.scatter(1, places, False)
+
+
+BOOLS = [
+    Case("scattered", scattered, masks, wrong=None, **STATIC),
+    Case("extrema", extrema, masks, **RAW),
+    Case("ordered", ordered, masks, **EP),
+]
 test_bools, test_bools_stock = fix_tests("bool_operands", BOOLS)
 
 # --- no dimension ------------------------------------------------------------------------
@@ -201,10 +211,17 @@ def affine(x):
     return functional.affine_grid(x[:, :, :3], (2, 3, 4, 5), align_corners=False)
 
 
+def spaced(x):
+    """Integers between floats: torch drops the fractions of the bounds first."""
+    bounds = ((4.3, 0, 50, torch.int64), (-4.3, 7.9, 10, torch.int32), (5, 1, 4, torch.uint8))
+    return [x.long()[0, 0] + torch.linspace(*ends, n, dtype=t) for *ends, n, t in bounds]
+
+
 PROJECTED = torch.nn.LSTM(4, 5, 2, proj_size=3, bidirectional=True)
 
 DECOMPOSED = [
     Case("affine", affine, lambda n: (torch.randn(2, 2, n),), **STATIC),
+    Case("spaced", spaced, rows, symbolic=(False,)),
     Case("projected", PROJECTED, lambda n: (torch.randn(n, 2, 4),), tolerance=1e-4, **STATIC),
     Case("frequencies", spectra, rows, **STATIC),
     Case("cross_entropy", entropies, scores, **RAW),

@@ -228,7 +228,7 @@ FUNCTIONS = [
         "parts",
         of_complex(
             lambda z, w: (z.cumsum(1), z.tril(), z.triu(1), z.chunk(2, 1), z.unbind(0)),
-            lambda z, w: (z.sum(dtype=torch.complex128), z.mean(1), z.split(z.shape[1], 1)),
+            lambda z, w: (z.sum(dtype=torch.complex128), z.split(z.shape[1], 1)),
             lambda z, w: functional.pad(z, (1, 2), value=3.0),
             lambda z, w: torch.constant_pad_nd(z, (1, 1), 1 + 2j),
             lambda z, w: (torch.cat([z[:, :0], z, w.real], 1), torch.outer(z[0], w[1])),
@@ -241,7 +241,7 @@ FUNCTIONS = [
     Case(
         "spread",
         of_complex(
-            lambda z, w: (z.var(1), z.std(), torch.var_mean(z, 1, correction=0)),
+            lambda z, w: (z.var(1), z.std(), z.mean(1), torch.var_mean(z, 1, correction=0)),
             lambda z, w: (z.prod(), z.prod(1), z.prod(0, keepdim=True), z.cumprod(1), z.norm()),
         ),
         two,

@@ -34,6 +34,7 @@ _NAMES = (
     "mode.default",
     "median.default",
     "median.dim",
+    "scatter.reduce",
     "scatter_add.default",
     "scatter_reduce.two",
     "index_add.default",

@@ -346,6 +346,18 @@ def bucketize_of_number(number: Any, boundaries: Any, **options: Any) -> Any:
     return searchsorted_of_number(boundaries, number, **options)
 
 
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Any:
+    """Of integers between integers: the bounds are cut off first, as in torch's kernel."""
+    import torch
+    from torch._decomp import decomposition_table
+
+    if dtype is not None and not dtype.is_floating_point and not dtype.is_complex:
+        bounds = (start, end)
+        start, end = (int(bound) if isinstance(bound, float) else bound for bound in bounds)
+    divided = decomposition_table[torch.ops.aten.linspace.default]
+    return divided(start, end, steps, dtype=dtype, **options)
+
+
 def frexp(x: Any) -> Any:
     """The fraction, from 1/2 on and below 1, and the exponent of 2 of each number."""
     import torch
@@ -384,6 +396,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "grid_sampler_2d.default": grid_sampler_2d,
     "grid_sampler_3d.default": grid_sampler_3d,
     "lcm.default": lcm,
+    "linspace.default": linspace,
     "put.default": put,
     "take.default": take,
     "index_reduce.default": index_reduce,

@@ -22,6 +22,12 @@ def _is_symbolic(node: Any) -> bool:
     return not all(isinstance(size, int) for size in node.args[0].meta["val"].shape)
 
 
+def _cuts_bounds(node: Any) -> bool:
+    """Whether integers lie between floats, whose fractions torch's kernel drops beforehand."""
+    fractions = any(isinstance(bound, float) for bound in node.args[:2])
+    return fractions and not node.meta["val"].is_floating_point()
+
+
 # By name, whether a node is excluded.
 _KEPT: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(adaptive_maximum.NAMES, adaptive_maximum.is_symbolic),
@@ -33,6 +39,7 @@ _KEPT: dict[str, Callable[[Any], bool]] = {
     # Torch's decomposition loses NaN and fails for one pixel; ours do not.
     "grid_sampler_2d.default": lambda node: True,
     "affine_grid_generator.default": lambda node: 1 in node.args[1][2:],
+    "linspace.default": _cuts_bounds,
     "take.default": lambda node: True,  # reads the value of a 0-d index
     "roll.default": _is_symbolic,  # divides by a size that may be 0
     "multilabel_margin_loss.default": lambda node: True,  # adds terms behind the first -1
