@@ -227,7 +227,14 @@ FUNCTIONS = [
     Case(
         "parts",
         of_complex(
-            lambda z, w: (z.cumsum(1), z.tril(), z.triu(1), z.chunk(2, 1), z.unbind(0)),
+            lambda z, w: (
+                z.cumsum(1),
+                z.cumsum(1, dtype=z.dtype),
+                z.tril(),
+                z.triu(1),
+                z.chunk(2, 1),
+                z.unbind(0),
+            ),
             lambda z, w: (z.sum(dtype=torch.complex128), z.split(z.shape[1], 1)),
             lambda z, w: functional.pad(z, (1, 2), value=3.0),
             lambda z, w: torch.constant_pad_nd(z, (1, 1), 1 + 2j),

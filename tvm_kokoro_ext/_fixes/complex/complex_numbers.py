@@ -167,10 +167,7 @@ def _recorded_as_real(node: Any) -> Iterator[None]:
 
 def _of_part(importer: Any, node: Any, previous: Any, operands: list[Any], part: str) -> Any:
     """The result of an operator on one part; a list if it has several."""
-    shown, dtype = node, node.kwargs.get("dtype")
-    if dtype is not None:  # of the result, to which the operand is cast
-        rest = {name: value for name, value in node.kwargs.items() if name != "dtype"}
-        shown = _emit.view(node, *node.args, **rest)
+    dtype = node.kwargs.get("dtype")  # of the result, to which the operand is cast
     with ExitStack() as stack:
         stack.enter_context(_recorded_as_real(node))
         for operand in operands:
@@ -178,7 +175,8 @@ def _of_part(importer: Any, node: Any, previous: Any, operands: list[Any], part:
             if dtype is not None:
                 value = _emit.astype(importer, value, _PARTS[str(dtype)])
             stack.enter_context(_emit.standing_in(importer, operand, value))
-        result = previous(shown)
+        rest = {name: value for name, value in node.kwargs.items() if name != "dtype"}
+        result = previous(node if dtype is None else _emit.view(node, *node.args, **rest))
     count = len(node.meta["val"]) if isinstance(node.meta.get("val"), list | tuple) else None
     if count is None or isinstance(result, list | tuple):
         return result
