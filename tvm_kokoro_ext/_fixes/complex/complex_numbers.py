@@ -473,7 +473,7 @@ def _is_mask(index: Any) -> bool:
 
 FIX = Fix(
     id="complex",
-    what="complex, angle, view_as_real and arithmetic on complex tensors are missing",
+    what="complex, angle, view_as_real, arithmetic and functions of complex tensors are missing",
     op="aten.complex, aten.angle, aten.view_as_real, …",
     affected="",
     converters=CONVERTERS,
