@@ -43,7 +43,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "mul": (lambda x: x * 0.5, (X,)),
     "div": (lambda x, y: x / y, (X, Y)),
     "div number": (lambda x: x / 2, (X,)),
-    "floor divide": (lambda x, y: x // y, (INTEGERS, INTEGERS + 1)),
+    "floor divide": (lambda x: x // 2.5, (X,)),
     "remainder": (lambda x: x % 3, (INTEGERS,)),
     "pow": (lambda x: x**2, (X,)),
     "integer pow": (lambda x: x**2, (INTEGERS,)),

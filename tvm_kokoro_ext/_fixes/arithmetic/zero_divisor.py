@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe
 from tvm_kokoro_ext._fix import Converter, Fix
 from tvm_kokoro_ext._fixes._shared import promotion, requirements
 
@@ -54,8 +54,8 @@ _NAMES = (
 def _divides_by_zero() -> bool:
     """Whether a quotient is computed before its divisor is compared with anything."""
     x = _probe.Input((4,), "int64")
-    made = _probe.convert("floor_divide.default", x, x, out=((4,), "int64"))
-    return not {"relax.equal", "relax.not_equal"} & set(_probe.operators_of(made.function))
+    made = _program_probe.operators("floor_divide.default", x, x, out=((4,), "int64"))
+    return not {"relax.equal", "relax.not_equal"} & set(made)
 
 
 FIX = Fix(

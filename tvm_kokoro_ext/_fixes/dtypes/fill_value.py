@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _emit, _probe
+from tvm_kokoro_ext import _emit, _probe, _program_probe
 from tvm_kokoro_ext._fix import Fix, needs_previous
 
 #: The name of the number in the schemas of the operators below.
@@ -37,9 +37,15 @@ def held(importer: Any, node: Any, previous: Any) -> Any:
 @_probe.wrong
 def _still_wrong() -> bool:
     """Whether a half pads bools with false, as the constant that stock gives the kernel."""
-    x = _probe.Input((4,), "bool")
-    made = _probe.convert("constant_pad_nd.default", x, [1, 1], 0.5, out=((6,), "bool"))
-    return "0.5" in str(made.function)
+    import torch
+
+    def write(graph: Any, x: Any) -> list[Any]:
+        padded = graph.call_function(torch.ops.aten.constant_pad_nd.default, (x, [1, 1], 0.5))
+        padded.meta["val"] = torch.empty(6, dtype=torch.bool, device="meta")
+        return [padded]
+
+    module = _program_probe.graph_module(write, [_probe.Input((4,), "bool")])
+    return "0.5" in str(_program_probe.imported(module)["main"])
 
 
 FIX = Fix(
