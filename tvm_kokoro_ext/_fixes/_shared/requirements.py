@@ -8,10 +8,10 @@ from tvm_kokoro_ext import _checks, _compat, _emit
 from tvm_kokoro_ext._compat import relax, tirx
 
 
-def require_not_equal(importer: Any, tensor: Any, value: int, name: str) -> None:
-    """Let the program raise when it runs if an element of an integer tensor is `value`."""
-    other = relax.const(value, _compat.dtype_of(tensor))
-    _require_none(importer, relax.op.equal(tensor, other), name)
+def require_no_zero(importer: Any, tensor: Any, name: str) -> None:
+    """Let the program raise when it runs if an element of an integer tensor is 0."""
+    zero = relax.const(0, _compat.dtype_of(tensor))
+    _require_none(importer, relax.op.equal(tensor, zero), name)
 
 
 def require_all_zero(importer: Any, tensor: Any, name: str) -> None:

@@ -1,8 +1,8 @@
 """Integers divided by the elements of a tensor that has a zero.
 
 PyTorch raises ("ZeroDivisionError"). The instruction of x86 traps, and the process ends with
-SIGFPE; that of aarch64 gives 0. Here the program counts the zeros first, and raises if it has one.
-Sizes that divide are `guards`'s.
+SIGFPE; that of aarch64 gives 0. Here the program counts the zeros first, and raises if there is
+one. A symbolic size by which integers are divided is checked by the fix `guards`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _checked(name: str) -> Converter:
             dtype = promotion.common_dtype(importer, name, lhs, rhs)
             if "int" in dtype:
                 divisor = _emit.tensor_or_scalar(importer, rhs, dtype)
-                requirements.require_not_equal(importer, divisor, 0, f"{node.name}_zeros")
+                requirements.require_no_zero(importer, divisor, f"{node.name}_zeros")
         return previous(node)
 
     return convert

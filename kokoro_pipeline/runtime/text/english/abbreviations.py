@@ -29,9 +29,9 @@ _STATES = _of_kind("state")
 _WORDLIKE_STATES = _of_kind("wordlike state")  # words and names as well
 _MONTHS = _of_kind("month")
 _DAYS = _of_kind("day")
+_JOURNALS = _of_kind("journal")  # words in the names of journals
+_JOURNAL_ENDS = _of_kind("journal end")  # those that are read otherwise at the end of a name
 # Used anywhere; their point may also end the sentence.
-_JOURNALS = _of_kind("journal")
-_JOURNAL_ENDS = _of_kind("journal end")
 _WORDS = _of_kind("month", "day", "word", "short")
 
 

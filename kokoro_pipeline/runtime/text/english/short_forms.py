@@ -12,7 +12,7 @@ from .numbers import cardinal
 from .schedules import Phrase, kept_point
 
 _KEYS = {"⌘": "Command", "⌥": "Option", "⇧": "Shift", "⌃": "Control"}
-_OF_LAW = (
+_COUNTED_BY_ORDINALS = (
     "Cir|Dist|Dept|Cong|Sess|Div|Inf|Cav|ed|Ed|Congress|Session|Division|Infantry|Cavalry|Regiment"
     "|Battalion|Brigade|Artillery|inst|ult|prox|day\\sof|of\\s(?:this|the|last|next)\\smonth"
     f"|of\\s(?:{'|'.join(MONTHS)})"
@@ -154,7 +154,7 @@ SHORT_FORMS: tuple[Phrase, ...] = (
         ),
         r"\1 versus ",
     ),
-    (re.compile(rf"(?<![\w.,-])(\d{{0,2}}[23])(d)(?=\s(?:{_OF_LAW})\b)"), _ordinal),
+    (re.compile(rf"(?<![\w.,-])(\d{{0,2}}[23])(d)(?=\s(?:{_COUNTED_BY_ORDINALS})\b)"), _ordinal),
     (re.compile(rf"\b(?:{'|'.join(MONTHS)}) ([23]?[23])(d)(?=[,;.)]|$)"), _ordinal),
     (re.compile(r"\bFed\.(?=\sCir\.)"), "Federal"),
     (
