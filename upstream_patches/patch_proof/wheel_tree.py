@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -59,6 +60,8 @@ class WheelTree:
         self.root = root
         self.python = root / "python"
         self.git("init", "-q", "-b", "main", ".")
+        # `git am` would pack the objects of earlier series again and again.
+        self.git("config", "gc.auto", "0")
         excluded = [f"/python/tvm/{name}" for name in NATIVE] + ["__pycache__"]
         (root / ".git" / "info").mkdir(exist_ok=True)
         (root / ".git" / "info" / "exclude").write_text("\n".join(excluded) + "\n")
@@ -93,16 +96,21 @@ class WheelTree:
     def reset(self, patches: Sequence[Path] = ()) -> None:
         """Reset the tree to that of the wheel with only these patches applied."""
         self.git("reset", "-q", "--hard", self.base)
-        for patch in patches:
-            self.apply(patch)
+        if patches:
+            self.apply(*patches)
 
-    def apply(self, patch: Path) -> None:
-        """Apply one patch by `git am`. Raises TreeError, without changing the tree, if it fails."""
+    def apply(self, *patches: Path) -> None:
+        """Apply patches in order by `git am`.
+
+        Raises TreeError, which names the patch, if one fails; then none of them is applied.
+        """
         try:
-            self.git("am", "-q", "--keep-non-patch", str(patch))
+            self.git("am", "-q", "--keep-non-patch", *map(str, patches))
         except TreeError as error:
             self.git("am", "--abort")
-            raise TreeError(f"{patch.name}: {error}") from error
+            failed = re.search(r"Patch failed at (\d+) ", str(error))
+            name = patches[int(failed[1]) - 1 if failed else 0].name
+            raise TreeError(f"{name}: {error}") from error
 
     def show(self, files: Sequence[str], commit: str) -> None:
         """Check out the files of a commit into the tree."""
