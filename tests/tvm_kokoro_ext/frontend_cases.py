@@ -7,9 +7,10 @@ both sizes.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 import torch
 import torch._export.utils
+import torch.export.exported_program
 import tvm
 from packaging.specifiers import SpecifierSet
 from tvm import relax
@@ -31,6 +33,45 @@ SIZES = (6, 9)
 if hasattr(torch._export.utils, "_materialize_cpp_cia_ops"):
     torch._export.utils._materialize_cpp_cia_ops = functools.cache(
         torch._export.utils._materialize_cpp_cia_ops
+    )
+
+
+def _prepared_once(prepare: Callable[..., Any]) -> Callable[..., Any]:
+    """Torch's preparation of composite operators for a decomposition, made once an operator.
+
+    It enters 22 functions for each of 525 operators, a third of the time of a test. Only
+    the decomposition among them depends on what is asked for.
+    """
+    composite = torch._C.DispatchKey.CompositeImplicitAutograd
+    fake_rules = torch._subclasses.fake_impls.op_implementations_dict
+    prepared: dict[Any, tuple[dict[Any, Any], Any]] = {}
+
+    @contextlib.contextmanager
+    def prepare_composites(decompositions: Mapping[Any, Any]) -> Iterator[None]:
+        with prepare({op: f for op, f in decompositions.items() if op not in prepared}):
+            for op in decompositions.keys() - prepared.keys():
+                prepared[op] = (dict(op.py_kernels), fake_rules[op])
+        before = {op: dict(op.py_kernels) for op in decompositions}
+        for op, decomposition in decompositions.items():
+            kernels, fake_rule = prepared[op]
+            op.py_kernels.update(kernels | {composite: decomposition})
+            op._dispatch_cache.clear()
+            fake_rules.setdefault(op, fake_rule)
+        try:
+            yield
+        finally:
+            for op, kernels in before.items():
+                op.py_kernels.clear()
+                op.py_kernels.update(kernels)
+                op._dispatch_cache.clear()
+                fake_rules.pop(op, None)
+
+    return prepare_composites
+
+
+if hasattr(torch.export.exported_program, "_override_composite_implicit_decomp"):
+    torch.export.exported_program._override_composite_implicit_decomp = _prepared_once(
+        torch.export.exported_program._override_composite_implicit_decomp
     )
 
 
