@@ -39,7 +39,7 @@ _KERNEL = (
     "-fno-strict-aliasing",
     "-fwrapv",
 )
-_FAST = ("-O3",)
+_FAST = ("-O2",)
 _CHECKED = (
     "-O2",
     "-fno-tree-vectorize",

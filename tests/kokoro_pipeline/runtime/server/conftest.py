@@ -86,9 +86,12 @@ def start_server() -> Iterator[Callable[..., Server]]:
         process.wait()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ray_server(toy_artifact: Path) -> Iterator[Server]:
-    """`examples/deploy/ray_serve.py` as its page says, on a Ray of its own."""
+    """`examples/deploy/ray_serve.py` as its page says, on a Ray of its own.
+
+    Not for the session: a Ray that nobody asks anything takes a seventh of a core.
+    """
     pytest.importorskip("ray")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
