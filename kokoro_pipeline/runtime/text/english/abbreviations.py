@@ -140,6 +140,15 @@ _PHRASES = (
     (re.compile(r"(?<=[A-Z]\.)/(?=[A-Z]\.)"), ", "),
     (re.compile(r"(?<=\d )city/(?=\d+ (?:hwy|highway)\b)"), "city, "),
     (re.compile(r"(?<=\d )(?:hwy|highway) mpg\b"), "highway miles per gallon"),
+    (re.compile(r"(?<=\d )wkts?\b\.?(?!$)"), "wickets"),
+    (re.compile(r"(?:(?<=\ba )|(?<=\bper )|(?<=/))bbl\b(?:\.(?!$|\s[A-Z]))?"), "barrel"),
+    (re.compile(r"\b([Ww])k(?=\s\d)"), r"\1eek"),
+    (
+        re.compile(
+            r"(?:^|(?<=^\s)|(?<=[;,(] )|(?<=\band )|(?<=\bbill ))S\.(?=\s\d{1,4}\b(?![.,]\d))"
+        ),
+        "S",
+    ),
     (re.compile(r"(?<=\d )sts\b\.?(?=[.,;:)]|\s[a-z]|$)"), "stitches"),
     (re.compile(r"(?:(?<=\byrs\. )|(?<=\byears )|(?<=\byrs ))exp\b\.?(?=\s[a-z])"), "experience"),
     (re.compile(r"(?<=\b[Tt]he )pt\.(?=\s[a-z])"), "patient"),
@@ -183,7 +192,10 @@ _PHRASES = (
     (re.compile(r"\bWWI\b|\bWW\s?1\b"), "World War one"),
     (re.compile(r"\bLL\.\s?([BDM])\b\.?"), r"L.L.\1"),
     (re.compile(r"\b([BDM])\.\s?(Sc|Ed|Eng|Phil|Div|Litt)\b\.(?=[\s,;)]+[a-z(,])"), r"\1 \2"),
-    (re.compile(r"(?<=[\w.!?] )<3(?=(?:\s?<3)*[\s.!]*$)"), "heart"),
+    (
+        re.compile(r"(?<=[\w.!?)] )<3(?=(?:\s?<3)*(?:[\s.!]*$|\s[xo]{2,}\b))|(?<=[!?] )<3(?=\s)"),
+        "heart",
+    ),
     (
         re.compile(
             r"\b(once|twice|[a-z]+s)/(?=(?:second|minute|hour|day|night|week|month|year|person|head"
@@ -429,7 +441,9 @@ _BARE_DAY = re.compile(
 
 _WORD = re.compile(rf"\b({_alternatives(_WORDS)})\.(?!\w)")
 _NUMBER_BEFORE = re.compile(r"\d[\s-]?$")
+_WITH_APOSTROPHE = {s: words for s, words in pairs("short_forms").items() if "'" in s}
 _SHORT_FORMS = {
+    **{short.capitalize(): words.capitalize() for short, words in _WITH_APOSTROPHE.items()},
     **pairs("short_forms"),
     **_of_kind("short"),
     **{short.capitalize(): words.capitalize() for short, words in _of_kind("short").items()},
@@ -439,6 +453,7 @@ _SHORT_FORM = re.compile(rf"(?<![\w.'])({'|'.join(_SHORT_FORMS)})(?!\w|'(?!s\b))
 _LONE_DAY = re.compile(
     r"(?<![\w.'’-])(?:Thu(?:rs?)?|Tues?|Weds|Fri)(?![\w.-])"
     r"|(?<=[a-z,&] )(?:Mon|Wed|Sat)(?![\w.-]|\s[A-Z])"
+    r"|(?:^|(?<=^\s)|(?<=[.;,!] ))(?:Mon|Wed|Sat|Sun)(?=:\s)"
 )
 _INITIALISMS = re.compile(r"(?<![\w.])((?:[A-Z]\.){2,6})['’]?s(?!\w)")
 _GRADE = re.compile(r"(?<=\b[Aa]\s[A-D])-(?![\w-])|(?<=\ban\s[A-D])-(?![\w-])")

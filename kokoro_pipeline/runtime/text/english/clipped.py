@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 
 from ..tracked import Piece, Replacement, Tracked
 from .chords import PROGRESSIONS
-from .listings import LISTINGS
+from .itineraries import ITINERARIES
+from .lineage import LINEAGE
+from .listings import CURRENCY_NAMES, LISTINGS
 from .magnitudes import MAGNITUDE_NAMES
+from .pleadings import PLEADINGS
+from .products import PRODUCTS
 from .schedules import SCHEDULES
 from .tables import table
+from .weather import WEATHER
 
 _STATES = {short: name for kind, short, name in table("states") if kind != "province"}
 _POINTED_STATES = {
@@ -94,7 +100,10 @@ def _dosed(match: re.Match[str]) -> list[Piece]:
 def _party(match: re.Match[str]) -> list[Piece]:
     """The state of a politician: "(D-MN)"."""
     state = _STATES.get(match[2]) or _POINTED_STATES.get(match[2], match[2])
-    return [Piece(f" {state}", match.end(1), match.end(2))]
+    return [
+        Piece(f" {state}", match.end(1), match.end(2)),
+        Piece(" " * (match.end() > match.end(2)), match.end(2), match.end()),
+    ]
 
 
 def _rank(match: re.Match[str]) -> list[Piece]:
@@ -120,6 +129,12 @@ def _spoons(match: re.Match[str]) -> list[Piece]:
 def _pair(match: re.Match[str]) -> str:
     """Two currencies, "EUR/USD", in letters, so that no amount of the second follows."""
     return f"{'.'.join(match[1])} {'.'.join(match[2])}"
+
+
+def _pair_of_signs(match: re.Match[str]) -> str:
+    """Two currencies by their signs: "£/$ 1.27"."""
+    first, second = (CURRENCY_NAMES[sign] for sign in match.groups())
+    return f"{first} {second}"
 
 
 _SCENES = {"INT": "Interior,", "EXT": "Exterior,"}
@@ -157,7 +172,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
         ),
         _dosed,
     ),
-    (re.compile(r"\b([DRI])-([A-Z]{2}|(?:[A-Z][a-z]?\.){2})(?=[),;])"), _party),
+    (re.compile(r"\b([DRI])-([A-Z]{2}|(?:[A-Z][a-z]?\.){2})(?=[),;]|-\d)-?"), _party),
     (
         re.compile(
             rf"\b(?i:(an?|the|our|his|her|that|this|former))\s({'|'.join(_RANKS)})\.(?=\s[a-z])"
@@ -261,11 +276,27 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
         lambda m: _RANKS[m[1]] + "." * (m.end() == len(m.string)),
     ),
     (re.compile(rf"\b({_CODES})/({_CODES})\b"), _pair),
+    (re.compile(r"(?<![\w/])([$£€¥])/([$£€¥])(?=\s)"), _pair_of_signs),
+    (re.compile(r"\bS?Fr\.?\s(?=\d)"), "CHF "),
+    (re.compile(r"(?<![\w.,'])\d{1,3}(?:'\d{3})+(?![\d'\"])"), lambda m: m[0].replace("'", "")),
+    (re.compile(r"(?<=\d)[.,][-–—](?=[\s.,;)]|$)"), ""),
+    (re.compile(r"(?<=\bper )yd\b\.?"), lambda m: f"yard{_point(m) * m[0].endswith('.')}"),
 )
 
 
 def expand_clipped(text: Tracked) -> Tracked:
     """Write the words out, before the abbreviations that are the same everywhere."""
-    for pattern, words in (*PROGRESSIONS, *SCHEDULES, *LISTINGS, *_PHRASES):
+    themes = (
+        PROGRESSIONS,
+        SCHEDULES,
+        ITINERARIES,
+        LINEAGE,
+        PLEADINGS,
+        PRODUCTS,
+        WEATHER,
+        LISTINGS,
+        _PHRASES,
+    )
+    for pattern, words in itertools.chain(*themes):
         text = text.sub(pattern, words)
     return text

@@ -12,6 +12,7 @@ from .numbers import cardinal, digits, in_pairs, year
 
 _FORMULA = re.compile(rf"(?:{ELEMENT}(?!0)\d{{0,3}}){{2,}}")
 _IBAN_BEFORE = re.compile(r"\bIBAN\b[^.;!?]{0,20}$")
+_LONG_ACCOUNT = re.compile(r"(?:[A-Z\d]{4} ){4}")
 
 
 def characters(code: str) -> str:
@@ -59,9 +60,19 @@ def _card(match: re.Match[str], british: bool) -> str:
 
 def _account(match: re.Match[str], british: bool) -> str:
     """The number of an account: "IBAN DE89 3704 0044 0532 0130 00"."""
-    if not _IBAN_BEFORE.search(match.string, max(0, match.start() - 30), match.start()):
+    named = _IBAN_BEFORE.search(match.string, max(0, match.start() - 30), match.start())
+    if not (named or _LONG_ACCOUNT.match(match[0])):
         return match[0]
     return _groups(match, british)
+
+
+def _taxed(match: re.Match[str], british: bool) -> list[Piece]:
+    """The number of a firm that pays a tax: "VAT no. GB 123 4567 89"."""
+    groups = re.findall(r"[A-Z]+|\d+", match[2])
+    return [
+        Piece("ID" if match[1].lower() == "id" else "number", *match.span(1)),
+        Piece(", ".join(map(characters, groups)), *match.span(2)),
+    ]
 
 
 def _expiry(match: re.Match[str], british: bool) -> list[Piece]:
@@ -97,6 +108,18 @@ CODES: tuple[Rule, ...] = (
             r"(?=(?:\d[ -]?){6})(?!\d{4}-\d\d\b)(\d{2,6}(?:[ -]\d{2,6}){1,5})(?![\w-]| ?\d|[.,]\d)"
         ),
         _labelled,
+    ),
+    # A stamp or a counter in the name of a file: "IMG_20240613_142233.jpg".
+    (
+        re.compile(r"(?:(?<=[A-Za-z]_)|(?<=\d_)|(?<=[A-Z][A-Z]-))\d{5,}(?=[_-]|\.[a-z]|\b(?!\w))"),
+        _characters,
+    ),
+    (
+        re.compile(
+            r"\bVAT (?i:(?:reg(?:istration)?\.? )?(no\.?|number|id|#)):? "
+            r"((?:[A-Z]{2} ?)?\d[\d ]{5,14}\d)\b"
+        ),
+        _taxed,
     ),
     # A ZIP code, but not the end of a telephone number.
     (

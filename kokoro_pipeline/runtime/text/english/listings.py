@@ -13,7 +13,7 @@ from .tables import pairs, table, word_sets
 _LISTED = {kind: "|".join(sorted(words)) for kind, words in word_sets("listed").items()}
 _SIZES = {"lg": "large", "med": "medium", "sm": "small"}
 _RULES = {"Civ": "Civil", "Crim": "Criminal", "App": "Appellate", "Bankr": "Bankruptcy"}
-_CURRENCIES = {"$": "dollar", "£": "pound", "€": "euro", "¥": "yen"}
+CURRENCY_NAMES = {"$": "dollar", "£": "pound", "€": "euro", "¥": "yen"}
 _TITLES = {short: words for kind, short, words in table("abbreviations") if kind == "title"}
 _SHIRES = pairs("shires")
 
@@ -53,18 +53,7 @@ _GIVEN = (
     r"|[bqt]\.i?\.?d\.?)"
 )
 
-_WINDS = {"N": "north", "S": "south", "E": "east", "W": "west"}
-_POINTS = "(?:NNE|NNW|SSE|SSW|ENE|ESE|WNW|WSW)"
 _TERM = "yield|Treasury|Treasuries|note|bond|spread|auction|gilt|bund|swap|Treasurys|JGB"
-
-
-def _compass(match: re.Match[str]) -> str:
-    """A point between two of the eight: "NNW"."""
-    first, *rest = (_WINDS[letter] for letter in match[0])
-    return f"{first}-{''.join(rest)}"
-
-
-_CORNERS = {"NE": "northeast", "NW": "northwest", "SE": "southeast", "SW": "southwest"}
 
 
 def _terms(match: re.Match[str]) -> str:
@@ -209,6 +198,10 @@ LISTINGS: tuple[Phrase, ...] = (
     (re.compile(r"(?<=\b[Gg]as \d)/(?=\d{3}\s?°?C)"), ", "),
     (re.compile(r"(?<=\d{3})\s?C/(?=\d{3}\s?F\b)"), "°C, "),
     (re.compile(r"(?<=°C, \d{3})\s?F\b"), "°F"),
+    (re.compile(r"(?<=\d)\s?F(?=\s?\(\s?\d{2,3}\s?°?C\b)"), "°F"),
+    (re.compile(r"(?<=°F)(\s?\(\s?\d{2,3})\s?C\b"), r"\1°C"),
+    (re.compile(r"(?<=\d)\s?C(?=\s?\(\s?\d{2,3}\s?°?F\b)"), "°C"),
+    (re.compile(r"(?<=°C)(\s?\(\s?\d{2,3})\s?F\b"), r"\1°F"),
     (re.compile(r"(?<![\w/])D/W(?=[,;.]|$)"), "dishwasher"),
     (re.compile(r"(?<=[A-Za-z] )req\.(?=[,;)])"), "required"),
     (re.compile(r"(?<=[A-Za-z] )pref\.(?=[,;)])"), "preferred"),
@@ -233,20 +226,6 @@ LISTINGS: tuple[Phrase, ...] = (
     (re.compile(rf"(?<![\w.])(\d{{1,2}})Y(?=\s(?:{_TERM})\b)"), r"\1-year"),
     (re.compile(r"\b(2|3|5|7|10|20)s(5|10|20|30)s\b"), _terms),
     (re.compile(r"(?<!\w)10-4(?=[,.!]\s(?:good|over|roger|copy)\b|\sgood buddy\b)"), "ten four"),
-    (
-        re.compile(
-            rf"(?:(?<=[Ww]inds )|(?<=[Ww]ind )|(?<=from the )|(?<=miles )|(?<=km ))"
-            rf"{_POINTS}(?![\w'’.-])|(?<![\w.-]){_POINTS}(?=\s(?:at\s)?\d{{1,3}}(?:-\d+)?\s(?:mph|kts?|km/h|knots)\b)"
-        ),
-        _compass,
-    ),
-    (
-        re.compile(
-            r"(?<![\w.-])(NE|NW|SE|SW)(?=\s(?:corner|side|end|quadrant|quarter|coast|England|Asia|London)\b)"
-        ),
-        lambda m: _CORNERS[m[1]],
-    ),
-    (re.compile(r"\bCat(?=\s[1-5]\s(?:hurricane|storm|typhoon|cyclone)s?\b)"), "Category"),
     (re.compile(r"(?<!\w)([35])'\s?(?:to|→|->|-|–)\s?([35])'"), r"\1 prime to \2 prime"),
     (
         re.compile(r"(?<!\w)([35])'(?=[\s-](?:ends?|UTRs?|caps?|strand|direction|untranslated)\b)"),
@@ -260,8 +239,31 @@ LISTINGS: tuple[Phrase, ...] = (
         ),
         "thirty aught six",
     ),
-    (re.compile(r"\bBd\.\sof\sEd\b\.?"), lambda m: f"Board of Education{kept_point(m)}"),
     (re.compile(r"(?<=\d )est\.(?=\s(?:by|of|vs|on|for)\b|[,;:)])"), "estimate"),
+    (
+        re.compile(
+            r"(?:(?<=\bvs\. )|(?<=\bvs )|(?<=\bthe )|(?<=\ban )|(?<=\b[Cc]onsensus )|(?<=ts['’] ))"
+            r"est\.(?=\s(?:of|for)\b)"
+        ),
+        "estimate",
+    ),
+    (re.compile(r"\b([Rr])ev\.(?=\s[$£€])"), r"\1evenue"),
+    (re.compile(r"(?<=\d)/sh\b\.?"), " per share"),
+    (re.compile(r"(?<![\w./$-])([2-9])/(?=\$\d)"), r"\1 for "),
+    (re.compile(r"(?<=\d )inn\b\.?(?=[,;)])"), "innings"),
+    (
+        re.compile(
+            r"(?<![\w.])(\d{1,3})/(\d{1,2})/(\d{1,2})(?=\son\s\d{1,2}-(?:of|for)-|\s(?:stat\s?line|triple)\b)"
+        ),
+        r"\1, \2, \3",
+    ),
+    (re.compile(r"(?<=[mM][lL] )susp\b\.?"), "suspension"),
+    (re.compile(r"\b([Cc])onf\s?#\s?(?=[A-Z\d])"), r"\1onfirmation number "),
+    (re.compile(r"\bst\.(?=\s\d{1,2}\s?lbs?\b)"), "st"),
+    (re.compile(r"(?<=\b[Aa]t )(?:¼|1/4)(?=\s(?:to|past|of|before|after)\s)"), "a quarter"),
+    (re.compile(r"(?<=\b[Aa]t )(?:½|1/2)(?=\spast\b)"), "half"),
+    (re.compile(r"(?<=\d\d)/(?=\d\d\s?Hz\b)"), " "),
+    (re.compile(r"(?<=\b[A-Z]{3})–(?=[A-Z]{3}\b)"), " to "),
     (re.compile(r"(?<=\d )shs\b\.?(?!$)"), "shares"),
     (re.compile(r"(?<=\d)\s?pct\b\.?(?!$)|(?<=\d)\s?pct(?=\.?$)"), " percent"),
     (
@@ -329,7 +331,7 @@ LISTINGS: tuple[Phrase, ...] = (
     ),
     (
         re.compile(r"(?<=\b[Tt]he )([$£€¥])(?=\s[a-z])"),
-        lambda m: _CURRENCIES[m[1]],
+        lambda m: CURRENCY_NAMES[m[1]],
     ),
     (re.compile(r"\bRev['’]?d(?=\.?\s[A-Z])"), "Reverend"),
     (re.compile(r"\bCllr\b\.?(?=\s[A-Z])"), "Councillor"),

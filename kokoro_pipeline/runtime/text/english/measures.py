@@ -367,13 +367,18 @@ _LONG_UNIT = "|".join(
 INCHES: Rule = (
     re.compile(
         r"(?<![\w.,/'])(?<![x×'′] )(\d+(?:\.\d+)?)([\"”″])"
-        r"(?=\s(?!x\b|[WDHL]\s?[x×])[A-Za-z\d]|-[a-z]|\s=\s|[.,;)]|\s*$)"
+        r"(?=\s(?!x\b|[WDHL]\s?[x×])[A-Za-z\d(]|-[a-z]|\s=\s|[.,;)]|\s*$)"
     ),
     _inches,
 )
 """An inch sign that is no quotation mark."""
 
-MIXED_SIZES: Rule = (re.compile(r"(?<=\d\s\d/\d)[\"”″]?\s[x×]\s(?=\d)"), _by)
+MIXED_SIZES: Rule = (
+    re.compile(
+        r"(?<=\d[\s-]\d/\d)[\"”″]?\s?[x×]\s?(?=\d)|(?:(?<=\d/\d)|(?<=\d/\d\d))[\"”″]\s?[x×]\s?(?=\d)"
+    ),
+    _by,
+)
 """The sign between sizes with fractions: "8½ × 11", "8½" × 11"" without the first inch."""
 
 SIZES: tuple[Rule, ...] = (
@@ -451,7 +456,7 @@ SIZES: tuple[Rule, ...] = (
 """Heights, and sizes of two or three dimensions."""
 
 UNIT_AFTER_FRACTION = (
-    rf"(?!x|×)(?:{UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[A-Za-z\d]|-[a-z]|[.,;)]|$)"
+    rf"(?!x|×)(?:{UNIT})(?!\w)(?:\.(?!\w))?|in\.(?!\w)|\"(?=\s[A-Za-z\d(]|-[a-z]|[.,;)]|$)"
 )
 """A unit, with the point of its abbreviation."""
 

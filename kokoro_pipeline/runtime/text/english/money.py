@@ -172,10 +172,14 @@ MONEY: tuple[Rule, ...] = (
         _shillings,
     ),
     (
-        re.compile(r"€\s?(\d{1,3}(?:\.\d{3})+(?:,\d\d)?|\d+,\d\d?)(?!\d|[.,]\d)"),
+        re.compile(
+            r"(?:€|R\$|\bkr\.?|\b(?:EUR|CHF|SEK|NOK|DKK|PLN|BRL)|zł)\s?"
+            r"(\d{1,3}(?:\.\d{3})+(?:,\d\d)?|\d+,\d\d?)(?!\d|[.,]\d)"
+        ),
         _continental,
     ),
-    (re.compile(r"(?<![\w.,])(\d{1,3}(?:\.\d{3})+)(?=\s?€)"), _continental),
+    (re.compile(r"(?<![\w.,])(\d{1,3}(?:\.\d{3})+(?:,\d\d)?)(?=\s?(?:€|kr\b|zł))"), _continental),
+    (re.compile(r"(?<![\w.,])(\d+,\d\d)(?=\s?(?:kr\b|zł|EUR\b))"), _continental),
     (re.compile(rf"\b({_CODES})\s?({NUMBER}){MAGNITUDE}(?!\w)"), _money_before),
     (re.compile(rf"[{_SIGNS}](\d{{1,3}})s\b"), _bills),
     (

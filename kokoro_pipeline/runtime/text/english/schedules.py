@@ -133,6 +133,13 @@ SCHEDULES: tuple[Phrase, ...] = (
         re.compile(rf"(?<![\w.,/:-])(\d\d?)/(\d\d?)(?=\s(?:{_MONTH})\b)"),
         _night,
     ),
+    (
+        re.compile(
+            r"(\b(?i:on|by|until|till|til|before|after|from|since|due|ends?|starts?"
+            r"|midnight|w/c|deadline|dated)) (1[3-9]|2\d|3[01])/(1[0-2]|0?[1-9])(?![\w/-]|[.,]\d)"
+        ),
+        lambda m: f"{m[1]} {m[2]} {MONTHS[int(m[3]) - 1]}",
+    ),
     (re.compile(r"(?<=\bFY\d\d)\s?[–-]\s?(?=\d\d\b)"), " to "),
     (re.compile(r"(?<![\w.$-])c(?=1\d{3}\b(?!\.\d|,\d))"), "circa "),
     (

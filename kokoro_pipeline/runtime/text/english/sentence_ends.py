@@ -9,62 +9,7 @@ ENGLISH = SentenceEnds(
     abbreviations=frozenset(short.lower() for _, short, _ in table("abbreviations"))
     | word_sets("pointed_units")["unit"]
     | {short.lower() for book, words in table("bible") if book.istitle() for short in words.split()}
-    | {
-        "alt",
-        "circ",
-        "conf",
-        "deg",
-        "dia",
-        "diam",
-        "dist",
-        "ea",
-        "elev",
-        "exc",
-        "exp",
-        "fl",
-        "illus",
-        "long",
-    }
-    | {
-        "med",
-        "mm",
-        "pk",
-        "plat",
-        "pop",
-        "pub",
-        "rs",
-        "rt",
-        "sol",
-        "str",
-        "supp",
-        "temp",
-        "trans",
-        "vit",
-    }
+    | word_sets("pointed_words")["word"]
     | {f"{shillings}s" for shillings in range(1, 20)}  # "7s. 6d."
-    | {
-        "bankr",
-        "cent",
-        "civ",
-        "crim",
-        "evid",
-        "fed",
-        "hols",
-        "lg",
-        "pct",
-        "rel",
-        "sec",
-        "def",
-        "defs",
-        "pls",
-        "mot",
-        "summ",
-        "br",
-        "compl",
-        "decl",
-        "shs",
-        "sm",
-        "ss",
-    }
 )
 """A segment is not cut after an abbreviation; whether its point ends a sentence is seen later."""

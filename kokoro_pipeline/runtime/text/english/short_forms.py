@@ -86,7 +86,7 @@ _MENU_BEFORE = re.compile(
     r"\b(?:go(?:ing)? to|went to|open(?:ing)?|select(?:ing)?|choos(?:e|ing)|click(?:ing)?(?: on)?"
     r"|tap(?:ping)?|press|navigate to|head to|find it (?:in|under)|under|via|through|menu|path"
     r"|visit|use)\b[^.!?;]{0,60}$"
-    rf"|\b(?:{_MENUS})$|>\s[^.!?;>]{{1,40}}$",
+    rf"|\b(?:{_MENUS})$|>\s[^.!?;>]{{0,40}}$",
     re.IGNORECASE,
 )
 _MENU_AFTER = re.compile(r"[^.!?;]{1,40}\s[>›]\s[A-Z]")

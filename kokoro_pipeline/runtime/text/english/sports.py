@@ -147,7 +147,7 @@ RECORDS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?<![\w.,/-])(\d{1,2})[-–](\d{1,2})"
-            r"(?=\s(?:FG|3P|3PT|3FG|FT|shooting\b|from (?:three|deep|beyond the arc"
+            r"(?=\s(?:FG|3P|3PT|3FG|FT|shooting\b|from (?:three|3\b|deep|downtown|beyond the arc"
             r"|the (?:field|floor|arc|stripe|line|foul line|free throw line))\b))"
         ),
         _of_tries,
@@ -170,7 +170,7 @@ CRICKET: tuple[Rule, ...] = (
         ),
         _bowled,
     ),
-    (re.compile(r"(?<![\w.,/])(\d{2,3})/(\d)(?![\w/]|[.,]\d)"), _innings),
+    (re.compile(r"(?<![\w.,/])(?!24/7)(\d{2,3})/(\d)(?![\w/]|[.,]\d)"), _innings),
     (
         re.compile(r"(?<=[a-z] )([1-9]|10)/(\d{2,3})(?=[,;)]|\.(?!\d)|$| (?:and|off|as|from) )"),
         _innings,

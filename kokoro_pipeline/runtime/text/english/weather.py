@@ -1,0 +1,57 @@
+"""Winds and pressures of forecasts: "winds NNW 15 mph", "SE winds", "897 mb, moving ENE"."""
+
+from __future__ import annotations
+
+import re
+
+from .schedules import Phrase
+
+_WINDS = {"N": "north", "S": "south", "E": "east", "W": "west"}
+CORNERS = {"NE": "northeast", "NW": "northwest", "SE": "southeast", "SW": "southwest"}
+_POINTS = "(?:NNE|NNW|SSE|SSW|ENE|ESE|WNW|WSW)"
+_MOVED = r"(?:mov(?:es|ed|ing)|track(?:s|ed|ing)|head(?:s|ed|ing)|blow(?:s|ing)|drift(?:s|ed|ing))"
+
+
+def _compass(match: re.Match[str]) -> str:
+    """A point between two of the eight: "NNW"."""
+    first, *rest = (_WINDS[letter] for letter in match[0])
+    return f"{first}-{''.join(rest)}"
+
+
+def _corner(match: re.Match[str]) -> str:
+    return CORNERS[match[1]]
+
+
+WEATHER: tuple[Phrase, ...] = (
+    (
+        re.compile(
+            rf"(?:(?<=[Ww]inds )|(?<=[Ww]ind )|(?<=from the )|(?<=miles )|(?<=km ))"
+            rf"{_POINTS}(?![\w'’.-])|(?<![\w.-]){_POINTS}"
+            r"(?=\s(?:(?:at\s|@\s?)?\d{1,3}(?:-\d+)?\s(?:mph|kts?|km/h|knots)\b|winds?\b))"
+        ),
+        _compass,
+    ),
+    (re.compile(rf"(?:(?<=\bmoving )|(?<=\btracking )|(?<=\bheading )){_POINTS}\b"), _compass),
+    (
+        re.compile(
+            r"(?<![\w.-])(NE|NW|SE|SW)(?=\s(?:corner|side|end|quadrant|quarter|coast|England|Asia"
+            r"|London|winds?|breezes?|gales?|swells?)\b)"
+        ),
+        _corner,
+    ),
+    (
+        re.compile(
+            r"(?:(?<=[Ww]inds )|(?<=[Ww]ind )|(?<=\bmoving )|(?<=\btracking )|(?<=\bheading ))"
+            r"(NE|NW|SE|SW)(?=[\s,.;@])"
+        ),
+        _corner,
+    ),
+    (re.compile(r"(?:(?<=\b[89]\d\d)|(?<=\b10\d\d))\s?mb\b(?!/)"), " millibars"),
+    (re.compile(r"(?<=\b[Vv]is )(\d{1,2})\s?NM\b"), r"\1 nmi"),
+    (
+        re.compile(r"(?<=\d[- ])mag\b\.?(?=\s(?:quake|earthquake|star|tremor|aftershock)s?\b)"),
+        "magnitude",
+    ),
+    (re.compile(r"\bCat(?=\s[1-5]\s(?:hurricane|storm|typhoon|cyclone)s?\b)"), "Category"),
+)
+"""Phrases, each with what it is replaced by, before abbreviations are expanded."""
