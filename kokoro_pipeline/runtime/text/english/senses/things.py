@@ -168,6 +168,7 @@ def _tear(place: Place) -> Sounds | None:
     before, after = place.at(-1), place.at(1)
     end = "z" if place.words[place.i] == "tears" else ""
     objectless = place.at(2) in NEAR["after_tear_up"] or place.at(3) == "time"
+    objectless = objectless or (not place.at(2) and place.at(-2) in ("made", "make", "makes"))
     if after == "up" and objectless and place.distance("torn") > 12:  # "tear up at a wedding"
         return f"tˈɪɹ{end}", f"tˈɪə{end}"
     if not place.noun:

@@ -82,6 +82,9 @@ def is_base_verb(s: Context, i: int, p: int) -> bool:
     if s.word(p) in ("this", "that", "these", "those"):
         asked = s.kind(p - 1) is Kind.MODAL  # "Will this present a problem?"
         plural = s.lower[p].endswith("se") and is_heteronym_verb(s, i)
+        if s.lower[p].endswith("se") and lower not in s.vocabulary.adjectival:
+            plural = plural and following in (*OBJECT_STARTS, Kind.PREPOSITION, Kind.ADVERB)
+            return plural or (asked and following in OBJECT_STARTS)  # "These conflict with it."
         return (asked or plural) and following in OBJECT_STARTS
     after_so = s.word(p) == "so" and s.kind(p - 1) is Kind.PUNCTUATION
     if before in ENDS or after_so:

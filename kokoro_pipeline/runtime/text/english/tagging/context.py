@@ -54,6 +54,15 @@ class Context:
     def next_kind(self, i: int) -> Kind:
         return self.form(i + 1)[0]
 
+    def kinds_ahead(self, i: int) -> list[Kind]:
+        """What the words from `i` to the next mark are taken alone; an open past form is PAST."""
+        ahead = []
+        for word, (kind, tag) in zip(self.lower[i:], self.forms[i:], strict=True):
+            if word in _CLAUSE_MARKS:
+                break
+            ahead.append(Kind.PAST if (kind, tag) == (Kind.OPEN, "past") else kind)
+        return ahead
+
     def skip_back(self, i: int, kinds: Collection[Kind]) -> int:
         """Index of the last word up to `i` that is of none of the kinds, or less than 0."""
         while self.kind(i) in kinds:

@@ -16,6 +16,7 @@ from .kinds import (
     S_FORM,
     SAME_PAST,
     SUBJECTS,
+    VERBAL,
     VERBS,
     Kind,
     Tagged,
@@ -32,9 +33,11 @@ def decide_past(s: Context, i: int, p: int) -> Tagged:
     if s.word(p) in ("best", "better"):
         p = s.previous(p)  # "is best read slowly"
     before, lower = s.kind(p), s.lower[i]
+    if before is Kind.NUMBER and s.kind(p - 1) in SUBJECTS:
+        p, before = p - 1, s.kind(p - 1)  # "have you two read it?"
     had = before is Kind.MODAL and s.lower[p].endswith("'d")
     signs = s.form(i + 1) == PAST_FORM or not LISTS["had_signs"].isdisjoint(s.clause(i))
-    signs = signs or not LISTS["wishing"].isdisjoint(s.lower[:p])
+    signs = signs or not LISTS["wishing"].isdisjoint(s.lower[:p]) or _is_told_before(s, i)
     if had and signs and lower in SAME_PAST:
         return Kind.PARTICIPLE, "VBN"
     if lower in LISTS["past_of_read"] and _is_marked(s, i, p):
@@ -66,6 +69,16 @@ def decide_past(s: Context, i: int, p: int) -> Tagged:
     return Kind.PAST, "VBD"
 
 
+def _is_told_before(s: Context, i: int) -> bool:
+    """Whether "'d" is "had" by what was read: "I'd read about it", "by then she'd read it"."""
+    clause = " ".join(s.lower[:i])
+    if clause.startswith(("by then", "by the time")):
+        return True
+    wished = {"if", "would", "could", "rather", "unless", "tomorrow", "gladly"}
+    told = s.word(i + 1) in ("about", "of", "somewhere", "so", "enough")
+    return told and wished.isdisjoint(s.lower)
+
+
 def _injures(s: Context, i: int, p: int) -> Tagged | None:
     """What "wound" is where neighbours tell: "a flesh wound", "did you wound him?"."""
     if s.kind(p) is Kind.MODAL and s.word(i + 1) in LISTS["winding"]:
@@ -81,6 +94,8 @@ def _injures(s: Context, i: int, p: int) -> Tagged | None:
 
 def _is_instrument(s: Context, i: int, p: int) -> bool:
     """Whether something was used for a purpose: "the tools we used to open the crate"."""
+    if s.kind(p) in (Kind.NOUN, Kind.PLURAL):
+        return s.word(i + 1) == "to" and _is_told_use(s, i, p)
     if s.kind(p) in SUBJECTS and s.form(i + 2) == (Kind.DETERMINER, "DT"):
         return s.word(i + 1) == "to"  # "We used to the full what we had."
     thing = s.previous(p) if s.kind(p) in SUBJECTS else -1
@@ -89,6 +104,20 @@ def _is_instrument(s: Context, i: int, p: int) -> bool:
     known = head >= 0 and s.lower[head].removesuffix("s") not in LISTS["adverbial"]
     after = s.form(i + 3)[0]
     return known and s.kinds[head] in NOMINAL and after in (*DETERMINERS, Kind.OBJECT)
+
+
+def _is_told_use(s: Context, i: int, noun: int) -> bool:
+    """Whether a noun is told by what it serves for: "a tool used to cut glass", "the methods used
+    to find it are new"."""
+    if s.lower[noun].removesuffix("s") not in LISTS["instruments"] or s.word(i + 2) in (
+        "be",
+        "have",
+    ):
+        return False
+    first = phrase_start(s, noun)
+    is_thing = s.kind(first - 1) is Kind.BE or s.word(first - 1) in ("of", "as", "with", "by", "is")
+    later = s.kinds_ahead(i + 3)
+    return is_thing or s.word(first) in ("a", "an") or not VERBAL.isdisjoint(later)
 
 
 def _is_accustomed(s: Context, i: int, p: int) -> bool:
@@ -116,6 +145,8 @@ def _is_past_of_same_form(s: Context, i: int, p: int) -> bool:
         return _continues_past(s, p) or bool({"yesterday", "ago", "last"}.intersection(s.lower[i:]))
     if before not in (Kind.SUBJECT, Kind.PLURAL) or asks_with_modal(s, p):
         return False
+    if s.word(p - 1) == "what" and (s.form(i + 1) == PAST_FORM or s.word(i + 1) in ("was", "were")):
+        return True  # "What I read surprised me."
     if s.lower[p] == "who" and follows_plural(s, p):
         return _tells_of_past(s, i, p)
     clause = s.clause(i)
