@@ -468,7 +468,9 @@ _DAYS_JOINED = re.compile(
     r"(?!\.|\s[A-Z])"
 )
 _DAY = re.compile(rf"\b(?:{'|'.join(_DAYS)})\b")
-_SLASHED_TIMES = re.compile(rf"\b(?:{_TIME_NAMES})(?:/(?:{_TIME_NAMES}))+\b")
+_SLASHED_TIMES = re.compile(
+    rf"\b(?:{_TIME_NAMES})(?:\.?/(?:{_TIME_NAMES}))+\b(?:\.(?=[,;)]|\s[a-z\d]))?"
+)
 _FROM_TO = re.compile(
     rf"\b({_TIME_NAMES})(\.?\s?[-–—]\s?)({_TIME_NAMES})\b(?!-)(\.(?=[,;:)]|\s[a-z\d]))?"
 )
@@ -562,7 +564,8 @@ def _postal_state(match: re.Match[str]) -> list[Piece]:
 
 def _times_in_turn(match: re.Match[str]) -> str:
     """Days or months with slashes: "Tue/Thu"."""
-    return " ".join(_NAMES_OF_TIMES.get(name, name) for name in match[0].split("/"))
+    names = (name.rstrip(".") for name in match[0].split("/"))
+    return " ".join(_NAMES_OF_TIMES.get(name, name) for name in names)
 
 
 def _days_joined(match: re.Match[str]) -> list[Piece]:

@@ -14,6 +14,7 @@ from .listings import CURRENCY_NAMES, LISTINGS
 from .magnitudes import MAGNITUDE_NAMES
 from .pleadings import PLEADINGS
 from .products import PRODUCTS
+from .reports import REPORTS
 from .schedules import SCHEDULES
 from .tables import table
 from .weather import WEATHER
@@ -294,6 +295,7 @@ def expand_clipped(text: Tracked) -> Tracked:
         PLEADINGS,
         PRODUCTS,
         WEATHER,
+        REPORTS,
         LISTINGS,
         _PHRASES,
     )

@@ -66,6 +66,11 @@ def _account(match: re.Match[str], british: bool) -> str:
     return _groups(match, british)
 
 
+def _parcel(match: re.Match[str], british: bool) -> str:
+    """The number of a parcel, in its groups: "1Z 999 AA1 01 2345 6784"."""
+    return ", ".join(map(characters, match[0].split()))
+
+
 def _taxed(match: re.Match[str], british: bool) -> list[Piece]:
     """The number of a firm that pays a tax: "VAT no. GB 123 4567 89"."""
     groups = re.findall(r"[A-Z]+|\d+", match[2])
@@ -114,6 +119,8 @@ CODES: tuple[Rule, ...] = (
         re.compile(r"(?:(?<=[A-Za-z]_)|(?<=\d_)|(?<=[A-Z][A-Z]-))\d{5,}(?=[_-]|\.[a-z]|\b(?!\w))"),
         _characters,
     ),
+    # A parcel of UPS.
+    (re.compile(r"\b1Z(?: ?[A-Z\d]{2,4}){4,6}(?![\w])"), _parcel),
     (
         re.compile(
             r"\bVAT (?i:(?:reg(?:istration)?\.? )?(no\.?|number|id|#)):? "

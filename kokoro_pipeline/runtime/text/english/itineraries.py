@@ -74,13 +74,13 @@ ITINERARIES: tuple[Phrase, ...] = (
     ),
     (
         re.compile(
-            r"\b([Dd]ep|[Aa]rr)\b\.?(?=\s(?:[A-Z]{3}|[A-Z][a-z]+(?: [A-Z][a-z]+)?),?\s(?:at )?"
-            r"\d{1,2}(?:[:.]\d\d|\s?[ap]\.?m))"
+            r"\b([Dd]ep|[Aa]rr)\b\.?(?=\s(?:(?:[A-Z]{3}|[A-Z][a-z]+(?: [A-Z][a-z]+)?),?\s)?"
+            r"(?:at )?\d{1,2}(?:[:.]\d\d|\s?[ap]\.?m))"
         ),
         _call,
     ),
     (re.compile(r"(?<=[a-z]{2} )J(?:n|unc)\b\.?(?=[,;)\s]|$)"), "Junction"),
-    (re.compile(r"(?<=[a-z,;] )nr\b\.?(?=\s(?:the\b|a\b|my\b|our\b|\d|[A-Z][a-z]))"), "near"),
+    (re.compile(r"(?<=[a-z\d,;] )nr\b\.?(?=\s(?:the\b|a\b|my\b|our\b|\d|[A-Z][a-z]))"), "near"),
     (re.compile(r"(?<=\b[Mm]an)\.(?=\s(?:City|Utd|United|Town)\b)"), ""),
     (re.compile(r"\bUtd\b\.?(?=\s[a-z(\d]|\s(?:v|vs|beat)\b|[,;:)'’]|\s[-–]|\s[A-Z])"), "United"),
     (re.compile(r"\bUtd\b"), "United"),

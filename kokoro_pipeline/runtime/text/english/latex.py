@@ -82,9 +82,25 @@ _POWERS = {
 }
 
 
+_COMMANDS_OF_SIGNS = {"∑": r"\sum", "Σ": r"\sum", "∏": r"\prod", "∫": r"\int"}
+_LIMITED = re.compile(r"([∑Σ∏∫])((?:[_^](?:\{[^{}\n]{1,30}\}|\w)){1,2})")
+
+
 def expand_formulas(text: Tracked) -> Tracked:
     """Replace formulas by their words; what is between dollar signs and is none is left."""
-    return text.sub(_FORMULA, _formula)
+    return text.sub(_FORMULA, _formula).sub(_LIMITED, _limited)
+
+
+def _limited(match: re.Match[str]) -> str:
+    """A sign with limits outside a formula: "∑_{i=1}^n"."""
+    try:
+        words = _Formula(_COMMANDS_OF_SIGNS[match[1]] + match[2]).read()
+    except _NotReadError:
+        return match[0]
+    if match.string[: match.start()].lower().endswith("the "):
+        words = words.removeprefix("the ")
+    summed = match.string[match.end() :].lstrip()[:1]
+    return f"{words} of " if summed.isalnum() or summed == "(" else f"{words} "
 
 
 def _formula(match: re.Match[str]) -> str:

@@ -184,7 +184,7 @@ LISTINGS: tuple[Phrase, ...] = (
     (re.compile(r"(?<=\d)\s?★(?![★☆])"), _starred),
     (re.compile(r"(?<![★☆])★{1,5}☆{0,4}(?![★☆])"), _stars),
     (re.compile(r"(?<=\d)-spd\b\.?"), "-speed"),
-    (re.compile(r"(?<=\d)-dr\b\.?(?=\s[a-z])"), "-door"),
+    (re.compile(r"(?<=\d)-dr\b\.?(?=\s[a-z]|[,;)])"), "-door"),
     (
         re.compile(r"(?:(?<=\b[Tt]urn )|(?<=\bthen ))(L|R|lt|rt)\b\.?(?=\s(?:on|at|onto|in)\b)"),
         lambda m: _TURNS[m[1]],
@@ -232,7 +232,7 @@ LISTINGS: tuple[Phrase, ...] = (
         r"\1 prime",
     ),
     (re.compile(r"(?<=\d(?:st|nd|rd|th))\s?%ile\b"), " percentile"),
-    (re.compile(r"(?<![\w.])[Ss](\d{1,2})[Ee](\d{1,3})\b"), _episode),
+    (re.compile(r"(?<![\w.])[Ss](\d{1,2})(?:[Ee]|[,:]?\s(?:E|Ep\.?\s?))(\d{1,3})\b"), _episode),
     (
         re.compile(
             r"(?<!\w)\.30-06\b|(?<!\w)30-06\b(?=\s(?:rounds?|rifles?|Springfield|ammo|cartridges?)\b)"
