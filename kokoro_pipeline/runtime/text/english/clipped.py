@@ -187,7 +187,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
         "seven eleven",
     ),
     (re.compile(r"\bSte\.-(?=[A-Z])"), "Saint "),
-    (re.compile(r"\bGen\.(?=\s[XYZ]\b(?!\.))"), "Gen"),
+    (re.compile(r"\bGen\.(?=\s[XYZ]\b(?!\.\s?[A-Z]))"), "Gen"),
     (re.compile(r"\bVS(?=\s(?:[Cc]ode|Codium|[Ss]tudio)\b)"), "V.S"),
     (
         re.compile(

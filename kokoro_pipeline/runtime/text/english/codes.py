@@ -66,6 +66,11 @@ def _account(match: re.Match[str], british: bool) -> str:
     return _groups(match, british)
 
 
+def _spoken_by_digits(match: re.Match[str], british: bool) -> list[Piece]:
+    """What pilots say digit by digit: "squawk 7700"."""
+    return [Piece(digits(match[1]), *match.span(1))]
+
+
 def _parcel(match: re.Match[str], british: bool) -> str:
     """The number of a parcel, in its groups: "1Z 999 AA1 01 2345 6784"."""
     return ", ".join(map(characters, match[0].split()))
@@ -119,6 +124,7 @@ CODES: tuple[Rule, ...] = (
         re.compile(r"(?:(?<=[A-Za-z]_)|(?<=\d_)|(?<=[A-Z][A-Z]-))\d{5,}(?=[_-]|\.[a-z]|\b(?!\w))"),
         _characters,
     ),
+    (re.compile(r"\b(?:[Ss]quawk(?:ing)?|QNH) (\d{4})\b"), _spoken_by_digits),
     # A parcel of UPS.
     (re.compile(r"\b1Z(?: ?[A-Z\d]{2,4}){4,6}(?![\w])"), _parcel),
     (

@@ -60,7 +60,8 @@ ITINERARIES: tuple[Phrase, ...] = (
             r"(?<![\w.,:/$£€-])0\d(\.)[0-5]\d"
             r"(?=\s(?:[A-Z][a-z]{2}|from\b|to\b|train\b|service\b|bus\b|departure\b|sailing\b|ferry\b"
             r"|flight\b))"
-            r"|(?:(?<=\b[Aa]t )|(?<=[a-z], )|(?<=[a-z] ))0\d(\.)[0-5]\d(?=[,;)]|\.?$|\.\s)"
+            r"|(?:(?<=\b[Aa]t )|(?<=\b[HL]W )|(?<=[a-z], )|(?<=[a-z] ))"
+            r"0\d(\.)[0-5]\d(?=[,;)]|\.?$|\.\s|\s\()"
         ),
         _clock,
     ),

@@ -57,6 +57,7 @@ LINEAGE: tuple[Phrase, ...] = (
         ),
         _event,
     ),
+    (re.compile(r"(?<=[\s(,;])b\.(?=\s[A-Z][a-z]+,?\s(?:1[5-9]|20)\d\d\b)"), "born"),
     (re.compile(rf"\b({'|'.join(_KIN)}|Dau)\.(?=\s(?:of|to|and)\b)"), _kin),
     (re.compile(rf"\b({_CERTAIN})\.(?=\s(?:&|and|or|of|was|had|m\.|b\.|d\.)(?!\w))"), _name),
     (re.compile(rf"(?:(?<=\band )|(?<=& ))({'|'.join(_NAMES)})\.(?=\s[A-Z])"), _name),

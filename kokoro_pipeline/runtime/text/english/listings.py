@@ -223,7 +223,7 @@ LISTINGS: tuple[Phrase, ...] = (
     (re.compile(r"\bencl\.(?=\s(?:the|is|are|please|my|our|an?)\b)"), "enclosed"),
     (re.compile(r"(?<=[a-z] )x(?=\d{4}(?:[.,;)](?!\d)|\s[a-z]|$))"), "extension "),
     (re.compile(rf"(?<![\w.])(\d{{1,2}})Y[-/](\d{{1,2}})Y(?=\s(?:{_TERM})\b)"), r"\1-year \2-year"),
-    (re.compile(rf"(?<![\w.])(\d{{1,2}})Y(?=\s(?:{_TERM})\b)"), r"\1-year"),
+    (re.compile(rf"(?<![\w.])(\d{{1,2}})Y(?=\s(?:(?:{_TERM})\b|\d\.\d))"), r"\1-year"),
     (re.compile(r"\b(2|3|5|7|10|20)s(5|10|20|30)s\b"), _terms),
     (re.compile(r"(?<!\w)10-4(?=[,.!]\s(?:good|over|roger|copy)\b|\sgood buddy\b)"), "ten four"),
     (re.compile(r"(?<!\w)([35])'\s?(?:to|→|->|-|–)\s?([35])'"), r"\1 prime to \2 prime"),

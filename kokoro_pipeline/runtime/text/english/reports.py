@@ -6,11 +6,12 @@ import re
 
 from ..tracked import Piece
 from .dates import MONTHS
-from .numbers import digits
+from .numbers import cardinal, digits, in_pairs, plural
 from .schedules import Phrase
 
 _ROMAN_MONTHS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _BOUND = {"N": "northbound", "S": "southbound", "E": "eastbound", "W": "westbound"}
+_LENGTHS = {"mi": "mile", "km": "kilometer"}
 _COUNTED = (
     "files|items|steps|pages|tests|tasks|photos|images|songs|packages|chunks|passed|completed?|done|cores"
     "|episodes|chapters|levels|lessons|questions|messages|parts|seats|slots|votes|samples|epochs|batches"
@@ -40,6 +41,32 @@ REPORTS: tuple[Phrase, ...] = (
             r"(1[5-9]\d\d|20\d\d)\b"
         ),
         _roman_month,
+    ),
+    (
+        re.compile(r"(?<=[A-Z]{2}, )([2-9]0)s\b"),
+        lambda m: plural(cardinal(int(m[1]))),
+    ),
+    (re.compile(r"(?<=\d)/b(?:bl)?\b(?!/)"), " per barrel"),
+    (
+        re.compile(r"(?<=\d)([mk])\s(?:shs|shares)\b"),
+        lambda m: f" {'million' if m[1] == 'm' else 'thousand'} shares",
+    ),
+    (re.compile(r"(?<=\d\.\d)p\b(?=[.,;)]|$|\s(?:per|a)\b)"), " pence"),
+    (re.compile(r"(?<=\d:\d\d)/(mi|km)\b"), lambda m: f" per {_LENGTHS[m[1]]}"),
+    (re.compile(r"\b([Ee])lev\.(?=\sgain\b)"), r"\1levation"),
+    (re.compile(r"(?<=\d)/(?=(?:US|UK|EU)\s\d)"), ", "),
+    (re.compile(r"(?<=\d)/(?=24\s?h(?:rs?|ours?)?\b)"), " per "),
+    (re.compile(r"\b(\d{1,3}) B\.R\.(?=\s\d)"), lambda m: f"{cardinal(int(m[1]))} B.R."),
+    (
+        re.compile(r"(?<=§ )(\d{1,2})-(\d{3})(?![\w-])"),
+        lambda m: f"{cardinal(int(m[1]))}, {in_pairs(m[2])}",
+    ),
+    (
+        re.compile(
+            r"(?<![\w-])\d{2,3}(-)\d\d(?=\s(?:[A-Z][a-z]+|\d{1,3}(?:st|nd|rd|th))\s"
+            r"(?:Blvd|St|Ave|Rd|Pl|Dr|Street|Avenue|Road|Boulevard|Place|Drive)\b)"
+        ),
+        lambda m: [Piece(" ", *m.span(1))],
     ),
     (re.compile(r"\bcol(s?)\.(?=\s?\d)"), r"column\1"),
     (re.compile(r"(?<=[,;(] )l\.(?=\s?\d)"), "line"),

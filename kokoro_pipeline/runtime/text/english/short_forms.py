@@ -146,6 +146,7 @@ SHORT_FORMS: tuple[Phrase, ...] = (
         re.compile(r"\b[A-Z][\w'’&.]{1,30}(\s(?:>|›(?=\s[A-Z]))\s)(?=[A-Z])"),
         _path,
     ),
+    (re.compile(r"(?<=\b[Tt]he )MS(S?)\."), lambda m: f"manuscript{'s' * bool(m[1])}"),
     (re.compile(r"(?<=\d)-y\.o\.(?=\s[a-z])"), " year old"),
     (re.compile(r"(?<![\w.])(?=\d{1,2}(?::\d\d)?[ap]\.m\b)(\d{1,2}(?::\d\d)?)"), r"\1 "),
     (

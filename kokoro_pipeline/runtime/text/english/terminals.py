@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .numbers import in_pairs
 from .schedules import Phrase
 
 TERMINALS: tuple[Phrase, ...] = (
@@ -11,6 +12,15 @@ TERMINALS: tuple[Phrase, ...] = (
     (re.compile(r"(?<=\s)&&(?=\s)"), "and"),
     (re.compile(r"(?<=\s)\|\|(?=\s[!\w])"), "or"),
     (re.compile(r"(?<=[(\s])!(?=[a-z][\w.]*[)\s;])"), "not "),
-    (re.compile(r"\b404(?=\s(?:Not\sFound|not\sfound)\b)"), "four oh four"),
+    (
+        re.compile(
+            r"(?<![\w.,$-])([1-5]\d\d)(?=\s(?:OK\b|Created|Accepted|No Content|Moved|Found\b"
+            r"|Not Modified|Bad (?:Request|Gateway)|Unauthorized|Forbidden|Not Found|Method Not"
+            r"|Request Timeout|Conflict\b|Gone\b|Too Many|Internal Server"
+            r"|Not Implemented|Service Unavail|Gateway Time))"
+        ),
+        lambda m: in_pairs(m[1]),
+    ),
+    (re.compile(r"(?<![\w*.])\*(?=\.[a-z]{1,5}\b)"), "star "),
 )
 """Phrases, each with what it is replaced by, before any other is expanded."""
