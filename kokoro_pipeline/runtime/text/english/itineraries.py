@@ -60,8 +60,8 @@ ITINERARIES: tuple[Phrase, ...] = (
             r"(?<![\w.,:/$£€-])0\d(\.)[0-5]\d"
             r"(?=\s(?:[A-Z][a-z]{2}|from\b|to\b|train\b|service\b|bus\b|departure\b|sailing\b|ferry\b"
             r"|flight\b))"
-            r"|(?:(?<=\b[Aa]t )|(?<=\b[HL]W )|(?<=[a-z], )|(?<=[a-z] ))"
-            r"0\d(\.)[0-5]\d(?=[,;)]|\.?$|\.\s|\s\()"
+            r"|(?:\b[Aa]t|\b(?!Version|Release|Section|Part|Item|Model|Rule|Chapter|Clause|Table|Ver|Vol"
+            r"|Build|Page)(?:[A-Z][a-z]+|[HL]W),?) 0\d(\.)[0-5]\d(?=[,;)]|\.?$|\.\s|\s\()"
         ),
         _clock,
     ),

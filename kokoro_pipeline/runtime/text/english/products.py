@@ -66,6 +66,10 @@ PRODUCTS: tuple[Phrase, ...] = (
     (re.compile(r"(?<=\d)-pc\b(?:\.(?!$|\s[A-Z]))?"), "-piece"),
     (re.compile(r"(?<=\d)-ct\b(?:\.(?!$|\s[A-Z]))?"), "-count"),
     (re.compile(r"(?<![\w-])(4|6|8|10|12)-(24|32|40)\s?[×x]\s?(?=\d)"), r"\1 \2 by "),
+    (
+        re.compile(r"(?<=\d)[\s-]?ct\b\.?(?=\s(?:(?:white|yellow|rose|solid) )?gold\b)"),
+        " karat",
+    ),
     (re.compile(r"\b([Ss])z\b\.?(?=\s\d)"), r"\1ize"),
     (re.compile(r"(?<=R\d\d )(\d{2,3})([A-Z])\b"), _lettered),
     (re.compile(r"(?<=\d[\"″])(?<!/\d[\"″])\s?×\s?(?=\d)"), " by "),
@@ -78,7 +82,7 @@ PRODUCTS: tuple[Phrase, ...] = (
     ),
     (
         re.compile(
-            r"(?<![.\d])(\d{2,4})[\s-]?ct\b(?!\s(?:gold|white|yellow|rose|diamond))(?:\.(?!$|\s[A-Z]))?"
+            r"(?<![.\d])(?!(?:14|18|22|24)\s)(\d{2,4})[\s-]?ct\b(?!\s(?:gold|white|yellow|rose|diamond))(?:\.(?!$|\s[A-Z]))?"
         ),
         r"\1-count",
     ),

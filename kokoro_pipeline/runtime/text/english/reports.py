@@ -71,10 +71,10 @@ REPORTS: tuple[Phrase, ...] = (
     (re.compile(r"\bcol(s?)\.(?=\s?\d)"), r"column\1"),
     (re.compile(r"(?<=[,;(] )l\.(?=\s?\d)"), "line"),
     (re.compile(r"(?<=\d)-(?=(?:late|midnight|close)\b)"), " to "),
-    (re.compile(r"(?<![\w#])#(\d+(?:-\d+)+)(?![\w-])"), _grouped),
+    (re.compile(r"(?<![\w#])#(?=(?:\d-?){6})(\d+(?:-\d+)+)(?![\w-])"), _grouped),
     (re.compile(r"(?<=\bof \d)\s[—–-]\s(?=\d)|(?<=\bof \d\d)\s[—–-]\s(?=\d)"), ", "),
     (
-        re.compile(rf"(?<![\w./-])(\d{{1,4}})/(\d{{1,4}})(?=\s(?:{_COUNTED})\b)"),
+        re.compile(rf"(?<![\w./-])(\d{{1,4}})/([5-9]|\d{{2,4}})(?=\s(?:{_COUNTED})\b)"),
         r"\1 of \2",
     ),
     (re.compile(r"(?<=\d)/(?=\d{1,4}(?:\.\d)?\s?(?:[KMGT]i?B)\b)"), " of "),

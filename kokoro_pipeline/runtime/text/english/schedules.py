@@ -136,7 +136,8 @@ SCHEDULES: tuple[Phrase, ...] = (
     (
         re.compile(
             r"(\b(?i:on|by|until|till|til|before|after|from|since|due|ends?|starts?"
-            r"|midnight|w/c|deadline|dated)) (1[3-9]|2\d|3[01])/(1[0-2]|0?[1-9])(?![\w/-]|[.,]\d)"
+            r"|midnight|w/c|deadline|dated)) "
+            r"(?!24/7)(1[3-9]|2\d|3[01])/(1[0-2]|0?[1-9])(?![\w/-]|[.,]\d)"
         ),
         lambda m: f"{m[1]} {m[2]} {MONTHS[int(m[3]) - 1]}",
     ),

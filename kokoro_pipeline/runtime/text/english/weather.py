@@ -35,7 +35,7 @@ WEATHER: tuple[Phrase, ...] = (
     (
         re.compile(
             r"(?<![\w.-])(NE|NW|SE|SW)(?=\s(?:corner|side|end|quadrant|quarter|coast|England|Asia"
-            r"|London|winds?|breezes?|gales?|swells?)\b)"
+            r"|London|winds?(?!\sup)|breezes?|gales?|swells?)\b)"
         ),
         _corner,
     ),
@@ -46,7 +46,12 @@ WEATHER: tuple[Phrase, ...] = (
         ),
         _corner,
     ),
-    (re.compile(r"(?:(?<=\b[89]\d\d)|(?<=\b10\d\d))\s?mb\b(?!/)"), " millibars"),
+    (
+        re.compile(
+            r"(?:(?<=\b[89]\d\d)|(?<=\b10\d\d))\s?mb\b(?!/|\s(?:of|files?|plan|data|download|disk|drive|limit|usage|memory)\b)"
+        ),
+        " millibars",
+    ),
     (re.compile(r"(?<=\b[Vv]is )(\d{1,2})\s?NM\b"), r"\1 nmi"),
     (
         re.compile(r"(?<=\d[- ])mag\b\.?(?=\s(?:quake|earthquake|star|tremor|aftershock)s?\b)"),

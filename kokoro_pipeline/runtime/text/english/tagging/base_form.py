@@ -20,12 +20,14 @@ from .context import Context
 from .imperatives import is_imperative
 from .kinds import (
     AFTER_VERB,
+    BASE_FORM,
     DETERMINERS,
     ENDS,
     LISTS,
     NOMINAL,
     OBJECT_STARTS,
     PAST_FORM,
+    PHRASE_ENDS,
     S_FORM,
     VERBS,
     Kind,
@@ -83,7 +85,9 @@ def is_base_verb(s: Context, i: int, p: int) -> bool:
         asked = s.kind(p - 1) is Kind.MODAL  # "Will this present a problem?"
         plural = s.lower[p].endswith("se") and is_heteronym_verb(s, i)
         if s.lower[p].endswith("se") and lower not in s.vocabulary.adjectival:
-            plural = plural and following in (*OBJECT_STARTS, Kind.PREPOSITION, Kind.ADVERB)
+            single = following is Kind.NOUN or s.form(i + 1) == BASE_FORM
+            single = single and s.form(i + 2)[0] in PHRASE_ENDS  # "Those use gas."
+            plural &= single or following in (*OBJECT_STARTS, Kind.PREPOSITION, Kind.ADVERB)
             return plural or (asked and following in OBJECT_STARTS)  # "These conflict with it."
         return (asked or plural) and following in OBJECT_STARTS
     after_so = s.word(p) == "so" and s.kind(p - 1) is Kind.PUNCTUATION

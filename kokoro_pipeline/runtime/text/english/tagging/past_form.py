@@ -117,7 +117,8 @@ def _is_told_use(s: Context, i: int, noun: int) -> bool:
     first = phrase_start(s, noun)
     is_thing = s.kind(first - 1) is Kind.BE or s.word(first - 1) in ("of", "as", "with", "by", "is")
     later = s.kinds_ahead(i + 3)
-    return is_thing or s.word(first) in ("a", "an") or not VERBAL.isdisjoint(later)
+    alone = s.word(first) in ("a", "an") and s.lower[noun] in LISTS["tools"]
+    return is_thing or alone or not VERBAL.isdisjoint(later)
 
 
 def _is_accustomed(s: Context, i: int, p: int) -> bool:
