@@ -97,9 +97,9 @@ def _limited(match: re.Match[str]) -> str:
         words = _Formula(_COMMANDS_OF_SIGNS[match[1]] + match[2]).read()
     except _NotReadError:
         return match[0]
-    if match.string[: match.start()].lower().endswith("the "):
+    if match.string[max(0, match.start() - 4) : match.start()].lower() == "the ":
         words = words.removeprefix("the ")
-    summed = match.string[match.end() :].lstrip()[:1]
+    summed = match.string[match.end() : match.end() + 2].lstrip()[:1]
     return f"{words} of " if summed.isalnum() or summed == "(" else f"{words} "
 
 
