@@ -80,3 +80,26 @@ def test_what_torch_raises_is_explained():
     assert "run_ep_decomposition=False" in message
     with tvm_kokoro_ext.disabled("all"), pytest.raises(RuntimeError, match="traced twice"):
         import_program(program, True)
+
+
+class AroundTheMiddle(torch.nn.Module):
+    """A slice whose bounds are read: torch asserts where its first element lies in memory."""
+
+    def forward(self, x, n):
+        reach = n.item()
+        return x[8 - reach : 8 + reach].unsqueeze(0).contiguous() * 2
+
+
+def test_a_program_is_traced_no_more_often_than_its_decompositions_need(monkeypatch):
+    """The offset in memory has no converter, and torch's decomposition of it is itself."""
+    program = torch.export.export(AroundTheMiddle(), (torch.ones(16, 4), torch.tensor(3)))
+    traces = []
+    original = torch.export.ExportedProgram.run_decompositions
+
+    def counted(self, *table):
+        traces.append(self)
+        return original(self, *table)
+
+    monkeypatch.setattr(torch.export.ExportedProgram, "run_decompositions", counted)
+    import_program(program, True)
+    assert len(traces) == 1

@@ -236,6 +236,8 @@ def _decompositions(operators: set[Any]) -> dict[Any, Any]:
     for operator in operators:
         if not isinstance(operator, torch._ops.OpOverload) or operator.__name__ in _NOT_FUNCTIONAL:
             continue
+        if any(str(result.type) == "int" for result in operator._schema.returns):
+            continue  # of `sym_storage_offset` and the like torch's decomposition is the operator
         known = OWN.get(operator.__name__) or default.get(operator)
         known = known or decomposition_table.get(operator)
         if known is None and torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), key):
