@@ -410,6 +410,15 @@ MODELS: tuple[Model, ...] = (
     _encoder("convbert", "ConvBertModel"),
     _encoder("fnet", "FNetModel"),
     _encoder("squeezebert", "SqueezeBertModel"),
+    _encoder(
+        "deberta",
+        "DebertaModel",
+        options={"relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+    ),
+    _encoder(
+        "esm", "EsmModel", options={"position_embedding_type": "rotary", "token_dropout": False}
+    ),
+    _encoder("yoso", "YosoModel", options={"use_expectation": True}),
     # decoders
     _decoder("gpt2", "GPT2LMHeadModel", dtypes=BOTH, in_ci=True),
     _decoder("gpt_neox", "GPTNeoXForCausalLM"),
@@ -426,6 +435,13 @@ MODELS: tuple[Model, ...] = (
     _decoder("stablelm", "StableLmForCausalLM"),
     _decoder("mixtral", "MixtralForCausalLM", options={"num_local_experts": 4}),
     _decoder("mamba", "MambaForCausalLM", options={"state_size": 4}),
+    _decoder(
+        "gpt_neo",
+        "GPTNeoForCausalLM",
+        options={"attention_types": [[["global", "local"], 1]], "window_size": 4},
+    ),
+    _decoder("mpt", "MptForCausalLM"),
+    _decoder("ctrl", "CTRLLMHeadModel", options={"dff": 64}),
     _decoder("xglm", "XGLMForCausalLM", options={"attention_heads": 4}),
     # encoder-decoders
     _translator("t5", "T5ForConditionalGeneration", options={"d_kv": 8}, dtypes=BOTH),
