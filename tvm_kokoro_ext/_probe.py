@@ -64,6 +64,8 @@ class ProbeError(Exception):
 def convert(target: str, *args: Any, out: tuple[Any, ...] = (), **kwargs: Any) -> Converted:
     """Run the stock converter of `torch.ops.aten.<target>` (or of `operator.<target>`).
 
+    A target "library::<name>" stands for an operator of a library that need not be installed.
+
     `out` is the (shape, dtype) of the result in torch. Raises ProbeError if stock TVM cannot
     convert the node at all.
     """
@@ -233,6 +235,13 @@ def _target(name: str) -> Any:
 
     import torch
 
+    if "::" in name:
+
+        def stand_in(*_: Any) -> None:
+            raise NotImplementedError(name)
+
+        stand_in.__name__ = name.partition("::")[2]
+        return stand_in
     if "." in name:
         op, overload = name.rsplit(".", 1)
         return getattr(getattr(torch.ops.aten, op), overload)
