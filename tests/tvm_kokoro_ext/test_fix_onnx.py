@@ -173,12 +173,21 @@ def _without_output():
     return model
 
 
+def _of_a_sequence(optional):
+    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [3]))
+    model = relu()
+    model.graph.input[0].type.CopyFrom(helper.make_optional_type_proto(kind) if optional else kind)
+    return model
+
+
 BROKEN = {
     "opset": (lambda: relu(opset=999), "opset is 999.*older opset"),
     "no_opset": (lambda: onnx.ModelProto(ir_version=8, graph=relu().graph), "names no opset"),
     "data": (_without_data, "'w' are in another file.*load_external_data_for_model"),
     "node": (_damaged, "'Relu' reads 'nothing'.*check_model"),
     "output": (_without_output, "no node gives its output 'lost'"),
+    "sequence": (lambda: _of_a_sequence(False), "input 'x' is a sequence of tensors"),
+    "optional_sequence": (lambda: _of_a_sequence(True), "input 'x' is a sequence of tensors"),
     "path": (lambda: "model.onnx", r"a path was given.*onnx\.load"),
 }
 

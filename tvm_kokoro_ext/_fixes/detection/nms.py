@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
-from tvm_kokoro_ext._compat import T, relax, tirx
+from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import loops
+from tvm_kokoro_ext._fixes._shared import suppression
 from tvm_kokoro_ext._fixes.indexing import mask_read
 from tvm_kokoro_ext._fixes.sorting import nan_order
 
@@ -25,43 +25,16 @@ def nms(importer: Any, node: Any, previous: Any) -> Any:
         nan_order.orderable(importer, scores), axis=0, descending=True, dtype="int64"
     )
     order = _emit.astype(importer, _emit.emit(importer, ranked), "int64")
-    sorted_boxes = _emit.emit(importer, relax.op.take(boxes, order, axis=0))
-
-    def body(dims: Any, kept: Any, data: Any) -> None:
-        ((count,),) = dims
-        with T.serial(0, count) as i:
-            kept[i] = tirx.const(True, "bool")
-        with T.serial(0, count) as i, T.If(kept[i]), T.Then(), T.serial(0, count - i - 1) as j:
-            other = i + 1 + j
-            with T.If(_overlap(data, i, other) > tirx.const(threshold, "float64")), T.Then():
-                kept[other] = tirx.const(False, "bool")
-
-    shape = [_compat.shape_of(boxes)[0]]
-    (kept,) = loops.emit(importer, body, [(shape, "bool")], sorted_boxes, hint="nms")
+    count = _compat.shape_of(boxes)[0]
+    kept = suppression.kept(
+        importer,
+        _emit.emit(importer, relax.op.reshape(boxes, [1, count, 4])),
+        _emit.emit(importer, relax.op.reshape(order, [1, 1, count])),
+        _emit.emit(importer, relax.op.ones([1, 1, count], "bool")),
+        threshold,
+    )
     places = mask_read.places(importer, node, kept)
     return _emit.emit(importer, relax.op.take(order, places, axis=0))
-
-
-def _overlap(data: Any, i: Any, j: Any) -> Any:
-    """Intersection over union in the dtype of the boxes, as float64; of NaN as torchvision's."""
-    (left, top, right, bottom), other = ([data[at * 4 + k] for k in range(4)] for at in (i, j))
-    zero = tirx.const(0, str(data.dtype))
-    width = _larger(zero, _smaller(right, other[2]) - _larger(left, other[0]))
-    height = _larger(zero, _smaller(bottom, other[3]) - _larger(top, other[1]))
-    shared = width * height
-    own = (right - left) * (bottom - top)
-    theirs = (other[2] - other[0]) * (other[3] - other[1])
-    return tirx.Cast("float64", shared / (own + theirs - shared))
-
-
-def _larger(a: Any, b: Any) -> Any:
-    """C++'s `std::max`, which gives `a` where one of them is NaN."""
-    return tirx.Select(a < b, b, a)
-
-
-def _smaller(a: Any, b: Any) -> Any:
-    """C++'s `std::min`, which gives `a` where one of them is NaN."""
-    return tirx.Select(b < a, b, a)
 
 
 FIX = Fix(

@@ -1,4 +1,4 @@
-"""ONNX models that cannot be read: damaged, of an unknown opset, or without their external data.
+"""ONNX models that cannot be read: damaged, of an unknown opset or input, or without their data.
 
 Stock warns of what onnx's checker finds, and then fails anywhere, or imports garbage.
 """
@@ -35,6 +35,15 @@ def require_readable(model: Any) -> None:
         raise _refusal(
             "it names no opset", "Export it again: opset_import says what operators mean"
         )
+    for value in model.graph.input:
+        kind = value.type
+        if kind.HasField("optional_type"):
+            kind = kind.optional_type.elem_type
+        if kind.HasField("sequence_type"):
+            raise _refusal(
+                f"its input {value.name!r} is a sequence of tensors, which TVM takes for a tensor",
+                "Make each tensor of the sequence an input of its own",
+            )
     missing = [
         tensor.name
         for tensor in model.graph.initializer

@@ -7,6 +7,7 @@ operators that TVM supports.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
@@ -22,20 +23,25 @@ _ROUNDS = 8  # decompositions may be nested, but less deep than this
 
 
 def decompose_unsupported(program: Any, converters: Collection[str]) -> Any:
-    """Decompose all operators without a converter, as far as torch can."""
+    """Decompose all operators without a converter, as far as torch can.
+
+    Torch's decomposition of an operator may be the operator itself, such as `sym_storage_offset`,
+    so that a round changes nothing; no other is needed then.
+    """
     program = effects.with_plain_checks(program)
+    before: Counter[Any] = Counter()
     for _ in range(_ROUNDS):
+        present = Counter(node.target for node in program.graph.nodes if node.op == "call_function")
         unsupported = {
             node.target
             for node in program.graph.nodes
             if node.op == "call_function"
             and (node.target.__name__ not in converters or _misread(node))
         }
-        table = _decompositions(unsupported)
+        table = _decompositions(unsupported) if present != before else {}
         if not table:
-            _refuse_unknown(program, converters)
-            return program
-        program = decomposition.decomposed(program, table)
+            break
+        program, before = decomposition.decomposed(program, table), present
     _refuse_unknown(program, converters)
     return program
 
@@ -236,8 +242,6 @@ def _decompositions(operators: set[Any]) -> dict[Any, Any]:
     for operator in operators:
         if not isinstance(operator, torch._ops.OpOverload) or operator.__name__ in _NOT_FUNCTIONAL:
             continue
-        if any(str(result.type) == "int" for result in operator._schema.returns):
-            continue  # of `sym_storage_offset` and the like torch's decomposition is the operator
         known = OWN.get(operator.__name__) or default.get(operator)
         known = known or decomposition_table.get(operator)
         if known is None and torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), key):
