@@ -4,7 +4,7 @@
 
 Every case is the graph of one operator with its inputs and outputs. Each half runs in processes of
 its own, since stock's frontend may end the process. Without `--write` the table goes to standard
-output. The exit code is 1 if the extension is worse than stock anywhere.
+output. The exit code is 1 if the extension is wrong or worse than stock anywhere.
 """
 
 from __future__ import annotations
@@ -346,6 +346,7 @@ def main() -> int:
     else:
         print(text)
     found = worse(stock, extension)
+    found += [f"{o.case}: {o.reason}" for o in extension.values() if o.result == WRONG]
     for line in found:
         print(line, file=sys.stderr)
     return int(bool(found))

@@ -1,5 +1,6 @@
-"""The sweep of `onnx`'s node tests: its page, and that the extension is nowhere worse."""
+"""The sweep of `onnx`'s node tests: its page, and that the extension is nowhere wrong."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,15 +37,17 @@ def test_the_page_counts_by_operator():
     assert "| Relu | 2 | 1 | 1 | 0 | 2 | 0 | 0 |" in page
 
 
-def test_the_page_of_the_docs_says_none_worse():
-    assert "The extension is worse than stock in 0 of" in PAGE.read_text("utf-8")
+def test_the_page_of_the_docs_says_none_wrong_or_worse():
+    page = PAGE.read_text("utf-8")
+    assert "The extension is worse than stock in 0 of" in page
+    assert re.search(r"\| extension \| \d+ \| 0 \| \d+ \|", page)
 
 
 @pytest.mark.slow
-def test_a_part_of_the_sweep_is_nowhere_worse():
+def test_a_part_of_the_sweep_is_nowhere_wrong_or_worse():
     if _compat.tvm_version() < _compat.Version("0.27"):
         pytest.skip("the sweep is made on 0.27")
     stock = onnx_sweep.outcomes(True, every=29)
     extension = onnx_sweep.outcomes(False, every=29)
     assert onnx_sweep.worse(stock, extension) == []
-    assert {o.result for o in extension.values()} == {RIGHT, WRONG, REFUSED}
+    assert {o.result for o in extension.values()} == {RIGHT, REFUSED}
