@@ -55,8 +55,7 @@ def _largest_corners(
     node: Node, x: Any, boxes: Any, size: tuple[int, int], ratio: int, half: bool
 ) -> Any:
     """TVM's kernel with another sample: the largest weighted corner, which is 0 outside."""
-    # The package has a function of the name of its module.
-    stock = importlib.import_module("tvm.topi.vision.roi_align")
+    sample = _kernels()._sample_common
 
     def compute(data: Any, boxes: Any) -> Any:
         height, width = data.shape[2:]
@@ -83,7 +82,7 @@ def _largest_corners(
             return tirx.if_then_else(outside, number(0), largest)
 
         def element(box: Any, channel: Any, row: Any, column: Any) -> Any:
-            return stock._sample_common(
+            return sample(
                 *(box, channel, row, column, boxes, *size, 1.0, ratio, half, dtype, False, corner)
             )
 
@@ -93,13 +92,24 @@ def _largest_corners(
     return node.builder.emit_te(compute, x, boxes, primfunc_name_hint="roi_align_max")
 
 
+def _kernels() -> Any:
+    """TVM's module, whose name in its package is that of a function."""
+    return importlib.import_module("tvm.topi.vision.roi_align")
+
+
+def _still_wrong() -> bool:
+    if not _frontend.holds_expressions():
+        return False
+    moved_first = "relax.op.add(rois, offset)" in _frontend.converter("RoiAlign")
+    return moved_first or not hasattr(_kernels(), "_largest_corner")
+
+
 FIX = Fix(
     id="onnx_roi_align",
     what="ONNX RoiAlign of half pixels is wrong for any spatial_scale but 1, and mode max is wrong",
     op="ONNX RoiAlign",
     affected=">=0.27",
     install=lambda: _converters.laid_over({"RoiAlign": roi_align}),
-    probe=lambda: _frontend.holds_expressions()
-    and "relax.op.add(rois, offset)" in _frontend.converter("RoiAlign"),
+    probe=_still_wrong,
     needs_torch=False,
 )
