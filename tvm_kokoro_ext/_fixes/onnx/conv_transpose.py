@@ -78,6 +78,6 @@ FIX = Fix(
     affected=">=0.27",
     install=lambda: _converters.laid_over({"ConvTranspose": conv_transpose}),
     probe=lambda: _frontend.holds_expressions()
-    and 'attr.get("output_shape"' not in _frontend.converter("ConvTranspose"),
+    and "_pads_of_output_shape" not in _frontend.converter("ConvTranspose"),
     needs_torch=False,
 )

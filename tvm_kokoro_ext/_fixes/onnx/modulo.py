@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext import _compat, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _converters, _frontend
@@ -36,13 +36,22 @@ def mod(node: Node, previous: Previous) -> Any:
     return relax.op.astype(made, dtype)
 
 
+@_probe.wrong
+def _still_wrong() -> bool:
+    """Whether the remainder is a - floor(a / b) · b."""
+    if not _frontend.holds_expressions():
+        return False
+    module = _probe.legalized(relax.op.floor_mod, _probe.Input((4,)), _probe.Input((4,)))
+    kernels = [str(f) for name, f in module.functions_items() if name.name_hint != "main"]
+    return not any("truncmod" in text or "fmod" in text for text in kernels)
+
+
 FIX = Fix(
     id="onnx_mod",
     what="ONNX Mod of floats is NaN for infinite divisors, and rounds twice",
     op="ONNX Mod",
     affected=">=0.27",
     install=lambda: _converters.laid_over({"Mod": mod}),
-    probe=lambda: _frontend.holds_expressions()
-    and "relax.op.where" not in _frontend.converter("Mod"),
+    probe=_still_wrong,
     needs_torch=False,
 )
