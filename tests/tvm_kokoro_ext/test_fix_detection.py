@@ -1,4 +1,4 @@
-"""torchvision's `roi_align` and `nms`, which are defined here: it need not be installed."""
+"""torchvision's `roi_align` and `nms`, which are defined here where it is not installed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ import torch
 from frontend_cases import Case, check, fix_tests
 
 NAN = float("nan")
-_LIBRARY = torch.library.Library("torchvision", "FRAGMENT")
-_LIBRARY.define(
-    "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, "
-    "SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor"
-)
-_LIBRARY.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 
 def sample(plane, y, x):
@@ -32,7 +26,6 @@ def sample(plane, y, x):
     return upper * (1 - down) + lower * down
 
 
-@torch.library.impl(_LIBRARY, "roi_align", "CPU")
 def averages(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned):
     """What torchvision's kernel computes, in float64, rounded once."""
     data, bins = input.double().numpy(), (pooled_height, pooled_width)
@@ -55,12 +48,10 @@ def averages(input, rois, spatial_scale, pooled_height, pooled_width, sampling_r
     return torch.from_numpy(made).to(input.dtype)
 
 
-@torch.library.register_fake("torchvision::roi_align", lib=_LIBRARY)
-def _(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned):
+def fake_averages(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned):
     return input.new_empty((rois.shape[0], input.shape[1], pooled_height, pooled_width))
 
 
-@torch.library.impl(_LIBRARY, "nms", "CPU")
 def kept(dets, scores, iou_threshold):
     boxes = dets.numpy()
     order = scores.sort(stable=True, descending=True)[1].tolist()
@@ -80,9 +71,26 @@ def overlap(a, b):
         return float(shared / (areas - shared))
 
 
-@torch.library.register_fake("torchvision::nms", lib=_LIBRARY)
-def _(dets, scores, iou_threshold):
+def fake_kept(dets, scores, iou_threshold):
     return dets.new_empty(torch.library.get_ctx().new_dynamic_size(), dtype=torch.int64)
+
+
+try:
+    import torchvision  # noqa: F401
+except (ImportError, RuntimeError):  # not here, or made for another torch
+    LIBRARY = torch.library.Library("torchvision", "FRAGMENT")
+    SCHEMAS = {
+        "roi_align": "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, "
+        "SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor",
+        "nms": "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    }
+    for name, kernel, fake in [
+        ("roi_align", averages, fake_averages),
+        ("nms", kept, fake_kept),
+    ]:
+        LIBRARY.define(name + SCHEMAS[name])
+        torch.library.impl(LIBRARY, name, "CPU")(kernel)
+        torch.library.register_fake(f"torchvision::{name}", fake, lib=LIBRARY)
 
 
 def images(dtype):
