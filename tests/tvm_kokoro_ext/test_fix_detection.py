@@ -7,9 +7,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from frontend_cases import Case, check, fix_tests
+from frontend_cases import Case, check, export, fix_tests, import_program
+from packaging.version import Version
+
+from tvm_kokoro_ext import UnsupportedOperatorError, _compat
 
 NAN = float("nan")
+OLDER = _compat.tvm_version() < Version("0.27")
 
 
 def sample(plane, y, x):
@@ -114,19 +118,30 @@ def aligned_case(name, *arguments, dtype=torch.float32, wrong=""):
     )
 
 
+ADAPTIVE = [
+    aligned_case("adaptive", 0.25, 2, 3, -1, True),
+    aligned_case("adaptive_float64", 0.125, 3, 2, 0, True, dtype=torch.float64),
+    aligned_case("unaligned_adaptive", 0.5, 2, 2, -1, False, wrong=None),
+]
 test_roi_align, test_stock_roi_align = fix_tests(
     "roi_align",
     [
+        *([] if OLDER else ADAPTIVE),
         aligned_case("quarter", 0.25, 3, 2, 2, True),
-        aligned_case("adaptive", 0.25, 2, 3, -1, True),
-        aligned_case("float64", 0.125, 3, 2, 0, True, dtype=torch.float64),
+        aligned_case("float64", 0.125, 3, 2, 2, True, dtype=torch.float64),
         aligned_case("float16", 0.25, 3, 2, 2, True, dtype=torch.float16),
         aligned_case("float16_unaligned", 0.25, 3, 2, 2, False, dtype=torch.float16),
         aligned_case("unscaled", 1.0, 3, 2, 2, True, wrong=None),
         aligned_case("unaligned", 0.25, 3, 2, 2, False, wrong=None),
-        aligned_case("unaligned_adaptive", 0.5, 2, 2, -1, False, wrong=None),
     ],
 )
+
+
+@pytest.mark.skipif(not OLDER, reason="0.27 builds them")
+@pytest.mark.parametrize("case", ADAPTIVE, ids=lambda case: case.name)
+def test_as_many_samples_as_the_boxes_say_are_refused(case):
+    with pytest.raises(UnsupportedOperatorError, match="roi_align.*a positive number"):
+        import_program(export(case, False), False)
 
 
 def detections(dtype=torch.float32, scores=(0.9, 0.8, 0.8, 0.1, 0.95, 0.5, 0.5, 0.3, 0.7)):

@@ -106,6 +106,15 @@ ALIGNED = [
         ("pixels", {"spatial_scale": 0.25} | PIXELS, False),
     ]
 ]
+HALVES = [
+    Row(
+        f"halves_{mode}",
+        "RoiAlign",
+        (MAP.astype("float16"), BOXES.astype("float16"), np.array([0, 1, 1, 0])),
+        ALIGN | {"spatial_scale": 0.25, "mode": mode},
+    )
+    for mode in ("avg", "max")
+]
 OLDER = Row(
     "opset_10",
     "RoiAlign",
@@ -228,7 +237,7 @@ BOOLS = [
 ]
 
 ROWS = [
-    *(*ALIGNED, OLDER, *BLOCKS, *TRANSPOSED, GROUPED, *SHIFTED),
+    *(*ALIGNED, *HALVES, OLDER, *BLOCKS, *TRANSPOSED, GROUPED, *SHIFTED),
     *(*MODULI, *SUPPRESSED, *EXTREMES, *BOOLS),
 ]
 

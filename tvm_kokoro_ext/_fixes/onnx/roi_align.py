@@ -29,7 +29,9 @@ def roi_align(node: Node, previous: Previous) -> Any:
     if transformation not in ("half_pixel", "output_half_pixel") or mode not in ("avg", "max"):
         return previous(node)
     x, boxes, images = (node.tensor(at) for at in range(3))
-    half, attributes = transformation == "half_pixel", node.attributes
+    half, attributes, dtype = transformation == "half_pixel", node.attributes, _compat.dtype_of(x)
+    if dtype in ("float16", "bfloat16"):
+        x, boxes = (node.emit(relax.op.astype(tensor, "float32")) for tensor in (x, boxes))
     scale = attributes.get("spatial_scale", 1.0)
     boxes = pixels(node.builder, boxes, [], scale, 0.5 if half else 0.0)
     images = node.emit(relax.op.astype(images, _compat.dtype_of(boxes)))
@@ -38,8 +40,8 @@ def roi_align(node: Node, previous: Previous) -> Any:
     size = (attributes.get("output_height", 1), attributes.get("output_width", 1))
     ratio = attributes.get("sampling_ratio", 0)
     if mode == "max":
-        return _largest_corners(node, x, boxes, size, ratio, half)
-    return relax.op.vision.roi_align(
+        return relax.op.astype(_largest_corners(node, x, boxes, size, ratio, half), dtype)
+    made = relax.op.vision.roi_align(
         x,
         boxes,
         pooled_size=size,
@@ -49,6 +51,7 @@ def roi_align(node: Node, previous: Previous) -> Any:
         layout="NCHW",
         mode="avg",
     )
+    return relax.op.astype(node.emit(made), dtype)
 
 
 def _largest_corners(
@@ -100,7 +103,7 @@ def _kernels() -> Any:
 def _still_wrong() -> bool:
     if not _frontend.holds_expressions():
         return False
-    moved_first = "relax.op.add(rois, offset)" in _frontend.converter("RoiAlign")
+    moved_first = "relax.op.multiply(rois" not in _frontend.converter("RoiAlign")
     return moved_first or not hasattr(_kernels(), "_largest_corner")
 
 
