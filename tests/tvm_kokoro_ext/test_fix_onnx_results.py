@@ -173,6 +173,16 @@ def shifts(dtype: str, direction: str) -> Row:
 
 SHIFTED = [
     shifts(dtype, way) for dtype in ("int8", "int32", "int64", "uint8") for way in ("LEFT", "RIGHT")
+] + [
+    Row(
+        f"{way}_by_{counts[0]}_and_others",
+        "BitShift",
+        (np.array([-8, 4, 1], "int32"), np.array(counts, "int32")),
+        {"direction": way},
+        1,
+        wrong=-1 in counts,
+    )
+    for way, counts in [("LEFT", [1, 31, 0]), ("RIGHT", [1, 31, 0]), ("RIGHT", [-1, 33, 0])]
 ]
 
 DIVIDENDS, DIVISORS = np.meshgrid(
@@ -290,11 +300,15 @@ def test_zeros_have_the_sign_of_the_divisor():
             r"ConvTranspose.*output_shape is \[12, 14\], and all that it computes is \[5, 6\]",
         ),
         (
+            Row("one more", "ConvTranspose", (UP, WEIGHT), {"output_shape": [6, 6]}, 1),
+            r"ConvTranspose.*output_shape is \[6, 6\], and all that it computes is \[5, 6\]",
+        ),
+        (
             Row("computed", "NonMaxSuppression", (OVERLAPPING, SCORES, MOST, f32(0.5)), {}, 0),
             r"NonMaxSuppression.*max_output_boxes_per_class is not constant",
         ),
     ],
-    ids=["unknown_size", "too_large", "computed_bound"],
+    ids=["unknown_size", "too_large", "one_too_large", "computed_bound"],
 )
 def test_what_must_be_constant_is_refused_by_name(row, message):
     model = row.model()

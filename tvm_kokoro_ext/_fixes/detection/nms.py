@@ -19,8 +19,6 @@ def nms(importer: Any, node: Any, previous: Any) -> Any:
     intersection over the union) with a kept one of a higher score is more than `iou_threshold`.
     """
     boxes, scores, threshold = _emit.arguments(importer, node, "dets", "scores", "iou_threshold")
-    if _compat.dtype_of(boxes) in ("float16", "bfloat16"):
-        boxes = _emit.astype(importer, boxes, "float32")
     ranked = relax.op.argsort(
         nan_order.orderable(importer, scores), axis=0, descending=True, dtype="int64"
     )

@@ -1,8 +1,8 @@
 """torchvision's `roi_align` with `aligned=True`, where stock moves the boxes before it scales them.
 
 Stock subtracts half a pixel from boxes in coordinates of the image, and the operator multiplies
-them by `spatial_scale` afterwards, so that the result is wrong for any scale but 1. In half
-precision its result is float32.
+them by `spatial_scale` afterwards, so that the result is wrong for any scale but 1. Halves are left
+to `precision.half_precision`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
 
 _ADAPTIVE_SINCE = Version("0.27")
-_WIDER = {"float16": "float32", "bfloat16": "float32"}
 
 
 @needs_previous
@@ -38,23 +37,20 @@ def roi_align(importer: Any, node: Any, previous: Any) -> Any:
             "the boxes say how many samples a bin has, and no kernel of that can be built",
             f"Give sampling_ratio a positive number, or use TVM {_ADAPTIVE_SINCE}",
         )
-    dtype = _compat.dtype_of(x)
-    wide = _WIDER.get(dtype, dtype)
-    if not aligned and wide == dtype:
+    if not aligned:
         return previous(node)
-    x, boxes = (_emit.astype(importer, tensor, wide) for tensor in (x, boxes))
-    boxes = pixels(importer.block_builder, boxes, [0], scale, 0.5 if aligned else 0.0)
+    boxes = pixels(importer.block_builder, boxes, [0], scale, 0.5)
     made = relax.op.vision.roi_align(
         x,
         boxes,
         pooled_size=(height, width),
         spatial_scale=1.0,
         sample_ratio=ratio,
-        aligned=bool(aligned),
+        aligned=True,
         layout="NCHW",
         mode="avg",
     )
-    return _emit.astype(importer, _emit.emit(importer, made), dtype)
+    return _emit.emit(importer, made)
 
 
 def pixels(builder: Any, boxes: Any, kept: list[int], scale: float, offset: float) -> Any:
@@ -80,7 +76,7 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="roi_align",
-    what="roi_align with aligned=True is wrong for any spatial_scale but 1; halves give float32",
+    what="roi_align with aligned=True is wrong for any spatial_scale but 1",
     op="torchvision.roi_align",
     affected="",
     converters={"roi_align.default": roi_align},

@@ -15,6 +15,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _replace
 from tvm_kokoro_ext._compat import tvm
+from tvm_kokoro_ext._errors import UnsupportedOperatorError
 
 PACKAGE = "tvm.relax.frontend.onnx"
 _MODULE = f"{PACKAGE}.onnx_frontend"
@@ -43,6 +44,11 @@ def listed() -> frozenset[str]:
 def holds_expressions() -> bool:
     """Whether the frontend holds sizes as expressions and constants as it does since 0.27."""
     return "is_prim_expr" in text() and "GenericConst" in text()
+
+
+def refusal(operator: str, reason: str, way_around: str) -> UnsupportedOperatorError:
+    """The error to raise for a node of this operator that cannot be imported."""
+    return UnsupportedOperatorError(f"the ONNX operator {operator}", reason, way_around)
 
 
 def module() -> ModuleType:

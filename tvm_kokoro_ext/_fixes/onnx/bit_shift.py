@@ -22,6 +22,9 @@ def bit_shift(node: Node, previous: Previous) -> Any:
     x, count = node.tensor(0), node.tensor(1)
     dtype = np.dtype(_compat.dtype_of(x))
     bits = dtype.itemsize * 8
+    known = node.known(1)
+    if known is not None and known.constant and all(0 <= n < bits for n in known.values.flat):
+        return previous(node)
     within = node.emit(relax.op.less(count, relax.const(bits, str(dtype))))
     if dtype.kind == "i":
         positive = node.emit(relax.op.greater_equal(count, relax.const(0, str(dtype))))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax
-from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _converters, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node
 
 Previous = Callable[[Node], Any]
+_refuse = partial(_frontend.refusal, "ConvTranspose")
 
 
 def conv_transpose(node: Node, previous: Previous) -> Any:
@@ -48,7 +49,7 @@ def conv_transpose(node: Node, previous: Previous) -> Any:
     made = node.emit(previous(replace(node, inputs=[x, weight, None], attributes=given)))
     begins, ends, widths = [], [], [0] * 4
     for full, own, size, stride in zip(whole, extra, wanted, strides, strict=True):
-        if size - full >= max(stride, 2):
+        if size - full >= stride:
             raise _refuse(
                 f"its output_shape is {wanted}, and all that it computes is {whole}",
                 "Give it the output_shape of a convolution from that shape to the input's",
@@ -65,10 +66,6 @@ def conv_transpose(node: Node, previous: Previous) -> Any:
     if bias is None:
         return made
     return relax.op.add(made, node.emit(relax.op.reshape(bias, [1, -1] + [1] * rank)))
-
-
-def _refuse(reason: str, way_around: str) -> UnsupportedOperatorError:
-    return UnsupportedOperatorError("the ONNX operator ConvTranspose", reason, way_around)
 
 
 FIX = Fix(

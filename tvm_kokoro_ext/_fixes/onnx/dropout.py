@@ -6,17 +6,18 @@ Stock reads no training mode and gives a mask of the input's dtype.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax
-from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _converters, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node
 from tvm_kokoro_ext._fixes.onnx._known import Known
 
 Previous = Callable[[Node], Any]
+_refuse = partial(_frontend.refusal, "Dropout")
 
 
 def dropout(node: Node, previous: Previous) -> Any:
@@ -38,10 +39,6 @@ def dropout(node: Node, previous: Previous) -> Any:
 
 def _number(value: Known) -> float:
     return float(value.values.ravel()[0])
-
-
-def _refuse(reason: str, way_around: str) -> UnsupportedOperatorError:
-    return UnsupportedOperatorError("the ONNX operator Dropout", reason, way_around)
 
 
 FIX = Fix(

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax
-from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _frontend
 from tvm_kokoro_ext._fixes.recurrence import _recurrence
 
 _STANDARD = ("Sigmoid", "Tanh", "Tanh")
-
-
-def _refuse(reason: str, way_around: str) -> UnsupportedOperatorError:
-    return UnsupportedOperatorError("the ONNX operator LSTM", reason, way_around)
+_refuse = partial(_frontend.refusal, "LSTM")
 
 
 def convert(bb: Any, inputs: Any, attr: Any) -> Any:

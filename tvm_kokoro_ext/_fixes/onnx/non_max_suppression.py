@@ -15,7 +15,6 @@ import numpy as np
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax
-from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import suppression
 from tvm_kokoro_ext._fixes.onnx import _converters, _frontend
@@ -71,12 +70,13 @@ def _corners(node: Node) -> Any:
 
 
 def _number(node: Node, at: int, default: float) -> float:
+    """The bound of this number; its default where it is left out."""
     if node.given(2 + at) is None:
         return default
     known = node.known(2 + at)
     if known is None or not known.constant:
-        raise UnsupportedOperatorError(
-            "the ONNX operator NonMaxSuppression",
+        raise _frontend.refusal(
+            "NonMaxSuppression",
             f"its {_BOUNDS[at]} is not constant",
             "Make it a constant of the graph",
         )

@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import te, tirx
-from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _converters, _elements, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
@@ -24,6 +24,7 @@ from tvm_kokoro_ext._fixes.onnx._elements import NotKnown
 from tvm_kokoro_ext._fixes.onnx._known import Known
 
 Previous = Callable[[Node], Any]
+_refuse = partial(_frontend.refusal, "Resize")
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,6 @@ class Rule:
     exclude_outside: bool
     outside: float
     antialias: bool
-
-
-def _refuse(reason: str, way_around: str) -> UnsupportedOperatorError:
-    return UnsupportedOperatorError("the ONNX operator Resize", reason, way_around)
 
 
 def resize(node: Node, previous: Previous) -> Any:

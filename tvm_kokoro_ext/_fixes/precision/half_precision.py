@@ -126,10 +126,10 @@ def _cast(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _operator(node: Any) -> str | None:
-    """The ATen operator's name without overload and underscores of in-place; None for others."""
+    """The operator's name without overload and underscores of in-place; None for custom ones."""
     schema = getattr(node.target, "_schema", None)
     space, _, name = str(getattr(schema, "name", "")).partition("::")
-    return (name.removesuffix("_") or None) if space == "aten" else None
+    return (name.removesuffix("_") or None) if space in ("aten", "torchvision") else None
 
 
 def _moves_elements(node: Any, name: str) -> bool:

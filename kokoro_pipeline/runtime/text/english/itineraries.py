@@ -6,10 +6,9 @@ import re
 
 from ..tracked import Piece
 from .schedules import Phrase
-from .weather import CORNERS
+from .weather import COMPASS, CORNERS
 
-_COMPASS = {"N": "north", "S": "south", "E": "east", "W": "west"}
-_DIRECTIONS = {**_COMPASS, **CORNERS}
+_DIRECTIONS = {**COMPASS, **CORNERS}
 _MOVES = (
     "head(?:ed|ing|s)?|go(?:es|ing)?|went|dr[io]ve|driving|continue[ds]?|continuing|travel(?:s|ed|led)?"
     "|walk(?:s|ed)?|proceed(?:s|ed)?|turn(?:s|ed)?|sail(?:s|ed)?|fl(?:y|ew)|bear|rode|ride|hike|move[sd]?"

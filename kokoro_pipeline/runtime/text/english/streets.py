@@ -10,6 +10,7 @@ from .letters import letter_piece
 from .number_forms import Rule, is_one, plain
 from .numbers import digits, in_pairs
 from .tables import table, word_sets
+from .weather import COMPASS
 
 
 def _house(match: re.Match[str], british: bool) -> list[Piece]:
@@ -27,15 +28,12 @@ _ROADS = (
     "Street|Avenue|Road|Boulevard|Drive|Lane|Highway|Parkway|Court|Place|Terrace|Way|Square"
     "|Expressway|Freeway|Turnpike|Circle|Trail|Plaza|Pike|Loop|Crossing"
 )
-_DIRECTIONS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 
 
 def _direction(match: re.Match[str], british: bool) -> list[Piece]:
     """A point of the compass: "10°N", "Fifth Avenue NW", "I-80 W"."""
     return [
-        Piece(
-            f" {''.join(_DIRECTIONS[letter] for letter in match[1])} ", match.start(1), match.end()
-        )
+        Piece(f" {''.join(COMPASS[letter] for letter in match[1])} ", match.start(1), match.end())
     ]
 
 
@@ -47,7 +45,7 @@ def _arc(match: re.Match[str], british: bool) -> str:
         for name, part in parts
         if part
     ]
-    direction = f" {_DIRECTIONS[match[3]]}" if match[3] else ""
+    direction = f" {COMPASS[match[3]]}" if match[3] else ""
     return " ".join([" degrees", *words]) + direction
 
 

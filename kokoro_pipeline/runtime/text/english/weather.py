@@ -6,7 +6,7 @@ import re
 
 from .schedules import Phrase
 
-_WINDS = {"N": "north", "S": "south", "E": "east", "W": "west"}
+COMPASS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 CORNERS = {"NE": "northeast", "NW": "northwest", "SE": "southeast", "SW": "southwest"}
 _POINTS = "(?:NNE|NNW|SSE|SSW|ENE|ESE|WNW|WSW)"
 _MOVED = r"(?:mov(?:es|ed|ing)|track(?:s|ed|ing)|head(?:s|ed|ing)|blow(?:s|ing)|drift(?:s|ed|ing))"
@@ -14,7 +14,7 @@ _MOVED = r"(?:mov(?:es|ed|ing)|track(?:s|ed|ing)|head(?:s|ed|ing)|blow(?:s|ing)|
 
 def _compass(match: re.Match[str]) -> str:
     """A point between two of the eight: "NNW"."""
-    first, *rest = (_WINDS[letter] for letter in match[0])
+    first, *rest = (COMPASS[letter] for letter in match[0])
     return f"{first}-{''.join(rest)}"
 
 
