@@ -16,6 +16,7 @@ from .pleadings import PLEADINGS
 from .products import PRODUCTS
 from .reports import REPORTS
 from .schedules import SCHEDULES
+from .sports import CLUBS
 from .tables import table
 from .weather import WEATHER
 
@@ -291,6 +292,7 @@ def expand_clipped(text: Tracked) -> Tracked:
         PROGRESSIONS,
         SCHEDULES,
         ITINERARIES,
+        CLUBS,
         LINEAGE,
         PLEADINGS,
         PRODUCTS,

@@ -81,8 +81,5 @@ ITINERARIES: tuple[Phrase, ...] = (
     ),
     (re.compile(r"(?<=[a-z]{2} )J(?:n|unc)\b\.?(?=[,;)\s]|$)"), "Junction"),
     (re.compile(r"(?<=[a-z\d,;] )nr\b\.?(?=\s(?:the\b|a\b|my\b|our\b|\d|[A-Z][a-z]))"), "near"),
-    (re.compile(r"(?<=\b[Mm]an)\.(?=\s(?:City|Utd|United|Town)\b)"), ""),
-    (re.compile(r"\bUtd\b\.?(?=\s[a-z(\d]|\s(?:v|vs|beat)\b|[,;:)'’]|\s[-–]|\s[A-Z])"), "United"),
-    (re.compile(r"\bUtd\b"), "United"),
 )
 """Phrases, each with what it is replaced by, before abbreviations are expanded."""

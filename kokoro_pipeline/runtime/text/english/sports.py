@@ -7,6 +7,7 @@ import re
 from ..tracked import Piece, Replacement
 from .number_forms import Rule
 from .numbers import cardinal, in_pairs
+from .schedules import Phrase
 
 _CRICKET = re.compile(
     r"\b(?:overs?|ov|wickets?|innings|declared|runs|crease|bowl(?:ed|ers?)|batt?(?:ing|ers?|sm[ae]n)"
@@ -193,3 +194,10 @@ BATTING: Rule = (
     ),
     _batting_average,
 )
+
+CLUBS: tuple[Phrase, ...] = (
+    (re.compile(r"(?<=\b[Mm]an)\.(?=\s(?:City|Utd|United|Town)\b)"), ""),
+    (re.compile(r"\bUtd\b\.?(?=\s[a-z(\d]|\s(?:v|vs|beat)\b|[,;:)'’]|\s[-–]|\s[A-Z])"), "United"),
+    (re.compile(r"\bUtd\b"), "United"),
+)
+"""Phrases, each with what it is replaced by, before abbreviations are expanded."""
