@@ -123,7 +123,6 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
         ),
         "S",
     ),
-    (re.compile(r"(?<=\d )sts\b\.?(?=[.,;:)]|\s[a-z]|$)"), "stitches"),
     (re.compile(r"(?:(?<=\byrs\. )|(?<=\byears )|(?<=\byrs ))exp\b\.?(?=\s[a-z])"), "experience"),
     (re.compile(r"(?<=\b[Tt]he )pt\.(?=\s[a-z])"), "patient"),
     (re.compile(r"\b([Oo])rig\.(?=\s(?!\w+ed\b|in\b|from\b|an?\b|by\b)[a-z])"), r"\1riginal"),
@@ -236,7 +235,7 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
     (re.compile(r"\bPub\. L\.(?=\s(?:No\. )?\d)"), "Public Law"),
     (re.compile(r"\bEN(?=\s(?:ISO|IEC|\d))"), "E.N"),
     (re.compile(r"(?<=\d[ -]\d/\d )c\.(?=\s[a-z])"), "cups"),
-    (re.compile(r"(?:(?<=\b1 )|(?<=/\d ))c\.(?=\s(?:[a-z]|AP\b)|\))"), "cup"),
+    (re.compile(r"(?:(?<=\b1 )|(?<=(?<!\d[ -]\d)/\d ))c\.(?=\s(?:[a-z]|AP\b)|\))"), "cup"),
     (re.compile(r"(?<=\d )c\.(?=\s(?:[a-z]|AP\b)|\))"), "cups"),
     (
         re.compile(

@@ -8,7 +8,10 @@ from collections.abc import Callable
 
 from ..tracked import Piece, Replacement, Tracked
 from .chords import PROGRESSIONS
+from .finance import FINANCE
 from .itineraries import ITINERARIES
+from .knitting import KNITTING
+from .laboratory import LABORATORY
 from .lineage import LINEAGE
 from .listings import CURRENCY_NAMES, LISTINGS
 from .magnitudes import MAGNITUDE_NAMES
@@ -124,7 +127,7 @@ _OF_RECIPES = {"T": "tablespoon", "t": "teaspoon", "c": "cup", "pt": "pint", "qt
 def _spoons(match: re.Match[str]) -> list[Piece]:
     """Spoons and cups in a recipe: "1 T. salt", "2 t oil", "½ c butter"."""
     name = _OF_RECIPES[match[2]]
-    one = re.search(r"(?<![\d/.])1$|(?<![\d ] )\b\d/\d$", match.string[: match.start()])
+    one = re.search(r"(?<![\d/.])1$|(?<![\d ] )(?<!\d-)\b\d/\d$", match.string[: match.start()])
     return [Piece(name if one else f"{name}s", match.start(2), match.end())]
 
 
@@ -297,6 +300,9 @@ def expand_clipped(text: Tracked) -> Tracked:
         PLEADINGS,
         PRODUCTS,
         WEATHER,
+        KNITTING,
+        LABORATORY,
+        FINANCE,
         REPORTS,
         LISTINGS,
         _PHRASES,

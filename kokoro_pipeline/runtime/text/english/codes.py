@@ -36,6 +36,13 @@ def _labelled(match: re.Match[str], british: bool) -> list[Piece]:
     return [*sign, Piece(", ".join(map(digits, re.findall(r"\d+", match[2]))), *match.span(2))]
 
 
+def _preprint(match: re.Match[str], british: bool) -> list[Piece]:
+    """The number of a preprint: "arXiv:2101.00001v2"."""
+    version = f" version {cardinal(int(match[3]))}" if match[3] else ""
+    words = f" {in_pairs(match[1], british)} point {digits(match[2])}{version}"
+    return [Piece(words, match.start(1) - 1, match.end())]
+
+
 def _numbered(match: re.Match[str], british: bool) -> str:
     """Letters, a year and a number: "INV-2024-00123"."""
     letters, *numbers = match[0].split("-")
@@ -119,6 +126,14 @@ CODES: tuple[Rule, ...] = (
         ),
         _labelled,
     ),
+    (
+        re.compile(
+            r"\b(?:ABN|ACN|TFN|NHS|GST|GSTIN|NPI|IMEI|UTR|BSB|CRN|ORCID)"
+            r"(?: (?:no\.?|number))?(?: is)?:? ?()(\d{2,4}(?:[ -]\d{2,5}){1,4})(?![\w-]|[.,]\d)"
+        ),
+        _labelled,
+    ),
+    (re.compile(r"\barXiv: ?(\d{4})\.(\d{4,5})(?:v(\d{1,2}))?(?![\w-]|[.,]\d)"), _preprint),
     # A stamp or a counter in the name of a file: "IMG_20240613_142233.jpg".
     (
         re.compile(r"(?:(?<=[A-Za-z]_)|(?<=\d_)|(?<=[A-Z][A-Z]-))\d{5,}(?=[_-]|\.[a-z]|\b(?!\w))"),

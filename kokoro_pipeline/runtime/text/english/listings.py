@@ -165,6 +165,14 @@ def _sister(match: re.Match[str]) -> Replacement:
 
 
 LISTINGS: tuple[Phrase, ...] = (
+    (re.compile(r"\b([Mm])ob\.?(?=:?\s\+?\d{2,})"), r"\1obile"),
+    (
+        re.compile(
+            r"(?:(?<=\besp\. )|(?<=\bcf\. )|(?<=\bcompare )|(?<=\b[Ss]ee )|(?<=\bat )|(?<=\d )|(?<=\d, )|(?<=\())"
+            r"n(n?)\.(?=\s\d)"
+        ),
+        lambda m: f"note{'s' * bool(m[1])}",
+    ),
     (
         re.compile(rf"(?<![\w.])(Pl|Def)(s?)\.(?=['’]s? |['’]? (?:{_PAPER})\b)"),
         _party,

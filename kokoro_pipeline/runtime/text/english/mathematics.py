@@ -113,13 +113,17 @@ def _function(match: re.Match[str], british: bool) -> list[Piece]:
     return pieces if match[2] != "a" else [pieces[0], Piece(LETTER_A, start, end), pieces[1]]
 
 
+_BAR_OR_A = re.compile(r"\||\bA\b")
+
+
 def _probability(match: re.Match[str], british: bool) -> list[Piece]:
     """The probability of an event: "P(X > 3)"."""
     start, end = match.span(2)
-    given = [
-        Piece(" given ", bar, bar + 1) for bar in range(start, end) if match.string[bar] == "|"
+    parts = [
+        Piece(" given " if part[0] == "|" else LETTER_A, *part.span())
+        for part in _BAR_OR_A.finditer(match.string, start, end)
     ]
-    return [Piece(f"{match[1]} of ", match.start(), start), *given, Piece("", end, match.end())]
+    return [Piece(f"{match[1]} of ", match.start(), start), *parts, Piece("", end, match.end())]
 
 
 def _over(match: re.Match[str], british: bool) -> str:
@@ -256,6 +260,7 @@ EQUATIONS: tuple[Rule, ...] = (
     (re.compile(r"[⌊⌈‖]([^⌊⌋⌈⌉‖\n]{1,60})[⌋⌉‖]"), _floor),
     (re.compile(r"(?<=△[A-Z]{3})\s?[~∼]\s?(?=△)"), _similar),
     (re.compile(r"(?<=[△∠])[A-Z]{3}\b"), _corners),
+    (re.compile(r"(?<=[A-Z]\))/(?=[PE]\([A-Z])"), _over),
     (re.compile(r"\b([PE])\(([A-Z](?:\s?[<>=≤≥|∩∪]\s?[^()]{1,12})?)\)"), _probability),
     (
         re.compile(

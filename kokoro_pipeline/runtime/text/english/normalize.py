@@ -134,7 +134,10 @@ _MARKUP = re.compile(r"(?<!\w)[*_~`´]+(?=[^\W\d]|[“\"'(])|(?<=[\w.,;:!?”\"'
 
 # Signs that are read as words, after those that belong to numbers have been replaced.
 _SIGN_WORDS = pairs("signs")
-_IS_BEFORE = re.compile(r"\b(?:is|are|was|were|be|been|being)\s?$")
+_IS_BEFORE = re.compile(
+    r"\b(?:is|are|was|were|be|been|being|for (?:kids|children|ages|anyone|those|dogs|pets|orders)"
+    r"|kids|children|those|(?:anyone|people|patients|adults|women|men) (?:aged|age))\s?$"
+)
 _COMPARISONS = ("<", ">")  # signs between words only
 _SIGN = re.compile("|".join(re.escape(s) for s in _SIGN_WORDS if s not in _COMPARISONS))
 _COMPARISON = re.compile(r"(?<=\w)\s([<>])\s(?=\w)")
@@ -279,7 +282,7 @@ def _end_of_verse(match: re.Match[str]) -> Replacement:
 def _sign(match: re.Match[str]) -> str:
     """The words of a sign, without a verb where one stands before it: "was < 5"."""
     words = _SIGN_WORDS[match[0].strip()]
-    if _IS_BEFORE.search(match.string, max(0, match.start() - 10), match.start()):
+    if _IS_BEFORE.search(match.string, max(0, match.start() - 20), match.start()):
         words = words.removeprefix("is ")
     return f" {words} "
 

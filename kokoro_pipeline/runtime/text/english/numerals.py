@@ -16,6 +16,7 @@ from .codes import CODES, characters
 from .dates import DATES, MONTHS
 from .designations import DESIGNATIONS, MODELS, VERSIONS
 from .letters import LETTER_A, letter_piece
+from .lines import LINES
 from .magnitudes import MAGNITUDES, MILLIONS
 from .mathematics import EQUATIONS, POWERS
 from .measures import INCHES, MIXED_SIZES, SIZES, UNIT, UNITS
@@ -209,6 +210,7 @@ _RULES: tuple[Rule, ...] = (
         to_next,
     ),
     *VERSES,
+    *LINES,
     (re.compile(rf"{START}({NUMBER})\s?deg\.?\s?([FC])\b"), _temperature),
     (re.compile(rf"(?<![\w.,])({NUMBER})[eE]([-−+]?)(\d{{1,3}})(?!\w|\.\d)"), _scientific),
     (

@@ -46,6 +46,12 @@ def _side_named(match: re.Match[str]) -> list[Piece]:
 
 
 PRODUCTS: tuple[Phrase, ...] = (
+    (
+        re.compile(
+            r"(?<![\w.,])(\d{1,2})d(?=\s(?:(?:common|finish(?:ing)?|box|galvanized)\s)?nails?\b)"
+        ),
+        lambda m: f"{m[1]} penny",
+    ),
     (re.compile(r"(?<![\w.])(\d\d)(W)\s?[x×/]\s?(\d\d)(L)\b"), _lettered),
     (
         re.compile(

@@ -93,6 +93,11 @@ def _added_time(match: re.Match[str], british: bool) -> str:
     return f"{cardinal(int(match[1]))} plus {cardinal(int(match[2]))}"
 
 
+def _tie_break(match: re.Match[str], british: bool) -> str:
+    """The points of the loser in the tie-break of a set: "7-6(5)"."""
+    return f", {cardinal(int(match[1]))}"
+
+
 def _hurdles(match: re.Match[str], british: bool) -> str:
     """The unit and letter of a race: "400mH"."""
     return "m hurdles"
@@ -108,6 +113,7 @@ RECORDS: tuple[Rule, ...] = (
         _goals,
     ),
     (re.compile(r"(?<![\w.])(45|90|105|120)\+(\d{1,2})'(?!\w)"), _added_time),
+    (re.compile(r"(?:(?<=\b7[-–]6)|(?<=\b6[-–]7))\s?\((\d{1,2})\)"), _tie_break),
     (
         re.compile(
             r"(?:(?<=\b[1-4]00)|(?<=\b[68]0)|(?<=\b110))\s?mH\b"
@@ -196,6 +202,7 @@ BATTING: Rule = (
 )
 
 CLUBS: tuple[Phrase, ...] = (
+    (re.compile(r"(\b[A-Z][a-z]+ )def\.(?=\s[A-Z][a-z])"), r"\1defeated"),
     (re.compile(r"(?<=\b[Mm]an)\.(?=\s(?:City|Utd|United|Town)\b)"), ""),
     (re.compile(r"\bUtd\b\.?(?=\s[a-z(\d]|\s(?:v|vs|beat)\b|[,;:)'’]|\s[-–]|\s[A-Z])"), "United"),
     (re.compile(r"\bUtd\b"), "United"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
-from .number_forms import DASH, END, NUMBER, START, Rule, plain
+from .number_forms import DASH, END, NUMBER, START, Rule, is_attributive, plain
 from .numbers import cardinal, digits, in_pairs, year
 
 _HALF_DAY = r"([aApP]\.?[mM])\b"
@@ -51,7 +51,8 @@ def _clock(match: re.Match[str], british: bool) -> str:
         return match[0]
     hour, minute = int(match[1]), int(match[2])
     if _is_duration(match, before):
-        return _hours_minutes_seconds(hour, minute, match[3], british)
+        s = "" if is_attributive(match) else "s"
+        return _hours_minutes_seconds(hour, minute, match[3], british, s)
     words = cardinal(hour) + _minutes(minute)
     if not (minute or match[4]):
         if not 1 <= hour <= 12:
@@ -83,11 +84,16 @@ def _is_duration(match: re.Match[str], before: str) -> bool:
     return bool(match[0].strip("0:.")) and not _POINT_IN_TIME.search(before)
 
 
-def _hours_minutes_seconds(hours: int, minutes: int, seconds: str, british: bool) -> str:
-    """How long something took; `seconds` may have a fraction, and what is 0 is left out."""
+def _hours_minutes_seconds(
+    hours: int, minutes: int, seconds: str, british: bool, s: str = "s"
+) -> str:
+    """How long something took; `seconds` may have a fraction, and what is 0 is left out.
+
+    `s` ends a unit of which there is not 1: nothing in "a two hour eight minute marathon".
+    """
     numbers = ((str(hours), "hour"), (str(minutes), "minute"), (seconds.lstrip("0"), "second"))
     parts = [
-        f"{plain(number, british)} {unit if number == '1' else unit + 's'}"
+        f"{plain(number, british)} {unit if number == '1' else unit + s}"
         for number, unit in numbers
         if number.strip("0.")
     ]
@@ -224,6 +230,15 @@ _SERVICES = r"(?:train|bus|coach|ferry|tram|flight|sailing|departure)(?:s|es)?\b
 _AND_LATER = r"(?:,? (?:and|or) [012]\d[0-5]\d)?"
 
 
+def _military_span(match: re.Match[str], british: bool) -> str:
+    """Two times of four digits: "0800–1700 hrs"."""
+    first, last = (
+        "oh " * (hour < 10) + cardinal(hour) + (_minutes(minute) or " hundred")
+        for hour, minute in ((int(match[1]), int(match[2])), (int(match[3]), int(match[4])))
+    )
+    return f"{first} to {last} hours"
+
+
 def _zulu(match: re.Match[str], british: bool) -> str:
     """A time of four digits in the zone of Greenwich: "0900Z"."""
     hour, minute = int(match[1]), int(match[2])
@@ -307,6 +322,12 @@ TIMES: tuple[Rule, ...] = (
         _pointed_clock,
     ),
     (re.compile(rf"{START}(1[0-2]|0?[1-9])\s?{_HALF_DAY}"), _hour),
+    (
+        re.compile(
+            rf"{START}([01]\d|2[0-3])([0-5]\d)\s?[-–]\s?([01]\d|2[0-4])([0-5]\d)\s?(?:hrs|hours)\b"
+        ),
+        _military_span,
+    ),
     (
         re.compile(
             r"(?=\d)(?:(?<=\b[Aa]t )|(?<=\b[Bb]y )|(?<=\b[Ff]rom )|(?<=\b[Uu]ntil )|(?<=\bto ))"

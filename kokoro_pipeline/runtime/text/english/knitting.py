@@ -1,0 +1,50 @@
+"""Patterns for knitting and crochet: "k2, p2", "k1, yo, k2tog", "rep from * to end"."""
+
+from __future__ import annotations
+
+import re
+
+from ..tracked import Piece
+from .numbers import cardinal
+from .schedules import Phrase
+
+_WORDS = {"k": "knit", "p": "purl", "sl": "slip", "ch": "chain", "yo": "yarn over"}
+_COUNT = r"\d{1,2}(?:tog)?(?!\w)"
+_NEXT = rf"(?:[kp]{_COUNT}|sl ?{_COUNT}|yo\b|ssk\b)"
+_EACH = re.compile(r"([KkPp]|[Ss]l) ?(\d{1,2})(tog)?\b|\b(yo)\b")
+
+
+def _step(match: re.Match[str]) -> Piece:
+    """A step and how often it is done: "k2", "p2tog"."""
+    if match[4]:
+        return Piece("yarn over", *match.span())
+    word = _WORDS[match[1].lower()]
+    step = word.capitalize() if match[1][0].isupper() else word
+    together = " together" if match[3] else ""
+    return Piece(f"{step} {cardinal(int(match[2]))}{together}", *match.span())
+
+
+def _steps(match: re.Match[str]) -> list[Piece]:
+    """Two steps or more, or one before the word of what it is done to: "*k2, p2; rep"."""
+    return [_step(step) for step in _EACH.finditer(match.string, *match.span())]
+
+
+KNITTING: tuple[Phrase, ...] = (
+    (re.compile(r"(?<=\d )sts\b\.?(?=[.,;:)*]|\s[a-z]|$)"), "stitches"),
+    (
+        re.compile(
+            rf"(?<![\w.-])(?:(?:[KkPp]{_COUNT}|[Ss]l ?{_COUNT}|yo|ssk)(?:[,;*] ?\*?{_NEXT})+"
+            r"|[KkPp]\d{1,2}(?:tog"
+            r"|(?=[,;*]? (?:rep|st(?:s|itch(?:es)?)|in (?:next|each|every))\b)))"
+        ),
+        _steps,
+    ),
+    (
+        re.compile(
+            r"\b([Rr])ep\b\.?(?=\s(?:(?:from|between)\s\*|\*|rows?\s|rnds?\s|last\s|to end))"
+        ),
+        r"\1epeat",
+    ),
+    (re.compile(r"(?<=\bfrom )\*(?=[\s,.;]|$)|(?<=\bto )\*(?=[\s,.;]|$)"), "star"),
+)
+"""Phrases, each with what it is replaced by, before abbreviations are expanded."""
