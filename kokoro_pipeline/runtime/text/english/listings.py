@@ -168,7 +168,8 @@ LISTINGS: tuple[Phrase, ...] = (
     (re.compile(r"\b([Mm])ob\.?(?=:?\s\+?\d{2,})"), r"\1obile"),
     (
         re.compile(
-            r"(?:(?<=\besp\. )|(?<=\bcf\. )|(?<=\bcompare )|(?<=\b[Ss]ee )|(?<=\bat )|(?<=\d )|(?<=\d, )|(?<=\())"
+            r"(?:(?<=\besp\. )|(?<=\bcf\. )|(?<=\bcompare )|(?<=\b[Ss]ee )|(?<=\bat )"
+            r"|(?<=\d )|(?<=\d, )|(?<=\())"
             r"n(n?)\.(?=\s\d)"
         ),
         lambda m: f"note{'s' * bool(m[1])}",
