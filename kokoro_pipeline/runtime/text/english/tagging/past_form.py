@@ -118,7 +118,9 @@ def _is_told_use(s: Context, i: int, noun: int) -> bool:
     is_thing = s.kind(first - 1) is Kind.BE or s.word(first - 1) in ("of", "as", "with", "by", "is")
     later = s.kinds_ahead(i + 3)
     alone = s.word(first) in ("a", "an") and s.lower[noun] in LISTS["tools"]
-    return is_thing or alone or not VERBAL.isdisjoint(later)
+    goes_on = s.word(i + 4) in ("costs", "works", "needs", "looks")  # nouns as well
+    goes_on = (goes_on and s.word(i + 3) in ("it", "them")) or not VERBAL.isdisjoint(later)
+    return is_thing or alone or goes_on
 
 
 def _is_accustomed(s: Context, i: int, p: int) -> bool:
