@@ -51,6 +51,33 @@ ZEROS = [
 test_zero_factor, test_zero_factor_stock = fix_tests("zero_factor", ZEROS)
 
 
+def limits(n):
+    """A row of the least and one of the greatest of each of three dtypes."""
+    dtypes = torch.int8, torch.uint8, torch.int64
+    ends = [(torch.iinfo(dtype).min, torch.iinfo(dtype).max) for dtype in dtypes]
+    return tuple(
+        torch.tensor([[low] * n, [high] * n], dtype=dtype)
+        for dtype, (low, high) in zip(dtypes, ends, strict=True)
+    )
+
+
+def places(*given):
+    return [
+        place
+        for x in given
+        for place in (x.argmax(1), x.argmin(1), x.max(1)[1], x.min(1)[1], x[0].argmax())
+    ]
+
+
+LEAST = [
+    Case("places", places, limits),
+    Case("from_1", lambda x, y, z: [a[:, 1:].argmax(1) for a in (x, y, z)], limits),
+    Case("of_all", lambda x, y, z: [a[0].argmax(0, True) for a in (x, y, z)], limits),
+    Case("floats", lambda x, y, z: (x * math.inf).argmax(1), limits, wrong=None),
+]
+test_least_place, test_least_place_stock = fix_tests("least_place", LEAST)
+
+
 def nothing(n):
     return torch.randn(0, n), torch.randn(n, 0)
 

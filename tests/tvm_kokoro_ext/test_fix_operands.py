@@ -168,7 +168,9 @@ def products(x):
     whole = x.long()
     small = torch.tensor([-128, 127, 64], dtype=torch.int8)
     lcms = torch.lcm(whole, whole), torch.lcm(small, small.flip(0) // 2)
-    return *lcms, added, torch.addbmm(whole[:, :3], whole[None], whole.t()[None])
+    short = whole.to(torch.int16)
+    added = added, torch.addbmm(short[:, :3], short[None], short.t()[None], beta=2)
+    return *lcms, *added, torch.addbmm(whole[:, :3], whole[None], whole.t()[None])
 
 
 def medians(x):

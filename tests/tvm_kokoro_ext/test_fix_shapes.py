@@ -116,6 +116,14 @@ def by_floats(x):
     return *whole, torch.arange(0, n, 0.5), torch.arange(n * 0.5), torch.arange(0.5, n, 1.5)
 
 
+def whole_of_fractions(x):
+    """Integers from floats: torch drops the fractions of the start and of the step first."""
+    given = (-0.9, 2.1, 2.0), (0.5, 5.5, 1.5), (-3.7, 3.2, 1.0), (0, 5.5, 1)
+    dtypes = torch.int64, torch.int32, torch.int8
+    steps = [torch.arange(*numbers, dtype=dtype) for numbers in given for dtype in dtypes]
+    return x, *steps
+
+
 def by_quotients(x):
     """Steps and ends that are floats computed from sizes, of which torch records no integer."""
     n = x.shape[1]
@@ -134,5 +142,6 @@ SYMBOLIC = [
     Case("split", halves, lambda n: (torch.randn(2, 2 * n),), symbolic=(True,)),
     Case("arange", downwards, rows),
     Case("arange_floats", by_floats, rows, symbolic=(True,)),
+    Case("arange_fractions", whole_of_fractions, rows),
 ]
 test_symbolic, test_symbolic_stock = fix_tests("symbolic_shapes", SYMBOLIC)

@@ -95,12 +95,19 @@ def _flipped(bits: Any) -> Any:
 
 
 def run_on_nan(apply: Callable[[Any], Any], shape: Sequence[int], dtype: str) -> np.ndarray:
-    """Run TVM's kernel for `apply(x)` on x = [[[NaN, 1, 2, 0]]] float32.
+    """Run TVM's kernel for `apply(x)` on x = [[[NaN, 1, 2, 0]]] float32, as `run_kernel` does."""
+    return run_kernel(apply, np.array([[[np.nan, 1, 2, 0]]], "float32"), shape, dtype)
+
+
+def run_kernel(
+    apply: Callable[[Any], Any], given: np.ndarray, shape: Sequence[int], dtype: str
+) -> np.ndarray:
+    """Run the one kernel that `apply(x)` is legalized to, on x = `given`.
 
     `shape` and `dtype` are those of the result. Building and running the kernel takes some
     hundredths of a second.
     """
-    x = relax.Var("x", _compat.tensor_type([1, 1, 4], "float32"))
+    x = relax.Var("x", _compat.tensor_type(list(given.shape), str(given.dtype)))
     builder = relax.BlockBuilder()
     with builder.function("main", [x]):
         builder.emit_func_output(builder.emit(apply(x)))
@@ -108,7 +115,7 @@ def run_on_nan(apply: Callable[[Any], Any], shape: Sequence[int], dtype: str) ->
     (kernel,) = (f for name, f in module.functions_items() if name.name_hint != "main")
     built = tvm.tirx.build(kernel.with_attr("global_symbol", "kernel"), {"kind": "llvm"})
     out = tvm.runtime.tensor(np.zeros(shape, dtype))
-    built["kernel"](tvm.runtime.tensor(np.array([[[np.nan, 1, 2, 0]]], "float32")), out)
+    built["kernel"](tvm.runtime.tensor(given), out)
     return out.numpy()
 
 

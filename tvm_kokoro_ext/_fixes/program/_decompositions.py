@@ -29,7 +29,7 @@ def addbmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1
 
     if not x.is_floating_point() and not x.is_complex():
         beta, alpha = int(beta), int(alpha)
-    product = alpha * torch.bmm(first, second).sum(0)
+    product = alpha * torch.bmm(first, second).sum(0, dtype=x.dtype)
     return product + beta * x if beta else product  # 0 drops even NaN
 
 

@@ -94,9 +94,10 @@ def _parts_symbolic(node: Any) -> bool:
 def _by_factor(node: Any) -> bool:
     """Resizing of or to a symbolic size, by a factor, which stock does not read, or in float64."""
     image, sizes = _value(node.args[0]), _value(node).shape
+    if not image.is_floating_point():  # else decomposed with the other nodes, and rounded otherwise
+        raise upsample.refuse_integers(node, image.dtype)
     symbolic = _symbolic(node) or not all(isinstance(size, int) for size in sizes)
-    otherwise = symbolic or upsample.reads_factor(node) or _is_float64(node)
-    return image.is_floating_point() and otherwise
+    return symbolic or upsample.reads_factor(node) or _is_float64(node)
 
 
 def _attends_otherwise(node: Any) -> bool:

@@ -8,6 +8,7 @@ from tvm_kokoro_ext._fixes.reductions import (
     counting,
     cumulative,
     empty_extremum,
+    least_place,
     std,
 )
 
@@ -17,4 +18,5 @@ FIXES: tuple[Fix, ...] = (
     cumulative.FIX,
     counting.FIX,
     empty_extremum.FIX,
+    least_place.FIX,
 )

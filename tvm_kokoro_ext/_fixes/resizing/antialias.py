@@ -11,7 +11,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
-from tvm_kokoro_ext._fixes.resizing import _resize
+from tvm_kokoro_ext._fixes.resizing import _resize, upsample
 
 
 def _resizer(kernel: Callable[[Any], Any]) -> Converter:
@@ -21,7 +21,7 @@ def _resizer(kernel: Callable[[Any], Any]) -> Converter:
         )
         dtype = _compat.dtype_of(x)
         if "float" not in dtype:
-            raise _emit.refuse(node, f"{dtype} pixels", "Resize in float32, then round")
+            raise upsample.refuse_integers(node, dtype)
         given = _compat.shape_of(x)[2:]
         known = _symbolic.known_symbols(importer)
         out = [_symbolic.to_prim(importer, d, known) for d in node.meta["val"].shape[2:]]

@@ -70,11 +70,18 @@ def _nearest(rank: int, *, exact: bool = False, vector: bool = True) -> Converte
     return convert
 
 
+def refuse_integers(node: Any, dtype: Any) -> Exception:
+    """Torch resizes integers in fixed point, which no converter does."""
+    return _emit.refuse(
+        node, f"{str(dtype).removeprefix('torch.')} pixels", "Resize in float32, then round"
+    )
+
+
 def _linear(rank: int, *, vector: bool = True) -> Converter:
     def convert(importer: Any, node: Any, previous: Any) -> Any:
         dtype = _compat.dtype_of(importer.env[node.args[0]])
         if "float" not in dtype:
-            raise _emit.refuse(node, f"{dtype} pixels", "Resize in float32, then round")
+            raise refuse_integers(node, dtype)
         x, sizes, factors, align = _arguments(importer, node, vector, rank, "align_corners")
         alone = bool(align) and 1 in sizes  # stock divides by the size less 1
         if previous is not None and _is_by_size(node) and dtype != "float64" and not alone:
@@ -91,7 +98,7 @@ def _linear(rank: int, *, vector: bool = True) -> Converter:
 def _cubic(importer: Any, node: Any, previous: Any) -> Any:
     dtype = _compat.dtype_of(importer.env[node.args[0]])
     if "float" not in dtype:
-        raise _emit.refuse(node, f"{dtype} pixels", "Resize in float32, then round")
+        raise refuse_integers(node, dtype)
     names = ("input", "output_size", "align_corners")
     _, _, align = _emit.arguments(importer, node, *names)
     sizes = _sizes_of(node)[1]

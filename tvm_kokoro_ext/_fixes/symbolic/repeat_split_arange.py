@@ -79,13 +79,14 @@ def arange(importer: Any, node: Any, previous: Any) -> Any:
         return previous(node)
     floats = any(map(_is_float, (first, last, step)))
     counted = "float64" if "float" in dtype else "int64"
+    dropped = counted == "int64" and any(map(_has_fraction, (first, last, step)))
     if shape is None and floats and counted == "float64":
         length = (scalars.float64(last) - scalars.float64(first)) / scalars.float64(step)
         shape = [tirx.Cast("int64", tirx.ceil(length))]  # what torch computes, in float64
     elif (
         shape is None
         or not isinstance(step, int | float)
-        or (step > 0 and (not floats or isinstance(shape[0], int)))
+        or (step > 0 and (not floats or (isinstance(shape[0], int) and not dropped)))
     ):
         return previous(node)
     if counted == "int64":  # torch drops the fractions of the operands first
@@ -105,6 +106,10 @@ def arange(importer: Any, node: Any, previous: Any) -> Any:
     return _emit.emit_te(
         importer, compute, _emit.int64(shape[0]), *map(_emit.int64, operands), hint="arange"
     )
+
+
+def _has_fraction(value: Any) -> bool:
+    return isinstance(value, float) and not value.is_integer()
 
 
 def _is_float(value: Any) -> bool:
