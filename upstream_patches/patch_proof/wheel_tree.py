@@ -52,7 +52,8 @@ class WheelTree:
     def of_clone(cls, root: Path, commit: str) -> WheelTree:
         """Use the existing repository in `root` at a commit."""
         tree = cls.__new__(cls)
-        tree.root, tree.python, tree.base = root, root / "python", commit
+        tree.root, tree.python = root, root / "python"
+        tree._begin(commit)
         tree.git("checkout", "-q", "--detach", commit)
         return tree
 
@@ -67,7 +68,12 @@ class WheelTree:
         (root / ".git" / "info" / "exclude").write_text("\n".join(excluded) + "\n")
         self.git("add", "-A")
         self.git("commit", "-q", "-m", what)
-        self.base = self.git("rev-parse", "HEAD").strip()
+        self._begin(self.git("rev-parse", "HEAD").strip())
+
+    def _begin(self, base: str) -> None:
+        self.base = base
+        self._commits: dict[tuple[Path, ...], str] = {(): base}  # by the patches on the base
+        self._applied: tuple[Path, ...] = ()
 
     def git(self, *arguments: str) -> str:
         """Run git in the tree, independently of the machine's configuration; returns its output."""
@@ -94,16 +100,23 @@ class WheelTree:
         return done.stdout
 
     def reset(self, patches: Sequence[Path] = ()) -> None:
-        """Reset the tree to that of the wheel with only these patches applied."""
-        self.git("reset", "-q", "--hard", self.base)
-        if patches:
-            self.apply(*patches)
+        """Reset the tree to that of the wheel with only these patches applied.
+
+        Patches that have been applied to the wheel in this order are not applied again.
+        """
+        wanted = tuple(patches)
+        known = next(n for n in range(len(wanted), -1, -1) if wanted[:n] in self._commits)
+        self._applied = wanted[:known]
+        self.git("reset", "-q", "--hard", self._commits[self._applied])
+        if wanted[known:]:
+            self.apply(*wanted[known:])
 
     def apply(self, *patches: Path) -> None:
         """Apply patches in order by `git am`.
 
         Raises TreeError, which names the patch, if one fails; then none of them is applied.
         """
+        before = self.git("rev-parse", "HEAD").strip()
         try:
             self.git("am", "-q", "--keep-non-patch", *map(str, patches))
         except TreeError as error:
@@ -111,6 +124,13 @@ class WheelTree:
             failed = re.search(r"Patch failed at (\d+) ", str(error))
             name = patches[int(failed[1]) - 1 if failed else 0].name
             raise TreeError(f"{name}: {error}") from error
+        if self._commits.get(self._applied) != before:
+            return  # not on the wheel alone
+        for patch, commit in zip(
+            patches, self.git("rev-list", "--reverse", f"{before}..HEAD").split(), strict=True
+        ):
+            self._applied += (patch,)
+            self._commits[self._applied] = commit
 
     def show(self, files: Sequence[str], commit: str) -> None:
         """Check out the files of a commit into the tree."""

@@ -59,11 +59,13 @@ def test_equals_float64_at_every_length_and_dilation(
             assert rms <= 5e-7, (length, dilation)
 
 
+@pytest.mark.slow  # all kernels are compiled, as for the one above
 def test_other_rows_of_the_batch_are_never_read(compiled, kernel_target, isolate_batch_rows):
     for name, conv in CONVS.items():
         isolate_batch_rows(compiled, {name: conv}, kernel_target, packed(name))
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_cannot_show(compiled, kernel_target, vary_threads):
     for name, conv in CONVS.items():
         vary_threads(compiled, {name: conv}, kernel_target, packed(name))
