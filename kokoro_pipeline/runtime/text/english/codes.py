@@ -190,6 +190,12 @@ CODES: tuple[Rule, ...] = (
         re.compile(r"(?<![\w.,$-])(1040|109[589])(?=-[A-Z]|s\b|\sforms?\b)(-MISC\b)?"),
         _form,
     ),
-    (re.compile(r"(?<=\b[A-Z])/(?=[A-Z]-\d)|(?<=\b[A-Z]-\d\d)/(?=\d\d(?![\w/]))"), _apart),
+    (
+        re.compile(
+            r"(?<=\b[A-Z])/(?=[A-Z]-\d)|(?<=\b[A-Z]-\d\d)/(?=\d\d(?![\w/]))"
+            r"|(?:(?<=\b[A-Z]\d)|(?<=\b[A-Z]{2}\d)|(?<=\b[A-Z]\d\d))/(?=[A-Z]{1,2}\d{1,2}\b)"
+        ),
+        _apart,
+    ),
 )
 """What no rule for numbers may take apart."""

@@ -64,8 +64,11 @@ _NAMED = re.compile(
 )
 
 
-# "Robert Griffin III", whose first name kings have too.
-_HEIR = re.compile(rf"\b(?:{_REGNAL_NAMES})\s(?:[A-Z]\.?\s)?[A-Z][a-z]+\s(III?)(?=\W|$)(?!['’-]\w)")
+# "Robert Griffin III", whose first name kings have too, "J.P. Morgan III", "George S. Patton IV".
+_HEIR = re.compile(
+    rf"\b(?:(?:{_REGNAL_NAMES})\s(?:[A-Z]\.?\s)?|[A-Z](?:\.?\s?[A-Z])?\.?\s|[A-Z][a-z]+\s[A-Z]\.?\s)"
+    r"[A-Z][a-z]+\s(III?|IV)(?=\W|$)(?!['’-]\w)"
+)
 # "Henry the VIII".
 _REGNAL_THE = re.compile(rf"\b(?:{_REGNAL_NAMES})\sthe\s({_ROMAN})(?=\W|$)")
 # The number of an item, in parentheses or, where a line begins, with a comma for its point.
