@@ -30,10 +30,15 @@ def _steps(match: re.Match[str]) -> list[Piece]:
 
 
 KNITTING: tuple[Phrase, ...] = (
+    (
+        re.compile(r"\b([KP])(?= (?:across|to end|all sts)\b)"),
+        lambda m: _WORDS[m[1].lower()].capitalize(),
+    ),
     (re.compile(r"(?<=\d )sts\b\.?(?=[.,;:)*]|\s[a-z]|$)"), "stitches"),
     (
         re.compile(
             rf"(?<![\w.-])(?:(?:[KkPp]{_COUNT}|[Ss]l ?{_COUNT}|yo|ssk)(?:[,;*] ?\*?{_NEXT})+"
+            r"|(?:(?<=stitches, )|(?<=row, )|(?<=end, ))[kp]\d{1,2}(?!\w)"
             r"|[KkPp]\d{1,2}(?:tog"
             r"|(?=[,;*]? (?:rep|st(?:s|itch(?:es)?)|in (?:next|each|every))\b)))"
         ),

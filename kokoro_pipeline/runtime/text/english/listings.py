@@ -249,6 +249,14 @@ LISTINGS: tuple[Phrase, ...] = (
         "thirty aught six",
     ),
     (re.compile(r"(?<=\d )est\.(?=\s(?:by|of|vs|on|for)\b|[,;:)])"), "estimate"),
+    (re.compile(r"(?<=% )est\.(?=\s*$|[,;:)])"), lambda m: f"estimated{kept_point(m)}"),
+    (re.compile(r"\badv\.?/(?=[$£€])"), "advance, "),
+    (re.compile(r"\bGrp\b\.?(?=\s\d)"), "Group"),
+    (re.compile(r"\b([Rr])ec\. ?[Ll]oc\b\."), r"\1ecord locator"),
+    (
+        re.compile(r"(?:(?<=\d\" )|(?<=\d″ )|(?<=inches )|(?<=\bin\. ))o\.c\."),
+        lambda m: f"on center{kept_point(m)}",
+    ),
     (
         re.compile(
             r"(?:(?<=\bvs\. )|(?<=\bvs )|(?<=\bthe )|(?<=\ban )|(?<=\b[Cc]onsensus )|(?<=ts['’] ))"
@@ -256,7 +264,6 @@ LISTINGS: tuple[Phrase, ...] = (
         ),
         "estimate",
     ),
-    (re.compile(r"\b([Rr])ev\.(?=\s[$£€])"), r"\1evenue"),
     (re.compile(r"(?<=\d)/sh\b\.?"), " per share"),
     (re.compile(r"(?<![\w./$-])([2-9])/(?=\$\d)"), r"\1 for "),
     (re.compile(r"(?<=\d )inn\b\.?(?=[,;)])"), "innings"),
@@ -376,6 +383,8 @@ LISTINGS: tuple[Phrase, ...] = (
     ),
     (re.compile(r"\btysm\b"), "thank you so much"),
     (re.compile(r"\bTysm\b"), "Thank you so much"),
+    (re.compile(r"(?<![\w-])ur(?=\s(?:so|too|very|not|the|an?|gonna|\w+ing)\b)"), "you're"),
     (re.compile(r"(?<![\w-])ur(?![\w'’-])"), "your"),
+    (re.compile(r"\b[Cc] u\b(?=\s|[.!?]|$)"), "see you"),
 )
 """Phrases, each with what it is replaced by, before abbreviations are expanded."""

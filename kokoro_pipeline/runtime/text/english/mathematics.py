@@ -248,6 +248,12 @@ def _corners(match: re.Match[str], british: bool) -> str:
     return ".".join(match[0])
 
 
+def _of_freedom(match: re.Match[str], british: bool) -> list[Piece]:
+    """The degrees of freedom of a statistic: "F(2, 57) = 4.9"."""
+    joint = [Piece(" and ", *match.span(3))] if match[3] else []
+    return [Piece(" of ", *match.span(1)), *joint, Piece("", *match.span(5))]
+
+
 def _similar(match: re.Match[str], british: bool) -> str:
     return " is similar to "
 
@@ -260,6 +266,10 @@ EQUATIONS: tuple[Rule, ...] = (
     (re.compile(r"[⌊⌈‖]([^⌊⌋⌈⌉‖\n]{1,60})[⌋⌉‖]"), _floor),
     (re.compile(r"(?<=△[A-Z]{3})\s?[~∼]\s?(?=△)"), _similar),
     (re.compile(r"(?<=[△∠])[A-Z]{3}\b"), _corners),
+    (
+        re.compile(r"(?:\b[FtB]|χ²|χ2)(\()(\d{1,4})(?:(,) ?(\d{1,5}))?(\))(?=\s?[=<>≈])"),
+        _of_freedom,
+    ),
     (re.compile(r"(?<=[A-Z]\))/(?=[PE]\([A-Z])"), _over),
     (re.compile(r"\b([PE])\(([A-Z](?:\s?[<>=≤≥|∩∪]\s?[^()]{1,12})?)\)"), _probability),
     (

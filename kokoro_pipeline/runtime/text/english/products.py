@@ -48,7 +48,8 @@ def _side_named(match: re.Match[str]) -> list[Piece]:
 PRODUCTS: tuple[Phrase, ...] = (
     (
         re.compile(
-            r"(?<![\w.,])(\d{1,2})d(?=\s(?:(?:common|finish(?:ing)?|box|galvanized)\s)?nails?\b)"
+            r"(?<![\w.,])(\d{1,2})d(?=(?<=[Nn]ails: \dd)|(?<=[Nn]ails: \d\dd)"
+            r"|\s(?:(?:common|finish(?:ing)?|box|galvanized)\s)?nails?\b)"
         ),
         lambda m: f"{m[1]} penny",
     ),
