@@ -196,7 +196,8 @@ _MISSING_SPACE = re.compile(r"(?<=[a-z][.!?])(?=[A-Z][a-z])|(?<=[a-z][,;:!?])(?=
 _LABELLED_LINE = re.compile(
     r"(?<=[^\s.,;:!?…—])[ \t]*\n[ \t]*(?=[A-Z][A-Za-z .'/#()-]{0,24}:[ \t]+\S)"
 )
-_SPACES = re.compile(r"\s+")
+# All white space but a single space, which is what it becomes.
+_SPACES = re.compile(r" \s+|[^\S ]\s*")
 _FINISHED = re.compile(r"[.!?…:;,—][”\")]*$")
 _LONG_WORD = re.compile(rf"([^\W\d_]{{{MAX_WORD}}})(?=[^\W\d_])")
 _LONG_CHAIN = re.compile(r"((?:[^\W\d_]+['.-]){5}[^\W\d_]+)['.-](?=[^\W\d_])")
