@@ -1,5 +1,8 @@
 """Operators that stock TVM lacks: our own kernels, and restrictions of torch's decompositions."""
 
+import functools
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -229,9 +232,25 @@ def smaller(x):
     )
 
 
+def to_corners(x):
+    """To one pixel with aligned corners, which do not meet then, by factors, and of halves."""
+    resize = functools.partial(functional.interpolate, mode="bicubic", antialias=True)
+    corners = (resize(x, size=size, align_corners=True) for size in ((1, 1), (1, 4), (3, 4)))
+    return *corners, resize(x, scale_factor=(0.7, 0.9)), resize(x.double(), size=(3, 3))
+
+
+def with_bad_pixels(n):
+    """An infinite pixel and one that is NaN, which only their neighbours may see."""
+    x = torch.randn(1, 2, 7, n)
+    x[0, 0, 0, 0], x[0, 1, 6, 1] = math.inf, math.nan
+    return (x,)
+
+
 ANTIALIAS = [
     Case("raw", smaller, lambda n: (torch.randn(1, 2, 7, n),), **RAW),
     Case("ep", smaller, lambda n: (torch.randn(1, 2, 7, n),), **STATIC),
+    Case("corners", to_corners, lambda n: (torch.randn(1, 2, 7, n),), **STATIC),
+    Case("bad", lambda x: smaller(x)[:2], with_bad_pixels, **RAW),
 ]
 test_antialias, test_antialias_stock = fix_tests("antialias", ANTIALIAS)
 

@@ -5,16 +5,19 @@ Stock resizes without filtering, which is only right if no axis shrinks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
-from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._compat import te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
 from tvm_kokoro_ext._fixes.resizing import _resize, upsample
 
 
-def _resizer(kernel: Callable[[Any], Any]) -> Converter:
+def _resizer(kernel: Callable[[Any], Any], support: int) -> Converter:
+    """`support`: how many pixels the kernel reaches to each side where nothing shrinks."""
+
     def convert(importer: Any, node: Any, previous: Any) -> Any:
         x, size, align, *scales = _emit.arguments(
             importer, node, "input", "output_size", "align_corners", "scales_h", "scales_w"
@@ -30,53 +33,96 @@ def _resizer(kernel: Callable[[Any], Any]) -> Converter:
         shrinks = any(_shrinks(a, b) for a, b in zip(given, out, strict=True))
         if previous is not None and not shrinks:
             return previous(node)
-        down, across = (
-            _weights(importer, n, m, scale, bool(align), kernel, dtype)
-            for n, m, scale in zip(given, out, scales, strict=True)
-        )
-        across = _emit.emit(importer, relax.op.permute_dims(across))
-        rows = _emit.emit(importer, relax.op.matmul(x, across, out_dtype=dtype))
-        return _emit.emit(importer, relax.op.matmul(down, rows, out_dtype=dtype))
+        for axis, scale in ((3, scales[1]), (2, scales[0])):  # in torch's order
+            x = _resized(importer, x, axis, out[axis - 2], scale, bool(align), kernel, support)
+        return x
 
     return convert
 
 
-def _weights(
+def _resized(
     importer: Any,
-    length: Any,
+    x: Any,
+    axis: int,
     out: Any,
     scale: float | None,
     align: bool,
     kernel: Callable[[Any], Any],
-    dtype: str,
+    support: int,
 ) -> Any:
-    """[out, length]: what each input element adds to each output element; rows add up to 1.
+    """One axis: each output is the weighted mean of the pixels under the stretched kernel.
 
-    They are computed in float32, of float64 pixels in float64.
+    Only those are read, so that infinity and NaN reach no other pixels. Weights are computed in
+    float32, and in float64 for pixels in float64.
     """
+    dtype, length = _compat.dtype_of(x), _compat.shape_of(x)[axis]
     wide = "float64" if dtype == "float64" else "float32"
     ratio = _resize.ratio(importer, length, out, scale, align, dtype=wide)
+    widest = _widest(length, out, None if align else scale, support)
 
-    def compute(step: Any, rows: Any, columns: Any) -> Any:
+    def compute(data: Any, step: Any, rows: Any, width: Any) -> Any:
         one, half = tirx.const(1.0, wide), tirx.const(0.5, wide)
+        end = tirx.Cast("int64", data.shape[axis])
 
-        def raw(i: Any, j: Any) -> Any:
-            centre = step() * (tirx.Cast(wide, i) + half)
-            stretch = tirx.max(step(), one)
-            return kernel(tirx.abs(tirx.Cast(wide, j) + half - centre) / stretch)
+        def stride() -> Any:
+            # Torch's corners do not meet where there is one output element.
+            return tirx.Select(rows == 1, tirx.const(0.0, wide), step()) if align else step()
 
-        weights = te.compute((rows, columns), raw, name="weights")
-        j = te.reduce_axis((0, columns), name="j")
-        totals = te.compute((rows,), lambda i: te.sum(weights(i, j), axis=j), name="totals")
-        return te.compute(
-            (rows, columns),
-            lambda i, j: tirx.Cast(dtype, weights(i, j) / totals(i)),
-            name="filter",
+        def centre(i: Any) -> Any:
+            return stride() * (tirx.Cast(wide, i) + half)
+
+        def stretch() -> Any:
+            return tirx.max(stride(), one)
+
+        def edge(i: Any, side: int) -> Any:
+            reach = tirx.const(float(side * support), wide) * stretch()
+            return tirx.Cast("int64", centre(i) + reach + half)
+
+        first = te.compute(
+            (rows,), lambda i: tirx.max(edge(i, -1), tirx.const(0, "int64")), name="first"
         )
+        beyond = te.compute((rows,), lambda i: tirx.min(edge(i, 1), end), name="beyond")
+
+        def raw(i: Any, k: Any) -> Any:
+            j = first(i) + k
+            weight = kernel(tirx.abs(tirx.Cast(wide, j) + half - centre(i)) / stretch())
+            return tirx.Select(j < beyond(i), weight, tirx.const(0.0, wide))
+
+        weights = te.compute((rows, width), raw, name="weights")
+        k = te.reduce_axis((0, width), name="k")
+        totals = te.compute((rows,), lambda i: te.sum(weights(i, k), axis=k), name="totals")
+        filters = te.compute(
+            (rows, width), lambda i, k: tirx.Cast(dtype, weights(i, k) / totals(i)), name="filter"
+        )
+        n = te.reduce_axis((0, width), name="n")
+
+        def added(*at: Any) -> Any:
+            i = at[axis]
+            place = tirx.min(first(i) + n, end - 1)
+            pixel = tirx.Cast(wide, data(*at[:axis], place, *at[axis + 1 :]))
+            product = pixel * tirx.Cast(wide, filters(i, n))
+            inside = first(i) + n < beyond(i)
+            return te.sum(tirx.Select(inside, product, tirx.const(0.0, wide)), axis=n)
+
+        shape = (*data.shape[:axis], rows, *data.shape[axis + 1 :])
+        sums = te.compute(shape, added, name="sums")
+        return te.compute(shape, lambda *at: tirx.Cast(dtype, sums(*at)), name="resized")
 
     return _emit.emit_te(
-        importer, compute, ratio, _emit.int64(out), _emit.int64(length), hint="filter"
+        importer, compute, x, ratio, _emit.int64(out), _emit.int64(widest), hint="antialias"
     )
+
+
+def _widest(length: Any, out: Any, scale: float | None, support: int) -> Any:
+    """An upper bound of how many pixels are under the kernel; one more for what is rounded."""
+    if scale is not None and scale > 0:
+        return 2 * math.ceil(support * max(1 / scale, 1.0)) + 2
+    if isinstance(length, int) and isinstance(out, int):
+        # With aligned corners a step is (length - 1) / (out - 1), at most twice length / out.
+        return min(length, 2 * math.ceil(2 * support * max(length / out, 1.0)) + 2)
+    length, out = _emit.int64(length), _emit.int64(out)
+    steps = tirx.floordiv(2 * support * length + out - 1, out)
+    return 2 * tirx.max(steps, tirx.const(2 * support, "int64")) + 2
 
 
 def _triangle(distance: Any) -> Any:
@@ -116,8 +162,8 @@ FIX = Fix(
     op="aten._upsample_bilinear2d_aa, aten._upsample_bicubic2d_aa",
     affected="",
     converters={
-        "_upsample_bilinear2d_aa.default": _resizer(_triangle),
-        "_upsample_bicubic2d_aa.default": _resizer(_cubic),
+        "_upsample_bilinear2d_aa.default": _resizer(_triangle, 1),
+        "_upsample_bicubic2d_aa.default": _resizer(_cubic, 2),
     },
     probe=_still_wrong,
 )
