@@ -6,9 +6,11 @@ This module imports misaki, which imports spaCy: import it through `english.load
 from __future__ import annotations
 
 import copy
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from importlib import resources
 from typing import Any, NamedTuple
 
 from misaki import en
@@ -116,6 +118,22 @@ def _no_markup(start: int, end: int) -> None:
     """There is no markup."""
 
 
+def misaki_lexicon(british: bool) -> en.Lexicon:
+    """misaki's lexicon, as its constructor makes it.
+
+    The constructor is not called, since it then looks at every character of all pronunciations,
+    which takes longer than all the rest.
+    """
+    lexicon = en.Lexicon.__new__(en.Lexicon)
+    lexicon.british = british
+    lexicon.cap_stresses = (0.5, 2)
+    for kind in ("gold", "silver"):
+        name = f"{'gb' if british else 'us'}_{kind}.json"
+        words = json.loads(resources.files(en.data).joinpath(name).read_bytes())
+        setattr(lexicon, f"{kind}s", en.Lexicon.grow_dictionary(words))
+    return lexicon
+
+
 class EnglishG2P(en.G2P):
     """Reads normalised sentences. It has no state between calls, so threads can share it."""
 
@@ -134,7 +152,7 @@ class EnglishG2P(en.G2P):
         """
         self.version = None
         self.british = british
-        self.lexicon = en.Lexicon(british)
+        self.lexicon = misaki_lexicon(british)
         capitals = {word.capitalize(): entry for word, entry in entries.items() if word.islower()}
         self.lexicon.golds.update({**capitals, **entries})
         self.fallback = self._read_unknown

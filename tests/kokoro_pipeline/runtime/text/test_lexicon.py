@@ -239,3 +239,13 @@ def test_words_of_other_languages(code: str, text: str, word: str, phonemes: str
 def test_text_in_parts_reads_the_same() -> None:
     text = "A zyx. Two zyxes' tails! SQL?\n\nC++ is C++."
     assert list(read_sentences(iter(text), lexicon=ZYX)) == list(read_sentences(text, lexicon=ZYX))
+
+
+@pytest.mark.parametrize("british", [False, True])
+def test_misakis_lexicon_is_that_of_its_constructor(british: bool) -> None:
+    """We load it without the constructor, which also looks at every character of it."""
+    from misaki import en
+
+    from kokoro_pipeline.runtime.text.english.misaki_english import misaki_lexicon
+
+    assert vars(misaki_lexicon(british)) == vars(en.Lexicon(british))
