@@ -54,6 +54,12 @@ WHOLE_MODEL = (
 """Files whose tests make whole models. One worker runs all of them: two at a time would take twice
 the memory, and would write the weights and build the artifact twice."""
 
+LONG = (
+    "tests/kokoro_pipeline/compiler/kernels/gpu/test_gpu_components.py",
+    "tests/tvm_kokoro_ext/test_onnx_sweep.py",
+)
+"""Files that take minutes: they begin early, so that no worker waits for one in the end."""
+
 WHOLE_MODEL_FIXTURES = {"synthetic_folder", "artifact"}
 
 OTHER_TIERS = {"slow", "variants", "qemu", "cuda_build", "sweep", "native", "models"}
@@ -83,7 +89,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """For `--dist loadfile`: the files of `WHOLE_MODEL` are one unit of work, which begins first
-    because it is the longest."""
+    because it is the longest; those of `LONG` begin next."""
     if config.option.dist != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -96,8 +102,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return self.unit if file in WHOLE_MODEL else file
 
         def _assign_work_unit(self, node: Any) -> None:
-            if self.unit in self.workqueue:
-                self.workqueue.move_to_end(self.unit, last=False)
+            for early in reversed((self.unit, *LONG)):
+                if early in self.workqueue:
+                    self.workqueue.move_to_end(early, last=False)
             super()._assign_work_unit(node)
 
     return WholeModelsOnOneWorker(config, log)
