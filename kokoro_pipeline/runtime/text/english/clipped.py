@@ -19,7 +19,7 @@ from .pleadings import PLEADINGS
 from .products import PRODUCTS
 from .reports import REPORTS
 from .schedules import SCHEDULES
-from .sports import CLUBS
+from .sports import MATCHES
 from .tables import table
 from .weather import WEATHER
 
@@ -295,7 +295,7 @@ def expand_clipped(text: Tracked) -> Tracked:
         PROGRESSIONS,
         SCHEDULES,
         ITINERARIES,
-        CLUBS,
+        MATCHES,
         LINEAGE,
         PLEADINGS,
         PRODUCTS,

@@ -73,36 +73,6 @@ def _account(match: re.Match[str], british: bool) -> str:
     return _groups(match, british)
 
 
-def _spoken_by_digits(match: re.Match[str], british: bool) -> list[Piece]:
-    """What pilots say digit by digit: "squawk 7700"."""
-    return [Piece(digits(match[1]), *match.span(1))]
-
-
-def _flight_level(match: re.Match[str], british: bool) -> list[Piece]:
-    """A height in hundreds of feet: "FL240"."""
-    return [Piece(f"flight level {digits(match[1])}", *match.span())]
-
-
-def _wind(match: re.Match[str], british: bool) -> list[Piece]:
-    """Where the wind comes from, and its speed and gusts in knots: "wind 250 at 12G20"."""
-    gusts = f" gusting {cardinal(int(match[3]))}" if match[3] else ""
-    words = f"{digits(match[1])} at {cardinal(int(match[2]))}{gusts}"
-    return [Piece(words, match.start(1), match.end())]
-
-
-_SIDES = {"L": "left", "R": "right", "C": "center"}
-
-
-def _runway(match: re.Match[str], british: bool) -> list[Piece]:
-    """The direction of a runway and its side: "Runway 9R/27L"."""
-    ends = [
-        f"{digits(number)} {_SIDES[side]}" if side else digits(number)
-        for number, side in ((match[1], match[2]), (match[3], match[4]))
-        if number
-    ]
-    return [Piece(", ".join(ends), match.start(1), match.end())]
-
-
 def _parcel(match: re.Match[str], british: bool) -> str:
     """The number of a parcel, in its groups: "1Z 999 AA1 01 2345 6784"."""
     return ", ".join(map(characters, match[0].split()))
@@ -164,13 +134,6 @@ CODES: tuple[Rule, ...] = (
         re.compile(r"(?:(?<=[A-Za-z]_)|(?<=\d_)|(?<=[A-Z][A-Z]-))\d{5,}(?=[_-]|\.[a-z]|\b(?!\w))"),
         _characters,
     ),
-    (re.compile(r"\b(?:[Ss]quawk(?:ing)?|QNH) (\d{4})\b"), _spoken_by_digits),
-    (
-        re.compile(r"\b[Rr](?:un)?way (\d{1,2})([LRC])?(?:/(\d{1,2})([LRC])?)?(?![\w/-]|[.,]\d)"),
-        _runway,
-    ),
-    (re.compile(r"\bFL ?(\d{3})(?![\w-]|[.,]\d)"), _flight_level),
-    (re.compile(r"\b[Ww]ind (\d{3}) at (\d{1,2})(?:G(\d{1,2}))?(?![\w-]|[.,]\d)"), _wind),
     # A parcel of UPS.
     (re.compile(r"\b1Z(?: ?[A-Z\d]{2,4}){4,6}(?![\w])"), _parcel),
     (

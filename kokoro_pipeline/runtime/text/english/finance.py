@@ -19,9 +19,18 @@ def _half(match: re.Match[str]) -> list[Piece]:
     return [Piece(f"{_HALVES[match[1]]} half {year}", *match.span())]
 
 
+def _per(match: re.Match[str]) -> str:
+    """What a wage is paid for: "£12.50 p/h", "£12.50p/h"."""
+    return f"per {_PER[match[1]]}" if match[1] else f" per {_PER[match[2]]}"
+
+
 FINANCE: tuple[Phrase, ...] = (
     (re.compile(r"\b([12])H ?(\d\d|20\d\d)\b(?![.,]\d)"), _half),
-    (re.compile(r"(?<=\d )p/(hr?|wk?|m|y)\b|(?<=\d)p/(hr?|wk?)\b"), lambda m: _per(m)),
+    (re.compile(r"(?<=\d )p/(hr?|wk?|m|y)\b|(?<=\.\d\d)p/(hr?|wk?)\b"), _per),
+    (
+        re.compile(r"(?<![£$€\d.,])(\d{1,3})p/(hr?|wk?)\b"),
+        lambda m: f"{m[1]} pence per {_PER[m[2]]}",
+    ),
     (re.compile(rf"\bEV/(?={_FIGURES}\b)"), "EV to "),
     (
         re.compile(
@@ -32,8 +41,3 @@ FINANCE: tuple[Phrase, ...] = (
     (re.compile(r"\b[Aa]/[Cc](?= (?:no\.?|number|#|holder|name)(?!\w))"), "account"),
 )
 """Phrases, each with what it is replaced by, before abbreviations are expanded."""
-
-
-def _per(match: re.Match[str]) -> str:
-    """What a wage is paid for: "£12.50 p/h"."""
-    return f"per {_PER[match[1] or match[2]]}"

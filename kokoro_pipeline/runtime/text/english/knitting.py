@@ -31,7 +31,7 @@ def _steps(match: re.Match[str]) -> list[Piece]:
 
 KNITTING: tuple[Phrase, ...] = (
     (
-        re.compile(r"\b([KP])(?= (?:across|to end|all sts)\b)"),
+        re.compile(r"(?:(?<=: )|(?<=^))([KP])(?= (?:across|to end|all sts)\b)"),
         lambda m: _WORDS[m[1].lower()].capitalize(),
     ),
     (re.compile(r"(?<=\d )sts\b\.?(?=[.,;:)*]|\s[a-z]|$)"), "stitches"),

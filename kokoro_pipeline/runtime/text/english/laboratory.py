@@ -1,4 +1,4 @@
-"""What chemists and biologists write: "0.1 N HCl", "Pu-239", "O157:H7", "mRNA-1273", "10 Å"."""
+"""What chemists and biologists write: "0.1 N HCl", "Pu-239", "O157:H7", "mRNA-1273"."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ _REAGENTS = (
 )
 
 
-_SCALES = {"F": "Fahrenheit", "C": "Celsius"}
-
-
 def _isotope(match: re.Match[str]) -> list[Piece]:
     """An element and its mass: "Cs-137", "Tc-99m"."""
     words = f"{_NAMES[match[1]]} {in_pairs(match[2])}{' M' if match[3] else ''}"
@@ -38,15 +35,11 @@ def _candidate(match: re.Match[str]) -> list[Piece]:
 LABORATORY: tuple[Phrase, ...] = (
     (_ISOTOPE, _isotope),
     (re.compile(rf"(?<=\d )N(?=\s{_REAGENTS})"), "normal"),
-    (re.compile(r"(?<=\d)\s?Å(?=[\s.,;:)]|$)"), " angstroms"),
-    (re.compile(r"(?<=\b1) angstroms\b"), " angstrom"),
-    (re.compile(r"(?<=\d)\s?M[☉⊙](?!\w)"), " solar masses"),
-    (re.compile(r"\bM[☉⊙](?!\w)"), "solar mass"),
     (
         re.compile(r"(?<=\d )degrees F \((-?\d[\d.]*) C\)"),
         r"degrees Fahrenheit (\1 degrees Celsius)",
     ),
-    (re.compile(r"(?<=\d )degrees ([FC])\b(?!\.\w)"), lambda m: f"degrees {_SCALES[m[1]]}"),
+    (re.compile(r"(?<!\d)(?<!\d )\bM[☉⊙](?!\w)"), "solar mass"),
     (re.compile(r"\bEtOH\b"), "ethanol"),
     (re.compile(r"\bMeOH\b"), "methanol"),
     (re.compile(r"\bp(K[abw])(?=s?\b)"), lambda m: f"P.K.{m[1][1].upper()}"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Tracked
+from .aviation import AVIATION
 from .chemistry import FORMULAS, ISOTOPES
 from .chess import CHESS
 from .chords import CHORDS
@@ -190,6 +191,7 @@ def _plural_named(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 _RULES: tuple[Rule, ...] = (
+    *AVIATION,
     *CODES,
     *CHORDS,
     *CHESS,
@@ -211,7 +213,7 @@ _RULES: tuple[Rule, ...] = (
     ),
     *VERSES,
     *LINES,
-    (re.compile(rf"{START}({NUMBER})\s?deg\.?\s?([FC])\b"), _temperature),
+    (re.compile(rf"{START}({NUMBER})\s?deg(?:rees|\.)?\s?([FC])\b"), _temperature),
     (re.compile(rf"(?<![\w.,])({NUMBER})[eE]([-−+]?)(\d{{1,3}})(?!\w|\.\d)"), _scientific),
     (
         re.compile(r"(?<![^\s(,\"“])([<>≤≥])(?=[$£€]?\.?\d)(?!3\s*$)"),

@@ -66,7 +66,7 @@ _NAMED = re.compile(
 
 # "Robert Griffin III", whose first name kings have too, "J.P. Morgan III", "George S. Patton IV".
 _HEIR = re.compile(
-    rf"\b(?:(?:{_REGNAL_NAMES})\s(?:[A-Z]\.?\s)?|[A-Z](?:\.?\s?[A-Z])?\.?\s|[A-Z][a-z]+\s[A-Z]\.?\s)"
+    rf"\b(?:(?:{_REGNAL_NAMES})\s(?:[A-Z]\.?\s)?|(?:[A-Z]\.?\s?[A-Z]|[B-HJ-Z])\.?\s|[A-Z][a-z]+\s[B-HJ-Z]\.?\s)"
     r"[A-Z][a-z]+\s(III?|IV)(?=\W|$)(?!['’-]\w)"
 )
 # "Henry the VIII".

@@ -201,7 +201,7 @@ BATTING: Rule = (
     _batting_average,
 )
 
-CLUBS: tuple[Phrase, ...] = (
+MATCHES: tuple[Phrase, ...] = (
     (re.compile(r"(\b[A-Z][a-z]+ )def\.(?=\s[A-Z][a-z])"), r"\1defeated"),
     (re.compile(r"(?<=\b[Mm]an)\.(?=\s(?:City|Utd|United|Town)\b)"), ""),
     (re.compile(r"\bUtd\b\.?(?=\s[a-z(\d]|\s(?:v|vs|beat)\b|[,;:)'’]|\s[-–]|\s[A-Z])"), "United"),

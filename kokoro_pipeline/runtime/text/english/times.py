@@ -218,12 +218,16 @@ def _number_of_standard(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(digits(match[1]), *match.span(1))]
 
 
+def _of_four_digits(hour: str, minute: str) -> str:
+    """A time as soldiers say it: "oh six fifteen", "fourteen hundred"."""
+    words = "oh " * (int(hour) < 10) + cardinal(int(hour))
+    return words + (_minutes(int(minute)) or " hundred")
+
+
 def _military(match: re.Match[str], british: bool) -> str:
     """A time of four digits: "0615", "1430 hours"."""
-    hour, minute = (int(group) for group in match.groups() if group)
-    words = "oh " * (hour < 10) + cardinal(hour)
-    hours = " hours" if match[0].endswith("hrs") else ""
-    return words + (_minutes(minute) or " hundred") + hours
+    hour, minute = (group for group in match.groups() if group)
+    return _of_four_digits(hour, minute) + " hours" * match[0].endswith("hrs")
 
 
 _SERVICES = r"(?:train|bus|coach|ferry|tram|flight|sailing|departure)(?:s|es)?\b"
@@ -232,18 +236,12 @@ _AND_LATER = r"(?:,? (?:and|or) [012]\d[0-5]\d)?"
 
 def _military_span(match: re.Match[str], british: bool) -> str:
     """Two times of four digits: "0800–1700 hrs"."""
-    first, last = (
-        "oh " * (hour < 10) + cardinal(hour) + (_minutes(minute) or " hundred")
-        for hour, minute in ((int(match[1]), int(match[2])), (int(match[3]), int(match[4])))
-    )
-    return f"{first} to {last} hours"
+    return f"{_of_four_digits(match[1], match[2])} to {_of_four_digits(match[3], match[4])} hours"
 
 
 def _zulu(match: re.Match[str], british: bool) -> str:
     """A time of four digits in the zone of Greenwich: "0900Z"."""
-    hour, minute = int(match[1]), int(match[2])
-    words = "oh " * (hour < 10) + cardinal(hour) + (_minutes(minute) or " hundred")
-    return f"{words} Zulu"
+    return f"{_of_four_digits(match[1], match[2])} Zulu"
 
 
 TIMES: tuple[Rule, ...] = (
