@@ -246,11 +246,28 @@ def with_bad_pixels(n):
     return (x,)
 
 
+def larger(x):
+    """To more pixels, whose centres are others with aligned corners than without the filter."""
+    return tuple(
+        functional.interpolate(x, size=(9, 12), mode=mode, antialias=True, align_corners=corners)
+        for mode in ("bilinear", "bicubic")
+        for corners in (False, True)
+    )
+
+
+def along_one_axis(x):
+    """The other axis keeps its size and its pixels, by whatever factor."""
+    resize = torch.ops.aten._upsample_bilinear2d_aa
+    return resize(x, (3, x.shape[3]), False), resize(x, (12, x.shape[3]), False, 1.75, 1.3)
+
+
 ANTIALIAS = [
     Case("raw", smaller, lambda n: (torch.randn(1, 2, 7, n),), **RAW),
     Case("ep", smaller, lambda n: (torch.randn(1, 2, 7, n),), **STATIC),
     Case("corners", to_corners, lambda n: (torch.randn(1, 2, 7, n),), **STATIC),
     Case("bad", lambda x: smaller(x)[:2], with_bad_pixels, **RAW),
+    Case("grow", larger, lambda n: (torch.randn(1, 2, 7, n),), **STATIC),
+    Case("one_axis", along_one_axis, with_bad_pixels, **RAW),
 ]
 test_antialias, test_antialias_stock = fix_tests("antialias", ANTIALIAS)
 

@@ -129,12 +129,3 @@ DECOMPOSED = [
     ),
 ]
 test_nearest2d, test_nearest2d_stock = fix_tests("decompose", DECOMPOSED)
-
-
-def smaller(x, size):
-    return torch.nn.functional.interpolate(x, size=size, mode="bilinear", antialias=True)
-
-
-def test_antialiased_growing_is_right():
-    """Shrinking is among the operators' own tests; where nothing shrinks stock does the work."""
-    check(Case("grow", lambda x: smaller(x, (8, 12)), planes, tolerance=1e-4), False, True)

@@ -25,14 +25,10 @@ def _resizer(kernel: Callable[[Any], Any], support: int) -> Converter:
         dtype = _compat.dtype_of(x)
         if "float" not in dtype:
             raise upsample.refuse_integers(node, dtype)
-        given = _compat.shape_of(x)[2:]
         known = _symbolic.known_symbols(importer)
         out = [_symbolic.to_prim(importer, d, known) for d in node.meta["val"].shape[2:]]
         if any(dim is None for dim in out):
             out = [_compat.prim(dim) for dim in size]
-        shrinks = any(_shrinks(a, b) for a, b in zip(given, out, strict=True))
-        if previous is not None and not shrinks:
-            return previous(node)
         for axis, scale in ((3, scales[1]), (2, scales[0])):  # in torch's order
             x = _resized(importer, x, axis, out[axis - 2], scale, bool(align), kernel, support)
         return x
@@ -52,8 +48,9 @@ def _resized(
 ) -> Any:
     """One axis: each output is the weighted mean of the pixels under the stretched kernel.
 
-    Only those are read, so that infinity and NaN reach no other pixels. Weights are computed in
-    float32, and in float64 for pixels in float64.
+    Only those are read, so that infinity and NaN reach no other pixels. As in torch, an axis that
+    keeps its size is not resampled, by whatever scale. Weights are computed in float32, and in
+    float64 for pixels in float64.
     """
     dtype, length = _compat.dtype_of(x), _compat.shape_of(x)[axis]
     wide = "float64" if dtype == "float64" else "float32"
@@ -63,6 +60,7 @@ def _resized(
     def compute(data: Any, step: Any, rows: Any, width: Any) -> Any:
         one, half = tirx.const(1.0, wide), tirx.const(0.5, wide)
         end = tirx.Cast("int64", data.shape[axis])
+        kept = rows == end
 
         def stride() -> Any:
             # Torch's corners do not meet where there is one output element.
@@ -78,14 +76,19 @@ def _resized(
             reach = tirx.const(float(side * support), wide) * stretch()
             return tirx.Cast("int64", centre(i) + reach + half)
 
-        first = te.compute(
-            (rows,), lambda i: tirx.max(edge(i, -1), tirx.const(0, "int64")), name="first"
-        )
-        beyond = te.compute((rows,), lambda i: tirx.min(edge(i, 1), end), name="beyond")
+        def lowest(i: Any) -> Any:
+            return tirx.Select(kept, i, tirx.max(edge(i, -1), tirx.const(0, "int64")))
+
+        def above(i: Any) -> Any:
+            return tirx.Select(kept, i + 1, tirx.min(edge(i, 1), end))
+
+        first = te.compute((rows,), lowest, name="first")
+        beyond = te.compute((rows,), above, name="beyond")
 
         def raw(i: Any, k: Any) -> Any:
             j = first(i) + k
             weight = kernel(tirx.abs(tirx.Cast(wide, j) + half - centre(i)) / stretch())
+            weight = tirx.Select(kept, one, weight)
             return tirx.Select(j < beyond(i), weight, tirx.const(0.0, wide))
 
         weights = te.compute((rows, width), raw, name="weights")
@@ -137,11 +140,6 @@ def _cubic(distance: Any) -> Any:
     near = (f[2] * distance - f[3]) * distance * distance + f[1]
     far = f[4] - distance * (f[5] - distance * (f[3] - distance / f[4]))
     return tirx.Select(distance < f[1], near, tirx.Select(distance < f[4], far, f[0]))
-
-
-def _shrinks(size: Any, out: Any) -> bool:
-    """Whether an axis may become shorter, which is assumed for symbolic sizes."""
-    return not isinstance(size, int) or not isinstance(out, int) or out < size
 
 
 @_probe.wrong
