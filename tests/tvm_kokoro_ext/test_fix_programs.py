@@ -154,6 +154,40 @@ def targets(n):
     return torch.randn(3, 4), torch.tensor([[3, 0, -1, 1], [-1, 2, 1, 0], [0, 1, 2, 3]])
 
 
+def beside_nan(x):
+    """Numbers of which some are NaN or infinite."""
+    x[0, :2], x[1, 1:3] = math.nan, math.inf
+    return x
+
+
+def found_beside_nan(x):
+    """More tests than torch compares one by one."""
+    tests = x.flatten()[1:]
+    other = torch.tensor([0.5, math.inf, -math.inf, math.nan])
+    return (
+        torch.isin(x, tests),
+        torch.isin(other, tests, invert=True),
+        torch.isin(other[1:], tests[6:], assume_unique=True),
+        torch.isin(other, tests.nan_to_num(posinf=1.0)),
+        torch.isin(math.inf, tests),
+    )
+
+
+def found_among_integers(x):
+    tests = x.flatten()[1:]
+    bounds = torch.tensor([127, -128, 3], dtype=torch.int8)
+    few = torch.tensor([127], dtype=torch.int8)
+    return (
+        torch.isin(x, tests),
+        torch.isin(bounds, few),
+        torch.isin(bounds, few - 1, invert=True),
+        torch.isin(x > 3, tests[:2] > 3),
+        torch.isin(bounds, tests * 0.5),
+        torch.isin(3, tests),
+        torch.isin(x, x[:, :0]),
+    )
+
+
 DECOMPOSE = [
     Case("transpose", lambda x: x.T + x.new_full((1, 3), 2.0), rows, **RAW),
     Case("addcmul", lambda x: torch.addcmul(x, x, x, value=0.5), rows, **RAW, symbolic=(False,)),
@@ -226,6 +260,19 @@ DECOMPOSE = [
         "multilabel_margin_of_one",
         lambda x, y: torch.nn.functional.multilabel_margin_loss(x[0], y[0], reduction="none"),
         targets,
+        symbolic=(False,),
+    ),
+    Case(
+        "multilabel_margin_nan",
+        lambda x, y: torch.nn.functional.multilabel_margin_loss(x, y, reduction="none"),
+        lambda n: (beside_nan(targets(n)[0]), targets(n)[1]),
+        symbolic=(False,),
+    ),
+    Case("isin_nan", found_beside_nan, lambda n: (beside_nan(torch.randn(3, n)),)),
+    Case(
+        "distances_nan",
+        lambda x: (torch.pdist(x, 0.0), torch.cdist(x, x + 0.0, 0.0)),
+        lambda n: (beside_nan(torch.randn(n, 5).round()),),
         symbolic=(False,),
     ),
 ]

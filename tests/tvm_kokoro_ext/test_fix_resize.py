@@ -106,8 +106,6 @@ DECOMPOSED = [
 @pytest.mark.parametrize("case", DECOMPOSED)
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_the_decomposed_form_is_right_too(case, symbolic):
-    from frontend_cases import check
-
     check(case, symbolic, decomposed=True)
 
 

@@ -136,6 +136,11 @@ def by_quotients(x):
     )
 
 
+def beyond_the_dtype(x):
+    """Numbers that the dtype does not hold, which torch takes modulo its range."""
+    return x, torch.arange(-3, 3, dtype=torch.uint8), torch.arange(250, 260, 3, dtype=torch.int8)
+
+
 SYMBOLIC = [
     Case("arange_quotients", by_quotients, rows, symbolic=(True,)),
     Case("repeat", counted, rows, symbolic=(True,)),
@@ -143,5 +148,6 @@ SYMBOLIC = [
     Case("arange", downwards, rows),
     Case("arange_floats", by_floats, rows, symbolic=(True,)),
     Case("arange_fractions", whole_of_fractions, rows),
+    Case("arange_beyond", beyond_the_dtype, rows),
 ]
 test_symbolic, test_symbolic_stock = fix_tests("symbolic_shapes", SYMBOLIC)

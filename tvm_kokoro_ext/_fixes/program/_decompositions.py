@@ -138,7 +138,7 @@ def norm(
 
 def distances(x: Any, y: Any, p: float, mode: Any = None) -> Any:
     """cdist, including p = 0 and p = ∞."""
-    return norm(x.unsqueeze(-2) - y.unsqueeze(-3), p, -1)
+    return _distance(x.unsqueeze(-2) - y.unsqueeze(-3), p)
 
 
 def pair_distances(x: Any, p: float = 2) -> Any:
@@ -147,7 +147,17 @@ def pair_distances(x: Any, p: float = 2) -> Any:
     import torch
 
     first, second = torch.triu_indices(x.shape[0], x.shape[0], 1)
-    return norm(x[first] - x[second], p, -1)
+    return _distance(x[first] - x[second], p)
+
+
+def _distance(difference: Any, p: float) -> Any:
+    """The norm along the last axis; the order 0 keeps a NaN, which `norm` counts."""
+    import torch
+
+    if p:
+        return norm(difference, p, -1)
+    counted = (difference != 0).to(difference.dtype)
+    return torch.where(difference.isnan(), difference, counted).sum(-1)
 
 
 def frequencies(size: int, spacing: float = 1.0, *, dtype: Any = None, **options: Any) -> Any:
@@ -178,12 +188,40 @@ def multilabel_margin(x: Any, target: Any, reduction: int = 1) -> Any:
     index = torch.where(given, places, 0)
     classes = torch.arange(scores.shape[1])
     chosen = ((classes == index.unsqueeze(-1)) & given.unsqueeze(-1)).any(1)
-    margins = (1 - scores.gather(1, index).unsqueeze(-1) + scores.unsqueeze(1)).clamp(min=0)
-    counted = given.unsqueeze(-1) & ~chosen.unsqueeze(1)
+    margins = 1 - scores.gather(1, index).unsqueeze(-1) + scores.unsqueeze(1)
+    counted = given.unsqueeze(-1) & ~chosen.unsqueeze(1) & (margins > 0)  # none that is NaN
     loss = torch.where(counted, margins, 0).sum((1, 2)) / scores.shape[1]
     if reduction:
         return loss.mean() if reduction == 1 else loss.sum()
     return loss.reshape(x.shape[:-1])
+
+
+_FEW = 32  # tests that take less time one by one than a search among them
+
+
+def isin(elements: Any, tests: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+    """Torch's decomposition sorts the tests, among which NaN misleads its search.
+
+    Here tests that are NaN, which equals no number, become the largest number of the dtype, and
+    another one is added, so that each search ends at some test.
+    """
+    import torch
+
+    if not isinstance(elements, torch.Tensor):
+        elements = torch.scalar_tensor(elements)
+    dtype = torch.promote_types(torch.result_type(elements, tests), torch.uint8)
+    elements, tests = elements.to(dtype), tests.flatten().to(dtype)
+    if isinstance(tests.shape[0], int) and tests.shape[0] <= _FEW:
+        found = (elements.unsqueeze(-1) == tests).any(-1)
+        return ~found if invert else found
+    largest = math.inf if dtype.is_floating_point else torch.iinfo(dtype).max
+    known = (tests == largest).any()
+    if dtype.is_floating_point:
+        tests = torch.where(tests.isnan(), largest, tests)
+    tests = torch.cat([torch.sort(tests).values, tests.new_full((1,), largest)])
+    place = torch.searchsorted(tests, elements).clamp(max=tests.shape[0] - 1)
+    found = (take(tests, place) == elements) & ((elements != largest) | known)
+    return ~found if invert else found
 
 
 def roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
@@ -410,6 +448,8 @@ OWN: dict[str, Callable[..., Any]] = {
     "fft_rfftfreq.default": half_frequencies,
     "_pdist_forward.default": pair_distances,
     "multilabel_margin_loss.default": multilabel_margin,
+    "isin.Tensor_Tensor": isin,
+    "isin.Scalar_Tensor": isin,
     "roll.default": roll,
     "searchsorted.Scalar": searchsorted_of_number,
 }

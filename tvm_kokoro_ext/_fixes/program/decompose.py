@@ -16,6 +16,7 @@ from tvm_kokoro_ext import _probe, _program_probe
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import decomposition, effects
+from tvm_kokoro_ext._fixes.program import kept_whole
 from tvm_kokoro_ext._fixes.program.assertion import without_unknown_conditions
 from tvm_kokoro_ext._fixes.resizing import upsample
 
@@ -201,7 +202,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "linalg_vector_norm.default": lambda node: (  # computes in the dtype of the input
         _given(node, "ord") == 0 or _given(node, "dtype") is not None
     ),
-    "isin.Tensor_Tensor": lambda node: _given(node, "invert"),
+    "isin.Tensor_Tensor": lambda node: _given(node, "invert") or kept_whole.searches(node),
     "_cdist_forward.default": lambda node: (
         node.args[2] in (0, math.inf) or _value(node.args[0]).shape[-1] == 0
     ),

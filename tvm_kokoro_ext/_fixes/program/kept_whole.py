@@ -28,6 +28,15 @@ def _cuts_bounds(node: Any) -> bool:
     return fractions and not node.meta["val"].is_floating_point()
 
 
+def searches(node: Any) -> bool:
+    """Whether `isin` must be ours: a NaN among the tests misleads torch's search.
+
+    Whether torch searches at all would be decided by the example's number of tests.
+    """
+    tests = node.args[1].meta["val"]
+    return tests.is_floating_point() or not all(isinstance(size, int) for size in tests.shape)
+
+
 # By name, whether a node is excluded.
 _KEPT: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(adaptive_maximum.NAMES, adaptive_maximum.is_symbolic),
@@ -43,6 +52,7 @@ _KEPT: dict[str, Callable[[Any], bool]] = {
     "take.default": lambda node: True,  # reads the value of a 0-d index
     "roll.default": _is_symbolic,  # divides by a size that may be 0
     "multilabel_margin_loss.default": lambda node: True,  # adds terms behind the first -1
+    **dict.fromkeys(("isin.Tensor_Tensor", "isin.Scalar_Tensor"), searches),
 }
 
 

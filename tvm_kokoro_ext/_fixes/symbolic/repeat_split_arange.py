@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix, needs_previous
@@ -68,7 +70,8 @@ def arange(importer: Any, node: Any, previous: Any) -> Any:
 
     Stock computes a wrong length if the step is negative, rounding away from zero, and where an
     operand is a float, one in floating point, with which the compiler cannot reason, and in
-    float32. It finds the dtype by the operands that are Python's numbers, and not by symbolic ones.
+    float32. It finds the dtype by the operands that are Python's numbers, and not by symbolic ones,
+    and fails for a number that the dtype does not hold, which torch takes modulo its range.
     """
     names = ("end",) if node.target.__name__ == "arange.default" else ("start", "end", "step")
     given = _emit.arguments(importer, node, *names, start=0, step=1)
@@ -79,14 +82,14 @@ def arange(importer: Any, node: Any, previous: Any) -> Any:
         return previous(node)
     floats = any(map(_is_float, (first, last, step)))
     counted = "float64" if "float" in dtype else "int64"
-    dropped = counted == "int64" and any(map(_has_fraction, (first, last, step)))
+    exact = counted == "float64" or all(_holds(dtype, value) for value in (first, last, step))
     if shape is None and floats and counted == "float64":
         length = (scalars.float64(last) - scalars.float64(first)) / scalars.float64(step)
         shape = [tirx.Cast("int64", tirx.ceil(length))]  # what torch computes, in float64
     elif (
         shape is None
         or not isinstance(step, int | float)
-        or (step > 0 and (not floats or (isinstance(shape[0], int) and not dropped)))
+        or (step > 0 and exact and (not floats or isinstance(shape[0], int)))
     ):
         return previous(node)
     if counted == "int64":  # torch drops the fractions of the operands first
@@ -108,8 +111,12 @@ def arange(importer: Any, node: Any, previous: Any) -> Any:
     )
 
 
-def _has_fraction(value: Any) -> bool:
-    return isinstance(value, float) and not value.is_integer()
+def _holds(dtype: str, value: Any) -> bool:
+    """Whether a number is one of an integer dtype; what is symbolic is taken for one."""
+    if not isinstance(value, int | float):
+        return True
+    limits = np.iinfo(dtype)
+    return value == int(value) and limits.min <= value <= limits.max
 
 
 def _is_float(value: Any) -> bool:
