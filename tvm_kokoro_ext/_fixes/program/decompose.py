@@ -202,7 +202,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "linalg_vector_norm.default": lambda node: (  # computes in the dtype of the input
         _given(node, "ord") == 0 or _given(node, "dtype") is not None
     ),
-    "isin.Tensor_Tensor": lambda node: _given(node, "invert") or kept_whole.searches(node),
+    "isin.Tensor_Tensor": lambda node: _given(node, "invert") or kept_whole.is_among_floats(node),
     "_cdist_forward.default": lambda node: (
         node.args[2] in (0, math.inf) or _value(node.args[0]).shape[-1] == 0
     ),

@@ -28,13 +28,9 @@ def _cuts_bounds(node: Any) -> bool:
     return fractions and not node.meta["val"].is_floating_point()
 
 
-def searches(node: Any) -> bool:
-    """Whether `isin` must be ours: a NaN among the tests misleads torch's search.
-
-    Whether torch searches at all would be decided by the example's number of tests.
-    """
-    tests = node.args[1].meta["val"]
-    return tests.is_floating_point() or not all(isinstance(size, int) for size in tests.shape)
+def is_among_floats(node: Any) -> bool:
+    """Whether the tests of `isin` are floats; a NaN among them misleads torch's search."""
+    return node.args[1].meta["val"].is_floating_point()
 
 
 # By name, whether a node is excluded.
@@ -52,7 +48,7 @@ _KEPT: dict[str, Callable[[Any], bool]] = {
     "take.default": lambda node: True,  # reads the value of a 0-d index
     "roll.default": _is_symbolic,  # divides by a size that may be 0
     "multilabel_margin_loss.default": lambda node: True,  # adds terms behind the first -1
-    **dict.fromkeys(("isin.Tensor_Tensor", "isin.Scalar_Tensor"), searches),
+    **dict.fromkeys(("isin.Tensor_Tensor", "isin.Scalar_Tensor"), is_among_floats),
 }
 
 
