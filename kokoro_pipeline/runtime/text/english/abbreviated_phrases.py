@@ -255,7 +255,7 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
         r"\1",
     ),
     (re.compile(r"(?<=\()[Rr]et\.(?=\))"), "retired"),
-    (re.compile(r"(?<!\w)w/o(?!\w)"), "without"),
+    (re.compile(r"(?<!\w)[wW]/o(?!\w)"), "without"),
     (re.compile(r"\b[Ww]/r/t\b"), "with respect to"),
     (re.compile(r"(?<![\w/])([AaFfNn])/[Kk]/[Aa](?![\w/])"), _known_as),
     (re.compile(r"(?<!\w)w/(?!(?:[vwec]|in|out)\b)(?=\s?[A-Za-z\d]|\s[$£€+#])"), "with "),

@@ -87,8 +87,8 @@ def _dotted(match: re.Match[str], british: bool) -> str:
 
 
 def _version(match: re.Match[str], british: bool) -> str:
-    joined = " point ".join(cardinal(int(part)) for part in match[1].split("."))
-    return f"version {joined}"
+    joined = " point ".join(cardinal(int(part)) for part in match[2].split("."))
+    return f"{match[1] or 'version'} {joined}"
 
 
 def _release(match: re.Match[str], british: bool) -> list[Piece]:
@@ -241,7 +241,7 @@ VERSIONS: tuple[Rule, ...] = (
         _release,
     ),
     (re.compile(r"(?<=\d\.\d)(?<=\d\.\d\.\d\.\d):(\d{2,5})(?!\w)"), _server),
-    (re.compile(r"\b[vV](\d{1,3}(?:\.\d{1,3}){1,3})\b"), _version),
+    (re.compile(r"\b(?:([Vv]ersion) )?[vV](\d{1,3}(?:\.\d{1,3}){1,3})\b"), _version),
     (re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,4}){2,}(?![\w])"), _dotted),
     (re.compile(r"(?<![\w.,])802\.(\d{1,2})([a-z]{0,2})(?!\w|\.\w)"), _network),
 )

@@ -13,8 +13,8 @@ _WRITTEN_WORD = re.compile(r"(?<![^\W_])[^\W\d_]+(?:['’][^\W\d_]+)*(?![^\W_])"
 
 # Abbreviations that in capitals, with a point, are no other word: neither "SAT." nor "EST.".
 _TITLES = (
-    r"MR|MRS|MS|DR|PROF|REV|HON|GEN|COL|MAJ|CAPT|CMDR|LT|SGT|CPL|GOV|SEN|REP|PRES|MT|(?<!\d )FT"
-    r"|ST(?=\. ?[A-Z])|INC|LTD|CORP|CO|BROS|JR|SR|ESQ|AVE|BLVD|RD|LN"
+    r"MR|MRS|(?<![a-z], )MS(?=\. ?[A-Z])|DR|PROF|REV|HON|GEN|COL|MAJ|CAPT|CMDR|LT|SGT|CPL|GOV|SEN"
+    r"|REP|PRES|MT|(?<!\d )FT|ST(?=\. ?[A-Z])|INC|LTD|CORP|CO|BROS|JR|SR|ESQ|AVE|BLVD|RD|LN"
     r"|JAN|FEB|(?<!% )(?<!\b[Tt]he )(?<!\b[Aa]n )APR"
     r"|JUN|JUL|AUG|SEPT?|OCT|NOV|DEC|TUES?|THU(?:RS)?|NO(?=\. ?\d)"
 )

@@ -47,7 +47,7 @@ _RELATIONS = {
 
 _MODULUS = re.compile(r"\s?\(?mod\b")
 _INEQUALITY = re.compile(r"[<>]=?|[≤≥]")
-_VERB_BEFORE = re.compile(r"(?:\b[Ii]s|\b[Ll]et)\s$")
+_VERB_BEFORE = re.compile(r"\b(?:[Ii]s|[Ll]et|(?:[Ff]or|of) (?:all|any|each|every|some))\s$")
 
 
 def _equation(match: re.Match[str], british: bool) -> Replacement:
@@ -80,7 +80,7 @@ def _symbol(symbol: re.Match[str], equation: re.Match[str]) -> str | None:
         text, start = equation.string, equation.start()
         if symbol["relation"] == "≡" and _MODULUS.match(text, equation.end()):
             return " is congruent to "
-        bare = _VERB_BEFORE.search(text, max(0, start - 4), start) or (
+        bare = _VERB_BEFORE.search(text, max(0, start - 10), start) or (
             _INEQUALITY.search(text, start, symbol.start())
         )
         return f" {words.removeprefix('is ') if bare else words} "

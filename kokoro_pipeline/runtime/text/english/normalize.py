@@ -167,7 +167,7 @@ _EMOTICON = re.compile(
     r"(?<!\S)(?:[:;]['’]?-?[)(DPpOo/\\|*]+|=[)(D]|8-[)(D]|[xX]D|\^[_.-]?\^|T_T|¯\\_\(.\)_/¯)(?![^\s.,!?)])"
 )
 _ARROWS = {"->": "→", "=>": "⇒"}
-_ARROW = re.compile(r"(?<=\s)[-=]>(?=\s)")
+_ARROW = re.compile(r"(?<=\s)[-=]>(?=\s)|(?<=\b[A-Z]{3})->(?=[A-Z]{3}\b)")
 _GREEK = re.compile(r"(?<!\w)[\u0391-\u03a1\u03a3-\u03f5µ](?!\w)|(?<!\w)[Δδλσπ](?=[A-Za-z]\b)")
 _GREEK_NAME = re.compile(r"GREEK (?:SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
 

@@ -202,6 +202,7 @@ BATTING: Rule = (
 )
 
 MATCHES: tuple[Phrase, ...] = (
+    (re.compile(r"(?<=\b15|\b30|\b40)[–—](?=love\b)|(?<=\b[Ll]ove)[–—](?=(?:15|30|40)\b)"), "-"),
     (re.compile(r"(\b[A-Z][a-z]+ )def\.(?=\s[A-Z][a-z])"), r"\1defeated"),
     (re.compile(r"(?<=\b[Mm]an)\.(?=\s(?:City|Utd|United|Town)\b)"), ""),
     (re.compile(r"\bUtd\b\.?(?=\s[a-z(\d]|\s(?:v|vs|beat)\b|[,;:)'’]|\s[-–]|\s[A-Z])"), "United"),

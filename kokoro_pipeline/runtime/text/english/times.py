@@ -47,7 +47,7 @@ _TO_HALF_DAY = re.compile(rf"\sto\s\d{{1,2}}(?::\d\d)?\s?{_HALF_DAY}")
 
 def _clock(match: re.Match[str], british: bool) -> str:
     before = match.string[max(0, match.start() - 50) : match.start()]
-    if _is_ratio(match) and not (match[4] or match[5]):
+    if _is_ratio(match) and not (match[4] or match[5] or match[2].startswith("0")):
         return match[0]
     hour, minute = int(match[1]), int(match[2])
     if _is_duration(match, before):

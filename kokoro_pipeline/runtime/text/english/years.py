@@ -131,7 +131,8 @@ YEARS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"\b(?:[Ff]rom|[Bb]etween) (1[0-9]\d\d|20\d\d) (?:to|and|until|till) "
+            r"\b(?:[Ff]rom|[Bb]etween|[Yy]ears) (1[0-9]\d\d|20\d\d)"
+            rf"(?: (?:to|and|until|till) |{DASH})"
             r"(1[0-9]\d\d|20\d\d)(?![\w-]|[.,]\d)"
         ),
         _years,
