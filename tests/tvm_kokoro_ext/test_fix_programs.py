@@ -193,6 +193,19 @@ def found_among_integers(x):
     )
 
 
+def found_places(x):
+    few, many = (torch.nonzero_static(x, size=size) for size in (3, 40))
+    return few, many, torch.nonzero_static(x[0] > 5, size=2, fill_value=7)
+
+
+SPECIAL = torch.tensor([0.0, 1e-4, -0.4999, 0.5, 1e6, math.inf, -math.inf, math.nan])
+
+
+def spherical(x):
+    bessel = torch.special.spherical_bessel_j0
+    return bessel(x), bessel(x.double()), bessel((x > 0).int() * 3)
+
+
 DECOMPOSE = [
     Case("transpose", lambda x: x.T + x.new_full((1, 3), 2.0), rows, **RAW),
     Case("addcmul", lambda x: torch.addcmul(x, x, x, value=0.5), rows, **RAW, symbolic=(False,)),
@@ -274,6 +287,8 @@ DECOMPOSE = [
         symbolic=(False,),
     ),
     Case("isin_nan", found_beside_nan, lambda n: (torch.cat([torch.randn(2, n), nans(n)]),)),
+    Case("nonzero_static", found_places, lambda n: (torch.randint(0, 3, (2, n)),)),
+    Case("spherical_bessel", spherical, lambda n: (torch.cat([torch.randn(n), SPECIAL]),)),
     Case(
         "distances_nan",
         lambda x: (torch.pdist(x, 0.0), torch.cdist(x, x + 0.0, 0.0)),

@@ -121,6 +121,34 @@ def unique_consecutive(
     )
 
 
+def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Any:
+    """The indices [size, rank] of the first elements that are not 0, and rows of the fill value."""
+    import torch
+
+    if 0 in x.shape or x.dim() == 0:
+        return torch.full((size, x.dim()), fill_value)
+    found = (x != 0).reshape(-1)
+    row = torch.where(found, found.to(torch.int64).cumsum(0) - 1, size).clamp(max=size)
+    places = torch.arange(found.shape[0])
+    flat = torch.full((size + 1,), -1).scatter(0, row, places)[:size]  # the last row takes the rest
+    index, rest = [], flat
+    for extent in reversed(x.shape):
+        index.append(rest % extent)
+        rest = rest // extent
+    return torch.where(flat.unsqueeze(1) < 0, fill_value, torch.stack(index[::-1], 1))
+
+
+def spherical_bessel_j0(x: Any) -> Any:
+    """sin x / x, and its series where that would lose digits."""
+    import torch
+
+    x = x if x.is_floating_point() else x.to(torch.get_default_dtype())
+    square, series = x * x, 0.0
+    for n in range(7, 0, -1):
+        series = (series + 1.0) * square / (-2 * n * (2 * n + 1))
+    return torch.where(x.abs() < 0.5, series + 1.0, torch.where(x.isinf(), 0.0, x.sin() / x))
+
+
 def norm(
     x: Any, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
@@ -442,6 +470,8 @@ OWN: dict[str, Callable[..., Any]] = {
     "nanmedian.dim": nanmedian_of_dimension,
     "_unique2.default": unique,
     "unique_consecutive.default": unique_consecutive,
+    "nonzero_static.default": nonzero_static,
+    "special_spherical_bessel_j0.default": spherical_bessel_j0,
     "linalg_vector_norm.default": norm,
     "_cdist_forward.default": distances,
     "fft_fftfreq.default": frequencies,

@@ -35,7 +35,7 @@ NETWORKS = (
     "decoder_forward",
     "align_forward",
 )
-SIZES = {"B": 2, "n": 5, "t": 6, "m": 12}
+SIZES = {"B": 2, "n": 5, "t": 4, "m": 8}
 CHECKED = {
     "cuda": ("text_encoder_forward", "f0n_forward"),
     "metal": ("text_encoder_forward", "source_forward", "align_forward"),
