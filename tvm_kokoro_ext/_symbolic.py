@@ -191,7 +191,8 @@ def translated(expression: Any, known: Mapping[str, Any]) -> Any:
     if name in known:
         return known[name]
     if expression.is_Integer:
-        return int(expression)
+        # Of a pad that torch adds to both sides it asks whether the sizes' sum exceeds int64.
+        return int(expression) if abs(expression) < 2**63 else None
     kind = type(expression).__name__
     if kind in ("CeilToInt", "FloorToInt"):
         return _rounded(expression.args[0], known, up=kind == "CeilToInt")

@@ -48,7 +48,22 @@ def pairs_of_channels(x):
     return functional.conv1d(x.repeat(1, 2, 1), weight, groups=n), halves
 
 
+def by_kernels_of_any_size(x, kernel):
+    """Padding of symbolic size keeps the length."""
+    kept = {"padding": "same", "dilation": 2}
+    plane = functional.conv2d(x[..., None], kernel[..., None], **kept)
+    half = functional.conv1d(x.half(), kernel.half(), **kept)
+    return functional.conv1d(x, kernel, torch.ones(4), **kept), plane, half
+
+
 CONVOLUTION = [
+    Case(
+        "same",
+        by_kernels_of_any_size,
+        lambda n: (torch.randn(2, 3, n + 7), torch.randn(4, 3, n)),
+        tolerance=2e-2,  # that of halves
+        symbolic=(True,),
+    ),
     Case("modulated", modulated, lambda n: (torch.randn(n, 3, 5, 6),), tolerance=1e-4),
     Case("by_channel", by_channel, lambda n: (torch.randn(2, n, 9),), tolerance=1e-3),
     Case("pairs", pairs_of_channels, lambda n: (torch.randn(2, n, 6),), tolerance=1e-4),

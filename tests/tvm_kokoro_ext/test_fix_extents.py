@@ -73,6 +73,21 @@ test_memory, test_memory_stock = fix_tests(
 )
 
 
+def chosen_beside_others(x):
+    """Constants of one dtype that 0.25 takes for each other."""
+    narrow = x.int()
+    return (
+        *(torch.where(x < 0, number, x) for number in (3, -1, 2, -2, 1, -3)),
+        *(torch.where(narrow < 0, torch.tensor(n, dtype=torch.int32), narrow) for n in (1, -1)),
+        x[:3] + torch.tensor([1, 2, 3]) * torch.tensor([-3, -2, -1]),
+    )
+
+
+test_constants, test_constants_stock = fix_tests(
+    "constant_pool", [Case("chosen", chosen_beside_others, lambda n: (torch.arange(-4, n),))]
+)
+
+
 def test_what_torch_has_found_of_a_range_is_checked_at_run_time():
     marks = (({1: torch.export.Dim.AUTO, 2: torch.export.Dim.AUTO},) * 2,)
     case = Case("chunk_cat", chunks_of_two, thirds_and_halves)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.building import (
     compile_target,
+    constant_pool,
     empty_reduction,
     global_symbol,
     match_cast_memory,
@@ -18,6 +19,7 @@ FIXES: tuple[Fix, ...] = (
     reshape_pattern.FIX,
     reshape_kernel.FIX,
     match_cast_memory.FIX,
+    constant_pool.FIX,
     empty_reduction.FIX,
     global_symbol.FIX,
     shape_functions.FIX,

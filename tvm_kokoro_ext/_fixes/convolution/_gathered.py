@@ -19,7 +19,7 @@ from tvm_kokoro_ext._fixes.linear_algebra.matmul import accumulation_dtype
 class Window:
     """How a kernel moves over the spatial axes; each attribute is a number, or one for each axis.
 
-    `extra` is the padding of the output of a transposed convolution.
+    The padding may be symbolic. `extra` is the padding of the output of a transposed convolution.
     """
 
     strides: Any
@@ -44,7 +44,7 @@ def convolution(
     """x [n, i, …], weight [o, i / groups, …], or transposed [i, o / groups, …] -> [n, o, …].
 
     In x's dtype; half precision is added up in float32 and rounded once, the bias included.
-    `groups` is a number or an expression.
+    `groups` and the padding are numbers or expressions.
     """
     rank = _compat.rank_of(x) - 2
     axes = window.axes(rank)
@@ -52,12 +52,12 @@ def convolution(
     wide = accumulation_dtype(dtype)
     build = _transposed if transposed else _forward
 
-    def compute(data: Any, kernel: Any, groups: Any) -> Any:
-        return build(data, kernel, groups, axes, wide)
+    def compute(data: Any, kernel: Any, groups: Any, *paddings: Any) -> Any:
+        padded = [(s, p, d, e) for (s, _, d, e), p in zip(axes, paddings, strict=True)]
+        return build(data, kernel, groups, padded, wide)
 
-    result = _emit.emit_te(
-        importer, compute, x, weight, _compat.prim_value(groups), hint="convolution"
-    )
+    numbers = [_compat.prim_value(number) for number in (groups, *(axis[1] for axis in axes))]
+    result = _emit.emit_te(importer, compute, x, weight, *numbers, hint="convolution")
     if bias is not None:
         column = _emit.emit(importer, relax.op.reshape(bias, [1, -1] + [1] * rank))
         column = _emit.astype(importer, column, wide)

@@ -23,8 +23,8 @@ def _emit_convolution(
     importer: Any, node: Any, x: Any, weight: Any, bias: Any, transposed: bool, **attributes: Any
 ) -> Any:
     rank = len(_compat.shape_of(x))
-    if _has_symbolic_groups(importer, node):
-        return _in_symbolic_groups(importer, node, x, weight, bias, transposed, **attributes)
+    if _is_symbolic(importer, node):
+        return _by_gather(importer, node, x, weight, bias, transposed, **attributes)
     names = _TRANSPOSED if transposed else _FORWARD
     if rank not in names:
         raise _emit.refuse(
@@ -44,19 +44,27 @@ def _emit_convolution(
 def _is_left(importer: Any, node: Any) -> bool:
     """Whether stock's converter has the right dtype, and a kernel."""
     x = importer.retrieve_args(node)[0]
-    return _compat.dtype_of(x) == "float32" and not _has_symbolic_groups(importer, node)
+    return _compat.dtype_of(x) == "float32" and not _is_symbolic(importer, node)
 
 
-def _has_symbolic_groups(importer: Any, node: Any) -> bool:
-    """Whether groups have a number of channels that is unknown, which no kernel of TVM takes."""
+def _is_symbolic(importer: Any, node: Any) -> bool:
+    """Whether groups have a number of channels that is unknown, or the padding is, of a kernel of
+    symbolic size: no kernel of TVM takes either."""
     x, weight, *_ = importer.retrieve_args(node)
     names = [argument.name for argument in node.target._schema.arguments]
-    groups = dict(zip(names, node.args, strict=False)).get("groups", node.kwargs.get("groups", 1))
+    given = dict(zip(names, node.args, strict=False)) | node.kwargs
+    groups, padding = given.get("groups", 1), given.get("padding", 0)
+    if not all(isinstance(p, int) for p in (padding if _is_list(padding) else [padding])):
+        return True
     channels = (_compat.shape_of(x)[1], *_compat.shape_of(weight)[:2])
     return groups != 1 and not all(isinstance(size, int) for size in (*channels, groups))
 
 
-def _in_symbolic_groups(
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _by_gather(
     importer: Any,
     node: Any,
     x: Any,
