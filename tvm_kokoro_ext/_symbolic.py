@@ -191,7 +191,7 @@ def translated(expression: Any, known: Mapping[str, Any]) -> Any:
     if name in known:
         return known[name]
     if expression.is_Integer:
-        # Of a pad that torch adds to both sides it asks whether the sizes' sum exceeds int64.
+        # TVM has no larger integers. Torch compares a padded size with 2**63, which always holds.
         return int(expression) if abs(expression) < 2**63 else None
     kind = type(expression).__name__
     if kind in ("CeilToInt", "FloorToInt"):

@@ -1,8 +1,8 @@
 """Keep constants apart that the executable of stock takes for one.
 
-It finds a constant among those that it has by a hash of the bytes, under which -1 and 3 of int64,
-and -1 and 1 of int32, are equal. Here a constant that would be mistaken gets another shape, by
-leading axes of one element, and a reshape where it is used.
+It keeps equal constants once, and takes some that differ for equal, such as -1 and 3 of int64, and
+-1 and 1 of int32. Here each constant is first tried in an executable of its own, and one that would
+be mistaken gets another shape, by leading axes of one element, and a reshape where it is used.
 """
 
 from __future__ import annotations

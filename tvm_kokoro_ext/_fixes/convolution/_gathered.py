@@ -1,7 +1,7 @@
 """Convolutions as a gather for each output element: any rank, and any number of groups.
 
-Slower than TVM's own kernels, which lack transposed convolutions of volumes and take no groups of a
-symbolic number.
+Slower than TVM's own kernels, which lack transposed convolutions of volumes and take neither groups
+of a symbolic number nor a symbolic padding.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Window:
     dilation: Any
     extra: Any = 0
 
-    def axes(self, rank: int) -> list[tuple[int, int, int, int]]:
+    def axes(self, rank: int) -> list[tuple[int, Any, int, int]]:
         """Stride, padding, dilation and extra of each of `rank` axes."""
         found = [_each(v, rank) for v in (self.strides, self.padding, self.dilation, self.extra)]
         return list(zip(*found, strict=True))
 
 
-def _each(sizes: Any, rank: int) -> list[int]:
+def _each(sizes: Any, rank: int) -> list[Any]:
     sizes = list(sizes) if isinstance(sizes, list | tuple) else [sizes]
     return sizes * rank if len(sizes) == 1 else sizes
 

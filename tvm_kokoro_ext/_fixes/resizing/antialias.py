@@ -1,6 +1,7 @@
 """Antialiased resizing as products with matrices of torch's filter weights.
 
-Stock resizes without filtering, which is only right if no axis shrinks.
+Stock resizes without filtering, which is only right if no axis shrinks and neither aligned corners
+nor a factor place the pixels.
 """
 
 from __future__ import annotations
