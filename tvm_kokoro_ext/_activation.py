@@ -37,7 +37,6 @@ from tvm_kokoro_ext import (
     _entry_points,
     _importer,
     _probing,
-    _replace,
 )
 from tvm_kokoro_ext._decision import Circumstances
 from tvm_kokoro_ext._errors import LateImportWarning, UnsupportedOperatorError, explained
@@ -245,11 +244,10 @@ def _ask(circumstances: Circumstances, concerns: Callable[[Fix], bool] = lambda 
 
 def _withdraw() -> None:
     """Undo every effect, for a moment, from the outermost inwards."""
-    with _replace.restored_together("tvm"):
-        _stop_watching()
-        for record in reversed(_records):
-            if record.id in _undos:
-                _undos.pop(record.id)()
+    _stop_watching()
+    for record in reversed(_records):
+        if record.id in _undos:
+            _undos.pop(record.id)()
     if _importer.loaded():
         _wrap_methods(())
 
@@ -272,7 +270,7 @@ def _settle(*, presume: bool, concerns: Callable[[Fix], bool] = lambda fix: True
     With `presume`, no probe is run, and otherwise those of the fixes that `concerns` chooses. What
     only a probe can decide that has not run is presumed, and the next use of TVM is awaited.
     """
-    with _replace.found_once(), _collection.put_off():
+    with _collection.put_off():
         _remove_hook()
         circumstances = _circumstances(load=_active and not presume)
         if _active and not presume:

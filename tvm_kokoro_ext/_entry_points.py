@@ -30,27 +30,24 @@ def watch(
 ) -> Callable[[], None]:
     """Call `importing` or `building` before each call of an entry point of that kind.
 
-    None does not watch that kind. Returns the function that ends the watch. A caller that has kept
-    a reference to a watched function still reaches the function that TVM has now.
+    None does not watch that kind. Returns the function that ends the watch, which these two call.
     """
 
-    def watching(module: str, name: str, first: Callable[[], None]) -> _replace.Wrap:
+    def watching(function: Any, first: Callable[[], None]) -> _replace.Wrap:
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def call(*args: Any, **kwargs: Any) -> Any:
                 first()
-                return getattr(sys.modules[module], name)(*args, **kwargs)
+                return function(*args, **kwargs)
 
             return call
 
         return wrap
 
-    return _replace.everywhere(
-        "tvm",
-        {
-            getattr(sys.modules[module], name): watching(module, name, first)
-            for functions, first in ((_IMPORTING, importing), (_BUILDING, building))
-            for module, name in functions
-            if module in sys.modules and first is not None
-        },
+    watched = (
+        (getattr(sys.modules[module], name), first)
+        for functions, first in ((_IMPORTING, importing), (_BUILDING, building))
+        for module, name in functions
+        if module in sys.modules and first is not None
     )
+    return _replace.in_place({function: watching(function, first) for function, first in watched})

@@ -1,121 +1,85 @@
-"""Replace functions under all names that they have in TVM's modules, and restore them.
+"""Give functions of TVM another body, in place.
 
-TVM has hundreds of modules, so that looking for the names takes milliseconds. Where many functions
-are restored and replaced again at one time, they are looked for once.
+A program may have bound a function of TVM to a name of its own before this package is imported, as
+every file does whose imports are sorted. So the function stays the same object and its code is
+exchanged for a call of the replacement; what it did before lives on in a copy.
 """
 
 from __future__ import annotations
 
-import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from types import ModuleType
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 Wrap = Callable[[Any], Any]
 
-#: A name of a function: the namespace of a module, and the name in it.
-Place = tuple[dict[str, Any], str]
 
-_waiting: dict[int, Any] | None = None  # the originals by what `restored_together` restores
+@dataclass
+class _Replaced:
+    """A function of TVM as it was, and what is wrapped around it, the outermost last."""
 
-
-class _Search:
-    """The places of functions in a package by their identity, as long as no module is loaded."""
-
-    def __init__(self, package: str, places: dict[int, list[Place]]) -> None:
-        self.of_what = (package, len(sys.modules))
-        self.places = defaultdict(list, places)
-
-    def found(self, package: str, identities: Mapping[int, Any]) -> dict[int, list[Place]] | None:
-        """The places of these functions; None if one has not been looked for."""
-        same = self.of_what == (package, len(sys.modules))
-        if not same or not identities.keys() <= self.places.keys():
-            return None
-        return {identity: self.places[identity] for identity in identities}
+    own: FunctionType
+    wraps: list[Wrap] = field(default_factory=list)
 
 
-_search: _Search | None = None  # within `found_once`
+_replaced: dict[FunctionType, _Replaced] = {}
 
 
-def everywhere(package: str, wraps: Mapping[Any, Wrap]) -> Callable[[], None]:
-    """Bind `wrap(original)` wherever a loaded module of `package` binds `original`.
+def in_place(wraps: Mapping[Any, Wrap]) -> Callable[[], None]:
+    """Make each of these functions do what `wrap(original)` does, under every reference to it.
 
-    `wraps` has a wrap for each original. Returns the function that restores the originals, also
-    under names that were given to the replacements later, as by an import in a module of `package`.
+    `wraps` has a wrap for each function. A function may be replaced more than once; the later
+    replacement is the outer one. Returns the function that undoes this call, in any order.
     """
-    replacements = [(original, wrap(original)) for original, wrap in wraps.items()]
-    _rebind(package, {id(original): replacement for original, replacement in replacements})
+    for function, wrap in wraps.items():
+        _replaced.setdefault(function, _Replaced(_copy(function))).wraps.append(wrap)
+        _settle(function)
 
     def restore() -> None:
-        back = {id(replacement): original for original, replacement in replacements}
-        if _waiting is None:
-            _rebind(package, back)
-        else:
-            _waiting.update(back)
+        for function, wrap in wraps.items():
+            _replaced[function].wraps.remove(wrap)
+            _settle(function)
 
     return restore
 
 
-@contextmanager
-def restored_together(package: str) -> Iterator[None]:
-    """Context in which functions of `package` are restored at the end, after one search.
+def _copy(function: FunctionType) -> FunctionType:
+    copied = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copied.__kwdefaults__ = function.__kwdefaults__
+    copied.__annotations__ = function.__annotations__
+    copied.__doc__ = function.__doc__
+    copied.__module__ = function.__module__
+    copied.__qualname__ = function.__qualname__
+    copied.__dict__.update(function.__dict__)
+    return copied
 
-    What has been replaced more than once becomes its first original.
+
+def _call(*args: Any, _replacement: Any, **kwargs: Any) -> Any:
+    return _replacement(*args, **kwargs)
+
+
+def _settle(function: FunctionType) -> None:
+    """Let the function do what its wraps say, or what it did of its own if there are none.
+
+    The defaults are there whenever the code that needs them is: other threads may be calling.
     """
-    global _waiting
-    _waiting = {}
-    try:
-        yield
-    finally:
-        back, _waiting = _waiting, None
-        _rebind(package, {identity: _first_original(identity, back) for identity in back})
-
-
-def _first_original(identity: int, back: Mapping[int, Any]) -> Any:
-    original = back[identity]
-    while id(original) in back:
-        original = back[id(original)]
-    return original
-
-
-@contextmanager
-def found_once() -> Iterator[None]:
-    """Context in which nobody else gives names to functions, so that each is looked for once."""
-    global _search
-    _search = _Search("", {})
-    try:
-        yield
-    finally:
-        _search = None
-
-
-def _rebind(package: str, by_identity: Mapping[int, Any]) -> None:
-    """Bind the given objects instead of those with these identities, in all modules."""
-    global _search
-    places = _search.found(package, by_identity) if _search is not None else None
-    if places is None:
-        wanted = by_identity.keys() | {id(replacement) for replacement in by_identity.values()}
-        places = _places(package, wanted)
-        if _search is not None:
-            _search = _Search(package, places)
-    for identity, replacement in by_identity.items():
-        for names, name in places[identity]:
-            names[name] = replacement
-        if _search is not None:
-            _search.places[id(replacement)] += _search.places.pop(identity)
-
-
-def _places(package: str, identities: set[int]) -> dict[int, list[Place]]:
-    """Every name of the objects with these identities in the loaded modules of `package`."""
-    places: dict[int, list[Place]] = {identity: [] for identity in identities}
-    prefix = f"{package}."
-    for key, module in list(sys.modules.items()):
-        if (key == package or key.startswith(prefix)) and isinstance(module, ModuleType):
-            names = vars(module)
-            if not identities.isdisjoint(map(id, names.values())):
-                for name, value in list(names.items()):
-                    if id(value) in identities:
-                        places[id(value)].append((names, name))
-    return places
+    own, wraps = _replaced[function].own, _replaced[function].wraps
+    if not wraps:
+        del _replaced[function]
+        function.__code__ = own.__code__
+        function.__kwdefaults__ = own.__kwdefaults__
+        function.__dict__.pop("__wrapped__", None)
+        return
+    replacement: Any = own
+    for wrap in wraps:
+        replacement = wrap(replacement)
+    function.__kwdefaults__ = (own.__kwdefaults__ or {}) | {"_replacement": replacement}
+    function.__dict__["__wrapped__"] = replacement
+    function.__code__ = _call.__code__

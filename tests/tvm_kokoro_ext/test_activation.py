@@ -30,7 +30,7 @@ def _active_before_and_afterwards():
 
 
 def registered():
-    """Every function and method of TVM's modules, and what its operators are lowered by."""
+    """Every function and method of TVM's modules with its code, and how operators are lowered."""
     table = {}
     for key, module in list(sys.modules.items()):
         if module is not None and (key == "tvm" or key.startswith("tvm.")):
@@ -39,6 +39,8 @@ def registered():
                 if isinstance(value, type) and value.__module__ == key:
                     table |= {(key, name, member): v for member, v in vars(value).items()}
     table = {key: value for key, value in table.items() if callable(value)}
+    codes = {(*key, "__code__"): getattr(value, "__code__", None) for key, value in table.items()}
+    table |= {key: code for key, code in codes.items() if code is not None}
     operators = {
         (name, attribute): tvm.ir.Op.get(name).get_attr(attribute)
         for name in map(str, tvm.ir.Op.list_op_names())
@@ -176,7 +178,8 @@ def test_effects_over_one_another_come_and_go_in_any_order(ids):
     from tvm.relax.frontend import torch as frontend
 
     def depth():
-        function, found = frontend.from_exported_program, 0
+        function = getattr(frontend.from_exported_program, "__wrapped__", None)
+        found = 0
         while hasattr(function, "__wrapped__"):
             function, found = function.__wrapped__, found + 1
         return found

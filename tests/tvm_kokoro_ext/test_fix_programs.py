@@ -389,9 +389,8 @@ def test_kernels_of_create_prim_func_build_together():
 
 
 def test_a_target_may_be_a_dict():
-    stock = relax.build.__wrapped__
     with tvm_kokoro_ext.disabled("compile_target"):
-        assert relax.build is stock
+        assert not hasattr(relax.build, "__wrapped__")
         with pytest.raises(TypeError):
             tvm.compile(doubling_module(), {"kind": "llvm"})
     executable = tvm.compile(doubling_module(), target={"kind": "llvm"})

@@ -1,4 +1,4 @@
-"""Give a pass of TVM another body, under all names that its constructor has."""
+"""Give a pass of TVM another body."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def replacing(
 
             return construct
 
-        return _replace.everywhere("tvm", {getattr(module, name): guarded})
+        return _replace.in_place({getattr(module, name): guarded})
 
     return install

@@ -22,7 +22,7 @@ def _with_target(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install() -> Callable[[], None]:
-    return _replace.everywhere("tvm", {tvm.compile: _with_target, relax.build: _with_target})
+    return _replace.in_place({tvm.compile: _with_target, relax.build: _with_target})
 
 
 def _still_wrong() -> bool:

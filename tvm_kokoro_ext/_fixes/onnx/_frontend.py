@@ -70,14 +70,14 @@ def with_operators(classes: Callable[[Any], dict[str, Any]]) -> Callable[[], Non
 
             return get_convert_map
 
-        return _replace.everywhere("tvm", {frontend._get_convert_map: extended})
+        return _replace.in_place({frontend._get_convert_map: extended})
 
     return when_imported(apply)
 
 
 def around_import(wrap: Callable[[Any], Any]) -> Callable[[], None]:
     """Replace `from_onnx` by `wrap(from_onnx)`. Returns the undo."""
-    return when_imported(lambda: _replace.everywhere("tvm", {sys.modules[_MODULE].from_onnx: wrap}))
+    return when_imported(lambda: _replace.in_place({sys.modules[_MODULE].from_onnx: wrap}))
 
 
 def when_imported(apply: Callable[[], Callable[[], None]]) -> Callable[[], None]:

@@ -46,7 +46,7 @@ def rename(module: Any, old: str, new: str) -> Any:
 def install() -> Callable[[], None]:
     _importer.importer_class()
     translator = sys.modules[_compat.IMPORTER_MODULE]
-    return _replace.everywhere("tvm", {translator.from_exported_program: _with_name})
+    return _replace.in_place({translator.from_exported_program: _with_name})
 
 
 def _still_wrong() -> bool:

@@ -73,7 +73,7 @@ def install() -> Callable[[], None]:
 
         return from_exported_program
 
-    return _replace.everywhere("tvm", {translator.from_exported_program: keeping})
+    return _replace.in_place({translator.from_exported_program: keeping})
 
 
 def _operators(program: Any) -> set[Any]:

@@ -33,7 +33,7 @@ def install() -> Callable[[], None]:
 
         return from_exported_program
 
-    return _replace.everywhere("tvm", {translator.from_exported_program: decomposing})
+    return _replace.in_place({translator.from_exported_program: decomposing})
 
 
 def _is_sparse(program: Any) -> bool:

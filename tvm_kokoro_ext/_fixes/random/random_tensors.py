@@ -54,7 +54,7 @@ def install() -> Callable[[], None]:
 
         return from_exported_program
 
-    return _replace.everywhere("tvm", {translator.from_exported_program: refusing})
+    return _replace.in_place({translator.from_exported_program: refusing})
 
 
 def refuse_translated(program: Any, converters: Mapping[str, bool]) -> Any:
