@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,16 +79,18 @@ if hasattr(torch.export.exported_program, "_override_composite_implicit_decomp")
 def _once_a_program(decompose: Callable[..., Any]) -> Callable[..., Any]:
     """`ExportedProgram.run_decompositions` that keeps what torch's own table makes of a program.
 
-    Importers don't change a program, so stock and the extension may read the same one.
+    Importers don't change a program, so stock and the extension may read the same one. Copies of a
+    program that share its module become the same.
     """
+    kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     @functools.wraps(decompose)
     def run_decompositions(program: Any, decomp_table: Any = None, **options: Any) -> Any:
         if decomp_table is not None or options:
             return decompose(program, decomp_table, **options)
-        if not hasattr(program, "_kept_decomposition"):
-            program._kept_decomposition = decompose(program)
-        return program._kept_decomposition
+        if program.graph_module not in kept:
+            kept[program.graph_module] = decompose(program)
+        return kept[program.graph_module]
 
     return run_decompositions
 

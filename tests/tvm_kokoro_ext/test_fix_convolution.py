@@ -56,7 +56,26 @@ def by_kernels_of_any_size(x, kernel):
     return functional.conv1d(x, kernel, torch.ones(4), **kept), plane, half
 
 
+def by_windows_of_any_size(x):
+    """A stride, a padding and a dilation that are symbolic, of one axis or two."""
+    n, weight = x.shape[2], torch.arange(36.0).reshape(4, 3, 3) / 36
+    plane = functional.conv2d(x[..., None], weight[..., None], stride=(n // 4, 1))
+    return (
+        functional.conv1d(x, weight, torch.ones(4), stride=n // 4),
+        functional.conv1d(x, weight, padding=n // 2),
+        functional.conv1d(x.half(), weight.half(), dilation=n // 4),
+        plane,
+    )
+
+
 CONVOLUTION = [
+    Case(
+        "windows",
+        by_windows_of_any_size,
+        lambda n: (torch.randn(2, 3, n + 9),),
+        tolerance=2e-2,  # that of halves
+        symbolic=(True,),
+    ),
     Case(
         "same",
         by_kernels_of_any_size,

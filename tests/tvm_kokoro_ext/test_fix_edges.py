@@ -233,13 +233,26 @@ def places(rows, columns):
     return grid
 
 
+def as_many_as_there_are(x):
+    """Symbolic numbers of elements, the first of them in order or in any."""
+    half = x.topk(x.shape[1] // 2, 1)
+    some = x.topk(min(x.shape[1], 5), 1, largest=False)
+    rows = x.topk(x.shape[1] - 1, sorted=False).values.sort().values
+    return *half, *some, rows, x.half().topk(x.shape[1] // 3).values, x.topk(x.shape[0], 0)[0]
+
+
 UNSORTED = [
+    *(
+        Case(
+            f"topk_{name}",
+            lambda x, largest=largest: torch.topk(x, 2, 1, largest, False).values.sum(1),
+            lambda n: (torch.randn(n, 5),),
+        )
+        for name, largest in (("largest", True), ("smallest", False))
+    ),
     Case(
-        f"topk_{name}",
-        lambda x, largest=largest: torch.topk(x, 2, 1, largest, False).values.sum(1),
-        lambda n: (torch.randn(n, 5),),
-    )
-    for name, largest in (("largest", True), ("smallest", False))
+        "topk_symbolic", as_many_as_there_are, lambda n: (torch.randn(3, n + 4),), symbolic=(True,)
+    ),
 ]
 test_unsorted, test_unsorted_stock = fix_tests("unsorted", UNSORTED)
 

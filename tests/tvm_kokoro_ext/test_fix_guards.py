@@ -113,6 +113,19 @@ def test_a_program_refuses_sizes_that_it_was_not_traced_for(function, good, bad)
         run(*[tensor.numpy() for tensor in sizes(*bad)])
 
 
+def test_decomposing_a_program_adds_no_guards_about_the_parts_of_its_guards():
+    """Torch evaluates `min(n, 30) <= n` when it traces again, which asked whether n < 30."""
+
+    def between(x, y):
+        return x[max(1, x.shape[0] - 9) : min(x.shape[0], 30)], y + 1
+
+    run = compile_module(imported(between, sizes(12, 4)))
+    for n in (9, 12, 31, 35):
+        x, y = sizes(n, 4)
+        result, _ = run(x.numpy(), y.numpy())
+        torch.testing.assert_close(torch.from_numpy(result), between(x, y)[0])
+
+
 @pytest.mark.parametrize(
     ("function", "good", "bad"),
     [pytest.param(*TRACED[name], id=name) for name in ("slice", "view")],

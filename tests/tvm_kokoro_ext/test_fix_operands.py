@@ -269,7 +269,25 @@ def filled(x):
     )
 
 
-test_fill_value, test_fill_value_stock = fix_tests("fill_value", [Case("filled", filled, rows)])
+def filled_with_sizes(x):
+    """Numbers that are computed from symbolic sizes, and -n in a dtype that has none below 0."""
+    n = x.shape[1]
+    return (
+        torch.full((2, n), 1 / n),
+        torch.full((n,), n),
+        torch.full_like(x, n / 2),
+        torch.full((2,), -n, dtype=torch.uint8),
+        torch.full((2,), n - n, dtype=torch.bool),
+        x.new_full((3,), n - 0.5),
+        torch.lerp(x, 2 * x, 1 / n),
+    )
+
+
+FILLED = [
+    Case("filled", filled, rows),
+    Case("filled_with_sizes", filled_with_sizes, rows, symbolic=(True,)),
+]
+test_fill_value, test_fill_value_stock = fix_tests("fill_value", FILLED)
 
 # --- what torch has recorded of a result -------------------------------------------------
 

@@ -177,6 +177,7 @@ def counts(names, values, starts, table):
     sums = bag(names, table, starts, mode="sum", per_sample_weights=values)
     bags = bag(names, table, starts), bag(names, table, starts, mode="max", padding_idx=1), sums
     bins = torch.bincount(names, minlength=3), torch.bincount(names, values)
+    bins += (torch.bincount(names, minlength=names.shape[0] + 2),)
     last = bag(names, table, starts, mode="sum", padding_idx=-1)
     histograms = values.histc(4, -1, 1), values.histc(3), values[:0].histc(2)
     return *bins, *histograms, *bags, last

@@ -14,6 +14,12 @@ def write_nothing(x):
     return torch.slice_scatter(y, x[:0], 0, 3, 1)
 
 
+def symbolic_steps(x):
+    """Every k-th column, of symbolic and of constant numbers of columns."""
+    step = x.shape[1] // 3
+    return x[:, ::step], x[:, 1::step], x[:, : x.shape[1] - 1 : step + 1], torch.arange(99)[::step]
+
+
 SLICE = [
     Case("write_nothing", write_nothing, rows, symbolic=(False,)),
     Case(
@@ -23,6 +29,7 @@ SLICE = [
         symbolic=(True,),
     ),
     Case("drop_ends", lambda x: x[:, 1:-1] + x[:, 2:], rows, symbolic=(True,)),
+    Case("symbolic_step", symbolic_steps, rows, wrong=None, symbolic=(True,)),
     Case("last_two", lambda x: x[:, -2:] * 2, rows, wrong=None),
     Case("step", lambda x: x[:, ::2] + x[:, 0 : x.shape[1] : 2], rows, wrong=None),
     Case("constant", lambda x: x[:, 1:3], rows, wrong=None),

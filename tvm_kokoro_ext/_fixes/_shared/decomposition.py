@@ -46,9 +46,22 @@ def _decomposed(program: Any, table: Any) -> Any:
 
 
 def _run(program: Any, table: Any) -> Any:
-    program = effects.with_plain_checks(program)
+    program = _with_silent_guards(effects.with_plain_checks(program))
     made = program.run_decompositions() if table is None else program.run_decompositions(table)
     return effects.with_plain_checks(made)
+
+
+def _with_silent_guards(program: Any) -> Any:
+    """A copy that does not evaluate its guards while torch traces it again.
+
+    `min(n, 30) <= n` would ask whether `n < 30`, and the answer for the example's size would become
+    a guard. The environment of the symbols has the guards of the program in any case.
+    """
+    if not getattr(program, "_guards_code", None):
+        return program
+    silent = copy.copy(program)
+    silent._guards_code = []
+    return silent
 
 
 def _require_same_sizes(program: Any, made: Any) -> None:

@@ -1,7 +1,7 @@
 """Convolutions as a gather for each output element: any rank, and any number of groups.
 
 Slower than TVM's own kernels, which lack transposed convolutions of volumes and take neither groups
-of a symbolic number nor a symbolic padding.
+of a symbolic number nor a symbolic stride, padding or dilation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tvm_kokoro_ext._fixes.linear_algebra.matmul import accumulation_dtype
 class Window:
     """How a kernel moves over the spatial axes; each attribute is a number, or one for each axis.
 
-    The padding may be symbolic. `extra` is the padding of the output of a transposed convolution.
+    All may be symbolic. `extra` is the padding of the output of a transposed convolution.
     """
 
     strides: Any
@@ -27,7 +27,7 @@ class Window:
     dilation: Any
     extra: Any = 0
 
-    def axes(self, rank: int) -> list[tuple[int, Any, int, int]]:
+    def axes(self, rank: int) -> list[tuple[Any, Any, Any, Any]]:
         """Stride, padding, dilation and extra of each of `rank` axes."""
         found = [_each(v, rank) for v in (self.strides, self.padding, self.dilation, self.extra)]
         return list(zip(*found, strict=True))
@@ -44,7 +44,7 @@ def convolution(
     """x [n, i, …], weight [o, i / groups, …], or transposed [i, o / groups, …] -> [n, o, …].
 
     In x's dtype; half precision is added up in float32 and rounded once, the bias included.
-    `groups` and the padding are numbers or expressions.
+    `groups` and the numbers of the window may be expressions.
     """
     rank = _compat.rank_of(x) - 2
     axes = window.axes(rank)
@@ -52,11 +52,13 @@ def convolution(
     wide = accumulation_dtype(dtype)
     build = _transposed if transposed else _forward
 
-    def compute(data: Any, kernel: Any, groups: Any, *paddings: Any) -> Any:
-        padded = [(s, p, d, e) for (s, _, d, e), p in zip(axes, paddings, strict=True)]
-        return build(data, kernel, groups, padded, wide)
+    def compute(data: Any, kernel: Any, groups: Any, *given: Any) -> Any:
+        symbolic = iter(given)
+        known = [tuple(n if isinstance(n, int) else next(symbolic) for n in axis) for axis in axes]
+        return build(data, kernel, groups, known, wide)
 
-    numbers = [_compat.prim_value(number) for number in (groups, *(axis[1] for axis in axes))]
+    symbolic = (number for axis in axes for number in axis if not isinstance(number, int))
+    numbers = [_compat.prim_value(number) for number in (groups, *symbolic)]
     result = _emit.emit_te(importer, compute, x, weight, *numbers, hint="convolution")
     if bias is not None:
         column = _emit.emit(importer, relax.op.reshape(bias, [1, -1] + [1] * rank))

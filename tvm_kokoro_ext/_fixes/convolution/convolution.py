@@ -6,6 +6,7 @@ included.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
@@ -48,20 +49,21 @@ def _is_left(importer: Any, node: Any) -> bool:
 
 
 def _is_symbolic(importer: Any, node: Any) -> bool:
-    """Whether groups have a number of channels that is unknown, or the padding is, of a kernel of
-    symbolic size: no kernel of TVM takes either."""
+    """Whether groups have a number of channels that is unknown, or the stride, padding or dilation
+    is: no kernel of TVM takes either."""
     x, weight, *_ = importer.retrieve_args(node)
     names = [argument.name for argument in node.target._schema.arguments]
     given = dict(zip(names, node.args, strict=False)) | node.kwargs
-    groups, padding = given.get("groups", 1), given.get("padding", 0)
-    if not all(isinstance(p, int) for p in (padding if _is_list(padding) else [padding])):
+    groups = given.get("groups", 1)
+    window = (given.get(name, 0) for name in ("stride", "padding", "dilation", "output_padding"))
+    if not all(isinstance(n, int) for n in itertools.chain.from_iterable(map(_listed, window))):
         return True
     channels = (_compat.shape_of(x)[1], *_compat.shape_of(weight)[:2])
     return groups != 1 and not all(isinstance(size, int) for size in (*channels, groups))
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list | tuple)
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _by_gather(

@@ -1,14 +1,16 @@
 """A number that fills a tensor becomes one of the tensor's dtype first, as in torch.
 
 A negative one wraps around in an unsigned dtype (-1 of uint8 is 255), for which stock raises, and
-any but zero is true in bool, for which stock's padding does not build or is false (0.5).
+any but zero is true in bool, for which stock's padding does not build or is false (0.5). What
+a tensor is filled with may also be computed from a symbolic size: `torch.full((n,), 1 / n)`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _emit, _probe, _program_probe
+from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe
+from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
 
 #: The name of the number in the schemas of the operators below.
@@ -23,8 +25,16 @@ def held(importer: Any, node: Any, previous: Any) -> Any:
     position = next(place for place, name in enumerate(names) if name in _NAMES)
     name = names[position]
     given = node.args[position] if position < len(node.args) else node.kwargs.get(name)
-    if dtype is None or not isinstance(given, int | float):
+    if dtype is None or given is None:
         return previous(node)
+    if not isinstance(given, int | float):
+        number = importer.env.get(given)
+        if name != "fill_value" or not _compat.is_prim(number):
+            return previous(node)
+        first = importer.retrieve_args(node)[0]
+        shape = _compat.shape_of(first) if _compat.is_tensor(first) else first
+        filler = _emit.scalar(importer, number, dtype)
+        return _emit.emit(importer, relax.op.full(relax.ShapeExpr(shape), filler, dtype))
     value = bool(given) if dtype == "bool" else _emit.wrapped(given, dtype)
     if value is given:
         return previous(node)

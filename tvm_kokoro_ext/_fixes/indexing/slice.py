@@ -26,7 +26,11 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
     if axis < 0:  # TVM's kernel for symbolic shapes does not support negative axes
         axis = _emit.normalize_axis(axis, len(shape))
         node = _emit.view(node, node.args[0], axis, start, end, step)
-    given = [_compat.as_int(bound) for bound in (start, end) if bound is not None]
+    step = _compat.prim(step)
+    every = isinstance(step, int) and step == 1
+    if not isinstance(step, int):
+        _checks.require(importer, step >= 1)
+    given = [_compat.as_int(bound) for bound in (start, end, step) if bound is not None]
     bounds = [bound for bound in given if bound is not None]
     if isinstance(shape[axis], int) and len(bounds) == len(given):  # everything is constant here
         if min(bounds, default=0) >= 0 or all(isinstance(dim, int) for dim in shape):
@@ -36,7 +40,7 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
         return previous(_emit.view(node, node.args[0], axis, first, last, step))
     from_start = start is None or _compat.as_int(start) == 0
     to_end = end is None or _compat.as_int(end) == sys.maxsize
-    if from_start and to_end and step == 1:
+    if from_start and to_end and every:
         return x
     proved = _symbolic.proved_shape(importer, node)
     first = _from_front(0 if start is None else _compat.prim(start), _emit.int64(shape[axis]))
@@ -47,7 +51,7 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
         last = shape[axis] if to_end else _from_front(_compat.prim(end), _emit.int64(shape[axis]))
         shape[axis] = _extent(importer, node, first, _emit.int64(last), step)
         return _cut(importer, x, axis, first, step, shape)
-    if from_start and step == 1 and _compat.prim_equal(proved[axis], shape[axis]):
+    if from_start and every and _compat.prim_equal(proved[axis], shape[axis]):
         return x
     last = _emit.int64(first + (proved[axis] - 1) * step)
     # Torch records n - 1 for x[1:], which is no size where there are no elements.
@@ -56,30 +60,31 @@ def slice_tensor(importer: Any, node: Any, previous: Any) -> Any:
     return _cut(importer, x, axis, first, step, shape)
 
 
-def _cut(importer: Any, x: Any, axis: int, first: Any, step: int, shape: list[Any]) -> Any:
+def _cut(importer: Any, x: Any, axis: int, first: Any, step: Any, shape: list[Any]) -> Any:
     """The elements along an axis from the first on, as many as the shape has."""
 
-    def compute(data: Any, first: Any, out: Any) -> Any:
+    def compute(data: Any, first: Any, step: Any, out: Any) -> Any:
         def read(*at: Any) -> Any:
             return data(*at[:axis], first + at[axis] * step, *at[axis + 1 :])
 
         return te.compute(tuple(out), read, name="slice")
 
-    return _emit.emit_te(importer, compute, x, _emit.int64(first), shape, hint="slice")
+    bounds = _emit.int64(first), _emit.int64(step)
+    return _emit.emit_te(importer, compute, x, *bounds, shape, hint="slice")
 
 
-def _extent(importer: Any, node: Any, first: Any, last: Any, step: int) -> Any:
+def _extent(importer: Any, node: Any, first: Any, last: Any, step: Any) -> Any:
     """The number of elements between data-dependent bounds, as a variable.
 
     A kernel computes it: TVM takes what is read from a tensor for a size, which is not negative,
     and simplifies an extent accordingly.
     """
 
-    def compute(start: Any, end: Any) -> Any:
+    def compute(start: Any, end: Any, step: Any) -> Any:
         rows = tirx.max(end - start, tirx.const(0, "int64"))
-        return te.compute((1,), lambda _: tirx.floordiv(rows + (step - 1), _emit.int64(step)))
+        return te.compute((1,), lambda _: tirx.floordiv(rows + (step - 1), step))
 
-    count = _emit.emit_te(importer, compute, first, last, hint="extent")
+    count = _emit.emit_te(importer, compute, first, last, _emit.int64(step), hint="extent")
     return _emit.dimension(importer, count, f"{node.name}_size")
 
 

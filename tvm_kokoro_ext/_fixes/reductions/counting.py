@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
@@ -15,14 +13,15 @@ from tvm_kokoro_ext._fixes._shared import extremum, loops
 def bincount(importer: Any, node: Any, previous: Any) -> Any:
     """The number of occurrences of each value; the length is only known at run time."""
     x, weights, least = _emit.arguments(importer, node, "self", "weights", "minlength", minlength=0)
+    least = _emit.scalar(importer, _compat.prim(least), "int64")
     if _compat.shape_of(x)[0] == 0:
-        size = relax.const(np.array([least], "int64"))
+        size = _emit.emit(importer, relax.op.reshape(least, [1]))
         length = _emit.dimension(importer, size, f"{node.name}_length")
         return _emit.emit(importer, relax.op.zeros(relax.ShapeExpr([length]), "int64"))
     x = _emit.astype(importer, x, "int64")
     most = _emit.emit(importer, relax.op.max(x, axis=[0], keepdims=True))
     size = _emit.emit(importer, relax.op.add(most, relax.const(1, "int64")))
-    size = _emit.emit(importer, relax.op.maximum(size, relax.const(int(least), "int64")))
+    size = _emit.emit(importer, relax.op.maximum(size, least))
     length = _emit.dimension(importer, size, f"{node.name}_length")
     dtype = "int64" if weights is None else "float64"
     if weights is not None and _compat.dtype_of(weights) == "float32":
