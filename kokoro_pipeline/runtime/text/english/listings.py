@@ -226,7 +226,11 @@ LISTINGS: tuple[Phrase, ...] = (
         re.compile(rf"[$£€]\d[\d,]*(?:\.\d\d)?k?\s?(?<!\d\s(?=pm|pa))({'|'.join(_PAID)})\b"),
         _paid,
     ),
-    (re.compile(r"([$£€]\d[\d,]*\.\d\d)E\b"), r"\1 estimated"),
+    (re.compile(r"([$£€]\d[\d,]*\.\d\d)[Ee]\b"), r"\1 estimated"),
+    (
+        re.compile(r"([$£€]\d[\d,]*\.\d\d)[Aa](?=[.,;:)]|$|\s(?:vs|versus|in|for|and)\b)"),
+        r"\1 actual",
+    ),
     (re.compile(r"(?<=[a-z:] )\${2,5}(?=[.,;!?)]|\s[a-z]{2}|$)"), _money),
     (re.compile(r"(?<=\d )mths?\b\.?"), lambda m: f"months{kept_point(m)}"),
     (re.compile(r"\bencl\.(?=\s(?:the|is|are|please|my|our|an?)\b)"), "enclosed"),

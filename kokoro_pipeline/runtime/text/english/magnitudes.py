@@ -13,9 +13,10 @@ MAGNITUDE_NAMES = {
     **dict.fromkeys(("T", "tn", "trillion"), "trillion"),
     **{"crore": "crore", "lakh": "lakh", "lakh crore": "lakh crore"},
 }
+# It follows all digits of the number, not some of them: "$0.98e".
 MAGNITUDE = (
     r"(?:[\s-]?(thousand|million|billion|trillion|crore|lakh(?: crore)?|[bmt]n|mil|MM|[kKMmBbT]))?"
-    r"(?![A-Za-z])"
+    r"(?![A-Za-z]|(?<=\d)\.?\d)"
 )
 
 

@@ -71,7 +71,9 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
         cents = "." in low and not (small or magnitude)
         first = _amount(low, currency, None, singular, british) if cents else plain(low, british)
         words = f"{first}{scale} to {words}"
-    return ("minus " if minus else "") + words + (f" per {_per_what(per, power)}" if per else "")
+    unknown = match.string[match.end() : match.end() + 1].isalpha()  # the letter of "$12e"
+    rest = f" per {_per_what(per, power)}" if per else " " if unknown else ""
+    return ("minus " if minus else "") + words + rest
 
 
 def _bills(match: re.Match[str], british: bool) -> str:
@@ -191,7 +193,7 @@ MONEY: tuple[Rule, ...] = (
         re.compile(
             rf"(?:(?<![\w)])([-−]))?(?:\b(US|CA|AU|NZ|HK|A|C|S))?([{_SIGNS}])\s?({NUMBER})"
             rf"(?:\s?(thousand|million|billion|bn|[kKMmB])(?={DASH}))?"
-            rf"(?:{DASH}[{_SIGNS}]?({NUMBER}))?{MAGNITUDE}(?:\s(US|CA|AU|NZ|HK|SG)D\b)?"
+            rf"(?:{DASH}[{_SIGNS}]?({NUMBER}))?(?:{MAGNITUDE}|(?<=\d)(?=[A-Za-z]))(?:\s(US|CA|AU|NZ|HK|SG)D\b)?"
             rf"(?:\s?/\s?({PER_UNIT}|(?!(?:each|and)\b)[a-z]{{3,14}}|[{_SIGNS}](?!\d))(?![^\W²³])([²³])?(?:\.(?=\s[a-z]))?)?"
         ),
         _money,
