@@ -7,6 +7,7 @@ exchanged for a call of the replacement; what it did before lives on in a copy.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -53,11 +54,8 @@ def _copy(function: FunctionType) -> FunctionType:
         function.__closure__,
     )
     copied.__kwdefaults__ = function.__kwdefaults__
-    copied.__annotations__ = function.__annotations__
-    copied.__doc__ = function.__doc__
-    copied.__module__ = function.__module__
-    copied.__qualname__ = function.__qualname__
-    copied.__dict__.update(function.__dict__)
+    functools.update_wrapper(copied, function)
+    del copied.__wrapped__  # type: ignore[attr-defined]
     return copied
 
 

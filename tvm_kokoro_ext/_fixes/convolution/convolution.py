@@ -186,7 +186,7 @@ def _half_is_wrong() -> bool:
 
 FIX = Fix(
     id="convolution",
-    what="convolutions compute in float32 whatever their operands are; symbolic groups fail",
+    what="convolutions compute in float32 whatever the operands; symbolic groups and strides fail",
     op="aten.convolution, aten.conv1d, aten.conv2d, aten.conv3d, aten.conv_transpose1d/2d",
     affected="",
     converters={

@@ -29,8 +29,19 @@ def _cuts_bounds(node: Any) -> bool:
 
 
 def is_among_floats(node: Any) -> bool:
-    """Whether the tests of `isin` are floats; a NaN among them misleads torch's search."""
+    """Whether the tests of `isin` are floats, of which some may be NaN."""
     return node.args[1].meta["val"].is_floating_point()
+
+
+def _searches_among_floats(node: Any) -> bool:
+    """Whether torch's decomposition of `isin` searches among floats, where a NaN misleads it.
+
+    It compares with every test instead where they are few beside the elements, by torch's bound.
+    """
+    elements, tests = (getattr(arg, "meta", {}).get("val", arg) for arg in node.args[:2])
+    count, beside = tests.numel(), elements.numel() if hasattr(elements, "numel") else 1
+    constant = isinstance(count, int) and isinstance(beside, int)
+    return is_among_floats(node) and not (constant and count < 10.0 * beside**0.145)
 
 
 # By name, whether a node is excluded.
@@ -48,7 +59,7 @@ _KEPT: dict[str, Callable[[Any], bool]] = {
     "take.default": lambda node: True,  # reads the value of a 0-d index
     "roll.default": _is_symbolic,  # divides by a size that may be 0
     "multilabel_margin_loss.default": lambda node: True,  # adds terms behind the first -1
-    **dict.fromkeys(("isin.Tensor_Tensor", "isin.Scalar_Tensor"), is_among_floats),
+    **dict.fromkeys(("isin.Tensor_Tensor", "isin.Scalar_Tensor"), _searches_among_floats),
 }
 
 
