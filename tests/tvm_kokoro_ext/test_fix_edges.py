@@ -241,7 +241,7 @@ def as_many_as_there_are(x):
     return *half, *some, rows, x.half().topk(x.shape[1] // 3).values, x.topk(x.shape[0], 0)[0]
 
 
-UNSORTED = [
+TOPK = [
     *(
         Case(
             f"topk_{name}",
@@ -254,7 +254,7 @@ UNSORTED = [
         "topk_symbolic", as_many_as_there_are, lambda n: (torch.randn(3, n + 4),), symbolic=(True,)
     ),
 ]
-test_unsorted, test_unsorted_stock = fix_tests("unsorted", UNSORTED)
+test_topk, test_topk_stock = fix_tests("topk", TOPK)
 
 UNREAD = [  # arguments and sizes that stock's converters do not read
     Case(

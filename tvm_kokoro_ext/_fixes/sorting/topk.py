@@ -58,7 +58,7 @@ def _symbolic_is_refused() -> bool:
 
 
 FIX = Fix(
-    id="unsorted",
+    id="topk",
     what="topk with sorted=False or of a symbolic number of elements fails",
     op="aten.topk",
     affected="",
