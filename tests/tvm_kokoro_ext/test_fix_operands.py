@@ -81,6 +81,50 @@ NUMBERS = [
 ]
 test_numbers, test_numbers_stock = fix_tests("zero_dimensions", NUMBERS)
 
+# --- numbers beside half precision -------------------------------------------------------
+
+# PyTorch rounds them to the tensor's dtype first, which 6 % (1 / 6) shows, but not what multiplies
+# or divides the tensor: in bfloat16 1 / 6 is 0.16699, and 6 % 0.16699 is 0.155.
+
+ROUNDED = {
+    "remainder": lambda x, c: x % c,
+    "remainder_of": lambda x, c: (40 * c) % x,
+    "fmod": torch.fmod,
+    "add": lambda x, c: x + c,
+    "rsub": lambda x, c: c - x,
+    "pow": lambda x, c: x.abs() ** c,
+    "pow_of": lambda x, c: c**x,
+    "mul": lambda x, c: x * c,
+    "div": lambda x, c: x / c,
+    "floor_divide": lambda x, c: x // c,
+    "le": lambda x, c: x <= c,
+}
+KINDS = {
+    "constant": lambda x: 1 / 6,
+    "symbolic": lambda x: 1 / x.shape[0],
+    "tensor": lambda x: torch.tensor(1 / 6),
+}
+
+
+def beside(dtype, kind):
+    def function(x):
+        x = x.to(dtype)
+        return tuple(apply(x, KINDS[kind](x)).float() for apply in ROUNDED.values())
+
+    return function
+
+
+def sixths(n):
+    return (torch.arange(-9 * n, 31 * n).reshape(n, 40) / 6,)
+
+
+HALVES = [
+    Case(f"{kind}_{str(dtype)[6:]}", beside(dtype, kind), sixths, symbolic=(True,), tolerance=0.0)
+    for kind in KINDS
+    for dtype in (torch.float16, torch.bfloat16)
+]
+test_halves, test_halves_stock = fix_tests("half_precision", HALVES)
+
 # --- infinite ----------------------------------------------------------------------------
 
 

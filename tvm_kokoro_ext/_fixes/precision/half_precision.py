@@ -7,6 +7,7 @@ narrow only what they store. Stock computes every step in the operands' dtype: a
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe
@@ -58,10 +59,20 @@ _CHOOSING = frozenset(
         *("maximum", "minimum", "abs", "neg", "eq", "ne", "lt", "le", "gt", "ge"),
     ]
 )
-#: Exact operators whose numbers are operands, which PyTorch rounds to the tensor's dtype.
+#: Operators whose numbers are operands. PyTorch rounds these to the tensor's dtype, and with them a
+#: tensor without dimensions.
 _WITH_NUMBERS = frozenset(
-    ["eq", "ne", "lt", "le", "gt", "ge", "clamp", "clamp_max", "clamp_min", "clip", "hardtanh"]
+    [
+        *("eq", "ne", "lt", "le", "gt", "ge"),
+        *("clamp", "clamp_max", "clamp_min", "clip", "hardtanh"),
+        *("add", "sub", "subtract", "rsub", "mul", "multiply", "div", "divide", "floor_divide"),
+        *("remainder", "fmod", "pow", "atan2", "hypot", "maximum", "minimum", "fmax", "fmin"),
+    ]
 )
+#: But its kernels of these read the second operand with all its digits.
+_WIDE_SECOND = frozenset(["mul", "multiply", "div", "divide", "floor_divide"])
+#: These take numbers only.
+_BOUNDED = frozenset(["clamp", "clamp_max", "clamp_min", "clip", "hardtanh"])
 #: A float32 has more than twice the digits of both operands, so the result is rounded right either
 #: way (Figueroa, "When is double rounding innocuous?", 1995).
 _ROUNDED_ONCE = frozenset({"add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor"})
@@ -92,9 +103,13 @@ def in_float32(importer: Any, node: Any, previous: Any) -> Any:
         return previous(node)
     if narrow is None and _is_rounded_once(importer, node):
         return previous(node)
+    half = _computes_in(importer, node) if name in _WITH_NUMBERS else None
+    second = node.args[1] if name in _WIDE_SECOND and len(node.args) > 1 else None
 
     def there(tensor: Any) -> Any:
         dtype = _compat.dtype_of(tensor)
+        if half and _compat.rank_of(tensor) == 0 and tensor is not importer.env.get(second):
+            tensor, dtype = _emit.astype(importer, tensor, half), half
         if not _is_float(dtype):
             return tensor
         if narrow is not None:  # an argument `dtype` applies to the operand, before anything else
@@ -110,10 +125,24 @@ def in_float32(importer: Any, node: Any, previous: Any) -> Any:
         return _emit.astype(importer, result, dtype) if dtype in HALF else result
 
     seen = _Widened(node)
-    if name in _WITH_NUMBERS:
-        seen.args = tuple(map(_rounded, seen.args))
-        seen.kwargs = {key: _rounded(value) for key, value in seen.kwargs.items()}
-    return detour.convert(importer, node, previous, there, back, seen)
+    if half:
+        seen.args = tuple(a if a is second else _rounded(a, half) for a in seen.args)
+        seen.kwargs = {key: _rounded(value, half) for key, value in seen.kwargs.items()}
+    with ExitStack() as stack:
+        for argument in node.args if half and name not in _BOUNDED else ():
+            value = importer.env.get(argument) if argument in node.all_input_nodes else None
+            if _compat.is_prim(value) and argument is not second:
+                number = _emit.scalar(importer, value, "float32")
+                stack.enter_context(_emit.standing_in(importer, argument, number))
+        return detour.convert(importer, node, previous, there, back, seen)
+
+
+def _computes_in(importer: Any, node: Any) -> str | None:
+    """The dtype of half precision that PyTorch brings the operands to, or None."""
+    operands = [tensor for _, tensor in detour.tensors(importer, node)]
+    leading = [x for x in operands if _compat.rank_of(x) != 0] or operands
+    dtypes = {_compat.dtype_of(x) for x in leading} & {*HALF, "float32", "float64"}
+    return next(iter(dtypes)) if len(dtypes) == 1 and dtypes <= set(HALF) else None
 
 
 def _cast(importer: Any, node: Any, previous: Any) -> Any:
@@ -170,13 +199,13 @@ class _Widened:
         return getattr(self._node, name)
 
 
-def _rounded(value: Any) -> Any:
-    """A Python number as bfloat16 holds it; other arguments as they are."""
+def _rounded(value: Any, dtype: str) -> Any:
+    """A Python number as a dtype of half precision holds it; other arguments as they are."""
     import torch
 
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    return float(torch.tensor(value, dtype=torch.bfloat16))
+    return float(torch.tensor(value, dtype=getattr(torch, dtype)))
 
 
 def _widened(value: Any) -> Any:
