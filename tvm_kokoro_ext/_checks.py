@@ -24,11 +24,18 @@ class _Checked:
         self.sizes = {size.name for shape in shapes for size in shape if _compat.is_var(size)}
 
     def proves(self, condition: Any) -> bool:
-        """Whether a condition holds for sizes of 0 and more if the checked conditions hold."""
+        """Whether a condition holds for sizes of 0 and more if the checked conditions hold.
+
+        TVM takes the bounds of a quotient of floats for those of integers, and would prove that
+        int(n / 7) <= 2. So nothing that floats are part of is proved, or helps to prove.
+        """
+        if _has_floats(condition):
+            return False
         analyzer = _compat.analyzer_of_sizes(condition, least=self._least)
         with ExitStack() as stack:
             for known in self.conditions:
-                stack.enter_context(analyzer.constraint_scope(known))
+                if not _has_floats(known):
+                    stack.enter_context(analyzer.constraint_scope(known))
             return bool(analyzer.can_prove(condition))
 
     def _least(self, variable: Any) -> int:
@@ -36,6 +43,17 @@ class _Checked:
 
 
 _checked: weakref.WeakKeyDictionary[Any, _Checked] = weakref.WeakKeyDictionary()
+
+
+def _has_floats(term: Any) -> bool:
+    """Whether a float is part of a term: a constant, or what an integer is converted to."""
+    if isinstance(term, int | float):
+        return isinstance(term, float)
+    if isinstance(term, tirx.Cast) and "float" in _compat.prim_dtype(term):
+        return True
+    names = ("a", "b", "value", "condition", "true_value", "false_value")
+    parts = [getattr(term, name) for name in names if hasattr(term, name)]
+    return any(map(_has_floats, [*parts, *getattr(term, "args", ())]))
 
 
 def _is_shaped(value: Any) -> bool:

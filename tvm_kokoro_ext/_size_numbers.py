@@ -23,17 +23,42 @@ _BITS = {
     "BitwiseFn_bitwise_or": tirx.bitwise_or,
     "BitwiseFn_bitwise_xor": tirx.bitwise_xor,
 }
-_ROUNDED = {
-    "TruncToInt": tirx.trunc,
-    "FloorToInt": tirx.floor,
-    "floor": tirx.floor,
-    "CeilToInt": tirx.ceil,
-    "ceiling": tirx.ceil,
-    "RoundToInt": tirx.nearbyint,  # halves go to the even number, as in Python
-}
 #: torch names them OpaqueUnaryFn_sqrt and so on.
 _OPAQUE = "OpaqueUnaryFn_"
 _UNARY = ("sqrt", "exp", "log", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "tanh")
+
+
+def _toward_zero(number: Any) -> Any:
+    return tirx.Cast("int64", number)
+
+
+def _down(number: Any) -> Any:
+    whole = _toward_zero(number)
+    return whole - tirx.Cast("int64", tirx.Cast(_FLOAT, whole) > number)
+
+
+def _up(number: Any) -> Any:
+    whole = _toward_zero(number)
+    return whole + tirx.Cast("int64", tirx.Cast(_FLOAT, whole) < number)
+
+
+def _to_nearest(number: Any) -> Any:
+    """The nearest integer, of two the even one, as Python's `round` gives."""
+    below = _down(number)
+    rest = number - tirx.Cast(_FLOAT, below)
+    half, odd = tirx.const(0.5, _FLOAT), tirx.floormod(below, 2) == 1
+    return below + tirx.Cast("int64", tirx.any(rest > half, tirx.all(rest == half, odd)))
+
+
+# Where guards are checked, TVM knows conversions and comparisons, but not `tirx.floor`.
+_ROUNDED: Mapping[str, Callable[[Any], Any]] = {
+    "TruncToInt": _toward_zero,
+    "FloorToInt": _down,
+    "floor": _down,
+    "CeilToInt": _up,
+    "ceiling": _up,
+    "RoundToInt": _to_nearest,
+}
 
 
 def is_no_size(expression: Any) -> bool:
@@ -78,7 +103,7 @@ def _applied(expression: Any, parts: list[Any]) -> Any:
     """The function of torch's expression of its arguments' numbers."""
     kind = type(expression).__name__
     if kind in _ROUNDED:
-        return tirx.Cast("int64", _ROUNDED[kind](to_float(parts[0])))
+        return _ROUNDED[kind](to_float(parts[0]))
     if kind in _BITS:
         return functools.reduce(_BITS[kind], map(_int64, parts))
     if kind == "Abs":

@@ -57,6 +57,27 @@ TRACED = {
     "true_division": (lambda x, y: x * 2 if x.shape[0] / 3 > 2.5 else x + y[0], (8, 4), (7, 4)),
     "float_factor": (lambda x, y: x * 2 if x.shape[0] * 0.7 > 6.3 else x + y[0], (10, 4), (9, 4)),
     "float_differs": (lambda x, y: x * 2 if y.shape[0] * 0.5 != 3 else x + y[0], (6, 5), (6, 6)),
+    "floor_of_a_quotient": (
+        lambda x, y: x * (2 if math.floor(x.shape[0] / 7) < 4 else 3) + y[0],
+        (27, 4),
+        (28, 4),
+    ),
+    "floor_of_a_root": (
+        lambda x, y: x * (2 if math.floor(x.shape[0] ** 0.5) == 3 else 3) + y[0],
+        (15, 4),
+        (16, 4),
+    ),
+    "ceil_of_a_root": (
+        lambda x, y: x * (2 if math.ceil(x.shape[0] ** 0.5) == 4 else 3) + y[0],
+        (16, 4),
+        (17, 4),
+    ),
+    "rounded_root": (
+        lambda x, y: x * (2 if round(x.shape[0] ** 1.5 / 4) == 10 else 3) + y[0],
+        (12, 4),
+        (13, 4),
+    ),
+    "truncated_root": (lambda x, y: x[: int(x.shape[0] ** 0.5)] + y[0], (15, 4), (16, 4)),
     "truncated": (lambda x, y: x * int(x.shape[0] * 0.7), (12, 4), (11, 4)),
     "count": (lambda x, y: sum(x * i for i in range(int(x.shape[0] * 0.3))), (13, 4), (14, 4)),
     "rounded": (lambda x, y: x * 2 if round(x.shape[0] / 5) == 2 else x + y[0], (8, 4), (13, 4)),
