@@ -73,8 +73,8 @@ TRACED = {
         (17, 4),
     ),
     "rounded_root": (
-        lambda x, y: x * (2 if round(x.shape[0] ** 1.5 / 4) == 10 else 3) + y[0],
-        (12, 4),
+        lambda x, y: x * (2 if round(x.shape[0] ** 0.5) == 3 else 3) + y[0],
+        (7, 4),
         (13, 4),
     ),
     "truncated_root": (lambda x, y: x[: int(x.shape[0] ** 0.5)] + y[0], (15, 4), (16, 4)),
