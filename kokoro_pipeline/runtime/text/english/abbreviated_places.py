@@ -50,6 +50,15 @@ _POSTAL_STATE = re.compile(
     rf"|((?:[a-z]|\d),\s)({_POSTAL})(?=\s\d{{5}}(?!\d))"
     rf"|(\b[A-Z][a-z]+,\s)({_PLAIN_POSTAL}){_AFTER_POSTAL}"
 )
+# "Gulfport, MS, is", where a name would be odd, but not "Paris, LA, and Rome" or "Name, ID, age".
+_BETWEEN_COMMAS = re.compile(r"(\b[A-Z][a-z]+,\s)(AL|DE|MS|OH)(?=,\s[a-z])")
+# "Columbus, OH and Gary, IN": each shows the other, unless both are degrees: "Ann, MD or Bo, PA".
+_TWO_STATES = re.compile(
+    rf"(\b[A-Z][a-z]+,\s)(?!{_DEGREES}\b.*?,\s{_DEGREES}\b)({_POSTAL})"
+    r"((?:,?\s(?:and|or|to|but not)\s|\s?/\s?)"
+    r"(?:(?:Ft|Mt|St)\.\s)?(?:[A-Z][a-z]+\s){0,2}[A-Z][a-z]+,\s)"
+    rf"({_POSTAL}){_AFTER_POSTAL}"
+)
 _SAINT = re.compile(r"\bSt\.(?=\s?[A-Z])")
 
 
@@ -57,7 +66,8 @@ def expand_streets_and_states(text: Tracked) -> Tracked:
     """Expand streets that a number or the end of a sentence shows, and states behind a town."""
     text = text.sub(_BARE_ROAD, lambda m: _BARE_ROADS[m[1]])
     text = text.sub(_ROAD, _road).sub(_ROAD_ON, _road_on)
-    text = text.sub(_STATE, _state).sub(_POSTAL_STATE, _postal_state)
+    text = text.sub(_STATE, _state).sub(_TWO_STATES, _two_states)
+    text = text.sub(_POSTAL_STATE, _postal_state).sub(_BETWEEN_COMMAS, _between_commas)
     return text.sub(_STATE_OF_TOWN, lambda m: _expand_second(m, _WORDLIKE_STATES))
 
 
@@ -75,6 +85,14 @@ def _state(match: re.Match[str]) -> str:
 def _postal_state(match: re.Match[str]) -> list[Piece]:
     group = next(group for group in (2, 4, 6) if match[group])
     return [Piece(_POSTAL_STATES[match[group]], *match.span(group))]
+
+
+def _two_states(match: re.Match[str]) -> list[Piece]:
+    return [Piece(_POSTAL_STATES[match[group]], *match.span(group)) for group in (2, 4)]
+
+
+def _between_commas(match: re.Match[str]) -> list[Piece]:
+    return [Piece(_POSTAL_STATES[match[2]], *match.span(2))]
 
 
 def _road_on(match: re.Match[str]) -> list[Piece]:
