@@ -46,10 +46,12 @@ _checked: weakref.WeakKeyDictionary[Any, _Checked] = weakref.WeakKeyDictionary()
 
 
 def _has_floats(term: Any) -> bool:
-    """Whether a float is part of a term: a constant, or what an integer is converted to."""
+    """Whether a float is part of a term: a constant, a variable, or a converted integer."""
     if isinstance(term, int | float):
         return isinstance(term, float)
-    if isinstance(term, tirx.Cast) and "float" in _compat.prim_dtype(term):
+    if (isinstance(term, tirx.Cast) or _compat.is_var(term)) and "float" in _compat.prim_dtype(
+        term
+    ):
         return True
     names = ("a", "b", "value", "condition", "true_value", "false_value")
     parts = [getattr(term, name) for name in names if hasattr(term, name)]

@@ -42,19 +42,19 @@ _POSTAL = "|".join(_POSTAL_STATES)
 _PLAIN_POSTAL = "|".join(short for kind, short, _ in table("states") if kind == "state")
 _DEGREES = "(?:" + "|".join(short for kind, short, _ in table("states") if kind == "degree") + ")"
 _AFTER_POSTAL = r"(?!\w|\.\w|-\d|['’](?!s\b)|\s[A-Z])"
-# "Reno, NV" and "in Salem, OR", but neither "Sorry, OK" nor "Hello, PA".
+# "Reno, NV" and "in Salem, OR", but neither "Sorry, OK" nor "Hello, PA"; "Oxford, MS, is", but not
+# "Paris, LA, and Rome" or "Name, ID, age".
 _POSTAL_STATE = re.compile(
     rf"(\b(?:[Ii]n|[Nn]ear|[Oo]utside|(?:[Ff]rom|to|of|[Aa]t)(?!\s[^,]{{1,40}}, {_DEGREES}\b))"
     r" (?:(?:Ft|Mt|St)\. )?(?:[A-Z][a-z]+ ){0,2}[A-Z][a-z]+, )"
     rf"({_POSTAL}){_AFTER_POSTAL}"
     rf"|((?:[a-z]|\d),\s)({_POSTAL})(?=\s\d{{5}}(?!\d))"
     rf"|(\b[A-Z][a-z]+,\s)({_PLAIN_POSTAL}){_AFTER_POSTAL}"
+    r"|(\b[A-Z][a-z]+,\s)(AL|DE|MS|OH)(?=,\s[a-z])"
 )
-# "Gulfport, MS, is", where a name would be odd, but not "Paris, LA, and Rome" or "Name, ID, age".
-_BETWEEN_COMMAS = re.compile(r"(\b[A-Z][a-z]+,\s)(AL|DE|MS|OH)(?=,\s[a-z])")
 # "Columbus, OH and Gary, IN": each shows the other, unless both are degrees: "Ann, MD or Bo, PA".
 _TWO_STATES = re.compile(
-    rf"(\b[A-Z][a-z]+,\s)(?!{_DEGREES}\b.*?,\s{_DEGREES}\b)({_POSTAL})"
+    rf"(\b[A-Z][a-z]+,\s)({_POSTAL})"
     r"((?:,?\s(?:and|or|to|but not)\s|\s?/\s?)"
     r"(?:(?:Ft|Mt|St)\.\s)?(?:[A-Z][a-z]+\s){0,2}[A-Z][a-z]+,\s)"
     rf"({_POSTAL}){_AFTER_POSTAL}"
@@ -67,7 +67,7 @@ def expand_streets_and_states(text: Tracked) -> Tracked:
     text = text.sub(_BARE_ROAD, lambda m: _BARE_ROADS[m[1]])
     text = text.sub(_ROAD, _road).sub(_ROAD_ON, _road_on)
     text = text.sub(_STATE, _state).sub(_TWO_STATES, _two_states)
-    text = text.sub(_POSTAL_STATE, _postal_state).sub(_BETWEEN_COMMAS, _between_commas)
+    text = text.sub(_POSTAL_STATE, _postal_state)
     return text.sub(_STATE_OF_TOWN, lambda m: _expand_second(m, _WORDLIKE_STATES))
 
 
@@ -83,16 +83,14 @@ def _state(match: re.Match[str]) -> str:
 
 
 def _postal_state(match: re.Match[str]) -> list[Piece]:
-    group = next(group for group in (2, 4, 6) if match[group])
+    group = next(group for group in (2, 4, 6, 8) if match[group])
     return [Piece(_POSTAL_STATES[match[group]], *match.span(group))]
 
 
 def _two_states(match: re.Match[str]) -> list[Piece]:
+    if re.fullmatch(_DEGREES, match[2]) and re.fullmatch(_DEGREES, match[4]):
+        return []
     return [Piece(_POSTAL_STATES[match[group]], *match.span(group)) for group in (2, 4)]
-
-
-def _between_commas(match: re.Match[str]) -> list[Piece]:
-    return [Piece(_POSTAL_STATES[match[2]], *match.span(2))]
 
 
 def _road_on(match: re.Match[str]) -> list[Piece]:
