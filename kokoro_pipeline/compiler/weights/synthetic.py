@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from kokoro_pipeline.artifact.atomic import new_folder
 from kokoro_pipeline.config import default_config
 from kokoro_pipeline.errors import InputError
 
 from . import layout
-from .atomic import new_folder
 from .checkpoint import State, fingerprint
 from .constants import Constants, VoiceScales, stored_constants
 from .draws import Draw, draw_tensor

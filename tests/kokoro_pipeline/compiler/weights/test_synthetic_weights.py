@@ -232,7 +232,7 @@ def test_a_killed_writer_leaves_no_folder_and_the_next_one_clears_up(tmp_path: P
     program = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
-        "from kokoro_pipeline.compiler.weights.atomic import new_folder\n"
+        "from kokoro_pipeline.artifact.atomic import new_folder\n"
         "with new_folder(Path(sys.argv[1])) as folder:\n"
         "    (folder / 'part').write_text('x')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -241,7 +241,7 @@ def test_a_killed_writer_leaves_no_folder_and_the_next_one_clears_up(tmp_path: P
     assert done.returncode == -9
     assert not (tmp_path / "out").exists()
     assert len(list(tmp_path.iterdir())) == 1
-    from kokoro_pipeline.compiler.weights.atomic import new_folder
+    from kokoro_pipeline.artifact.atomic import new_folder
 
     with new_folder(tmp_path / "out") as folder:
         (folder / "part").write_text("y")

@@ -9,9 +9,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from kokoro_pipeline.artifact.disk import sync, writing
-from kokoro_pipeline.artifact.locks import HeldError, hold_folder
-from kokoro_pipeline.errors import InputError
+from ..errors import InputError
+from .disk import sync, writing
+from .locks import HeldError, hold_folder
 
 
 @contextlib.contextmanager
