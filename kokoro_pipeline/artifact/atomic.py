@@ -1,4 +1,4 @@
-"""Creating a folder atomically."""
+"""Writing a folder so that it is there whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,39 +10,42 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import InputError
-from .disk import sync, writing
-from .locks import HeldError, hold_folder
+from .disk import replace_folder, sync, writing
+from .locks import clear_leftovers, hold_folder
 
 
 @contextlib.contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Context that yields a hidden sibling folder to write to.
 
-    It is renamed to `path` at the end of the body, or removed if the body fails. Folders left over
-    from killed processes with the same name are removed first.
+    It is flushed to disk and renamed to `path` at the end of the body, or removed if the body
+    fails; a folder that it replaces then stays as it was. Folders left over from killed processes
+    with the same name are removed first.
 
-    Raises InputError if `path` exists and is not an empty folder, EnvironmentFault if writing to
-    the disk fails.
+    Raises InputError if `path` exists and is not an empty folder, unless `replace` is given, and
+    EnvironmentFault if writing to the disk fails.
     """
     path = path.absolute()
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if not replace and path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise InputError(f"{path} exists already: name a new folder, or remove it first")
-        _clear_leftovers(path)
-        sibling = path.with_name(f"{_sign(path)}{os.getpid()}-{secrets.token_hex(4)}")
+        clear_leftovers(path.parent.glob(f"{_sign(path)}*"))
+        sibling = _sibling(path)
         sibling.mkdir()
         lock = hold_folder(sibling)
+        unused = sibling
         try:
             yield sibling
             for file in sibling.rglob("*"):
                 sync(file)
-            sibling.rename(path)  # replaces an empty folder, fails for any other
+            if replace and path.exists():
+                unused = replace_folder(sibling, path, _sibling(path))
+            else:
+                sibling.rename(path)  # replaces an empty folder, fails for any other
             sync(path.parent)
-        except BaseException:
-            shutil.rmtree(sibling, ignore_errors=True)
-            raise
         finally:
+            shutil.rmtree(unused, ignore_errors=True)
             if lock is not None:
                 os.close(lock)
 
@@ -51,13 +54,5 @@ def _sign(path: Path) -> str:
     return f".{path.name}.writing-"
 
 
-def _clear_leftovers(path: Path) -> None:
-    """Remove unfinished folders of this name that are not locked by a running process."""
-    for leftover in path.parent.glob(f"{_sign(path)}*"):
-        try:
-            lock = hold_folder(leftover)
-        except HeldError:
-            continue
-        shutil.rmtree(leftover, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+def _sibling(path: Path) -> Path:
+    return path.with_name(f"{_sign(path)}{os.getpid()}-{secrets.token_hex(4)}")

@@ -69,6 +69,23 @@ def exchange(first: Path, second: Path) -> bool:
     raise OSError(code, os.strerror(code), str(first))
 
 
+def replace_folder(new: Path, final: Path, aside: Path) -> Path:
+    """Put the folder `new` in the place of the folder `final`; returns where the old one is now.
+
+    That is `new` where the system can exchange two folders in one step. Elsewhere it is `aside`,
+    and for a moment neither is at `final`. Raises OSError; the old folder is at `final` then.
+    """
+    if exchange(new, final):
+        return new
+    final.rename(aside)
+    try:
+        new.rename(final)
+    except OSError:
+        aside.rename(final)
+        raise
+    return aside
+
+
 def _swap_call() -> Callable[[bytes, bytes], int] | None:
     """The C library's atomic swap: renameat2 with RENAME_EXCHANGE, renamex_np with RENAME_SWAP."""
     library = ctypes.CDLL(None, use_errno=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ..errors import EnvironmentFault
@@ -53,6 +54,27 @@ def hold_folder(path: Path, *, patience: float = 0.0) -> int | None:
             if error.errno in _UNSUPPORTED:
                 return None
             raise
+
+
+def clear_leftovers(folders: Iterable[Path]) -> list[Path]:
+    """Delete the folders whose writers were killed; returns those that a running one has locked.
+
+    Without locks a dead writer cannot be told from a running one, so such a folder stays. A folder
+    that disappears meanwhile counts as deleted. Raises OSError if a folder cannot be deleted.
+    """
+    held = []
+    for folder in folders:
+        try:
+            lock = hold_folder(folder)
+        except HeldError:
+            held.append(folder)
+            continue
+        except FileNotFoundError:
+            continue
+        if lock is not None:
+            shutil.rmtree(folder)
+            os.close(lock)
+    return held
 
 
 @contextlib.contextmanager

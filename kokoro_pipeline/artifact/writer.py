@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 
 from ..errors import ArtifactError, EnvironmentFault, KokoroError
-from .disk import exchange, fault, sync, writing
-from .locks import HeldError, hold_folder, locked_folder
+from .disk import fault, replace_folder, sync, writing
+from .locks import clear_leftovers, hold_folder, locked_folder
 from .manifest import (
     CONFIG_NAME,
     LIBRARY_NAMES,
@@ -156,23 +156,16 @@ class ArtifactWriter:
             )
 
     def _clear_leftovers(self) -> None:
+        unfinished = {}
         for entry in list(self._final.parent.iterdir()):
             match = UNFINISHED.fullmatch(entry.name)
-            if match is None or match["output"] != self._final.name or entry.is_symlink():
-                continue
-            try:
-                lock = hold_folder(entry)
-            except HeldError:
-                raise ArtifactError(
-                    f"another build (process {match['pid']}) is writing {self.output}: "
-                    "wait for it, or choose another -o"
-                ) from None
-            except FileNotFoundError:
-                continue
-            # Without locks a dead build cannot be told from a running one, so leave both alone.
-            if lock is not None:
-                shutil.rmtree(entry)
-                os.close(lock)
+            if match and match["output"] == self._final.name and not entry.is_symlink():
+                unfinished[entry] = match["pid"]
+        for running in clear_leftovers(unfinished):
+            raise ArtifactError(
+                f"another build (process {unfinished[running]}) is writing {self.output}: "
+                "wait for it, or choose another -o"
+            )
 
     def _sibling(self) -> Path:
         name = f".{self._final.name}.building-{os.getpid()}-{secrets.token_hex(4)}"
@@ -206,11 +199,7 @@ class ArtifactWriter:
 
     def _swap(self) -> None:
         """Replace the old artifact by the new one, and delete the old one."""
-        old = self.directory
-        if not exchange(self.directory, self._final):
-            old = self._sibling()
-            self._final.rename(old)
-            self.directory.rename(self._final)
+        old = replace_folder(self.directory, self._final, self._sibling())
         self._committed = True
         # Loaded libraries and mappings of the old artifact stay valid until they are closed.
         shutil.rmtree(old)

@@ -9,7 +9,8 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from ..artifact.disk import beside, writing
+from ..artifact.atomic import new_folder
+from ..artifact.disk import beside, sync, writing
 from ..errors import ArtifactError
 from .parts import BUNDLE_NAME, PROGRAM, Parts
 
@@ -23,24 +24,24 @@ def write_bundle(parts: Parts, output: Path, *, force: bool = False) -> int:
     packed = output.name.endswith(".tar.gz")
     final = Path(os.path.realpath(output))
     _check_output(output, packed=packed, force=force)
+    if packed:
+        return _write_file(parts, output, final)
+    with new_folder(final, replace=force) as folder:
+        _write_folder(parts, folder)
+    return sum(file.stat().st_size for file in final.rglob("*") if file.is_file())
+
+
+def _write_file(parts: Parts, output: Path, final: Path) -> int:
     growing = beside(final)
     try:
         with writing(output):
             final.parent.mkdir(parents=True, exist_ok=True)
-            if packed:
-                _write_archive(parts, growing, output.name.removesuffix(".tar.gz"))
-                growing.replace(final)
-                return final.stat().st_size
-            _write_folder(parts, growing)
-            if final.exists():
-                shutil.rmtree(final)
-            growing.rename(final)
-            return sum(file.stat().st_size for file in final.rglob("*") if file.is_file())
+            _write_archive(parts, growing, output.name.removesuffix(".tar.gz"))
+            sync(growing)
+            growing.replace(final)
+            return final.stat().st_size
     finally:
-        if growing.is_dir():
-            shutil.rmtree(growing, ignore_errors=True)
-        else:
-            growing.unlink(missing_ok=True)
+        growing.unlink(missing_ok=True)
 
 
 def _check_output(output: Path, *, packed: bool, force: bool) -> None:

@@ -30,7 +30,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 import conftest
-from kokoro_pipeline.artifact import parameter_file as parameters, writer
+from kokoro_pipeline.artifact import disk, parameter_file as parameters, writer
 from kokoro_pipeline.errors import KokoroError
 
 output, stage = Path(sys.argv[1]), sys.argv[2]
@@ -68,7 +68,7 @@ after(writer, "file_sha256", "hashing")
 before(writer, "sync", "syncing")
 Path.write_text, original_write_text = half_manifest, Path.write_text
 before(writer.ArtifactWriter, "_publish", "manifest written")
-after(writer, "exchange", "swapped")
+after(disk, "exchange", "swapped")
 
 try:
     with writer.ArtifactWriter(output, force) as build:
@@ -196,7 +196,7 @@ def test_force_replaces_an_artifact(
     mapped = open_artifact(output).parameters("double")[0]
     before = mapped.copy()
     if swap == "two renames":
-        monkeypatch.setattr(writer, "exchange", lambda first, second: False)
+        monkeypatch.setattr(disk, "exchange", lambda first, second: False)
     make_artifact(output, seed=2, force=True)
     assert identity(output) != old
     assert (mapped == before).all(), "a running process keeps the artifact that it opened"
