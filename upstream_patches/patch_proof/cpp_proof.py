@@ -27,6 +27,7 @@ from patch_proof.wheel_tree import TreeError, WheelTree
 
 # Upstream's tests for the code that the patches change.
 TEST_FILES = (
+    "tests/python/arith/test_arith_const_int_bound.py",
     "tests/python/arith/test_arith_iter_affine_map.py",
     "tests/python/relax/test_transform_legalize_ops_nn.py",
     "tests/python/relax/test_backend_transform_shape_lower.py",
