@@ -114,7 +114,11 @@ class KModel:
     def __call__(
         self, phonemes: str, ref_s: Any, speed: float = 1, return_output: bool = False
     ) -> Any:
-        """Audio of phonemes in the style `ref_s`, float32 [1, 256]; with `return_output`, both."""
+        """Audio, float32 [samples], of phonemes in the style `ref_s`, float32 [1, 256].
+
+        With `return_output` an `Output` of the audio and the frames of each token. Both are torch
+        tensors where torch is imported. Raises InputError for phonemes that have no token.
+        """
         style = np.asarray(ref_s, np.float32).reshape(1, 1, -1)
         speech = self.speak(phonemes, np.broadcast_to(style, (510, 1, style.shape[-1])), speed)
         output = KModel.Output(_tensor(speech.audio), _tensor(speech.durations))
@@ -349,7 +353,11 @@ class Kokoro:
         is_phonemes: bool = False,
         trim: bool = False,
     ) -> tuple[Audio, int]:
-        """Audio, float32 [samples], and the sample rate."""
+        """Audio, float32 [samples], and the sample rate.
+
+        With `is_phonemes` the text is phonemes, and `lang` means nothing. Raises InputError for
+        `trim`, an unknown voice or language, and a text with nothing to say.
+        """
         _refuse_trim(trim)
         if is_phonemes:
             speech = self._synthesizer.synthesize(text, voice, speed)
@@ -366,7 +374,7 @@ class Kokoro:
         is_phonemes: bool = False,
         trim: bool = False,
     ) -> AsyncGenerator[tuple[Audio, int], None]:
-        """The same piece by piece."""
+        """The audio and sample rate of each piece while the next one is made; see `create`."""
         _refuse_trim(trim)
         pieces = self._synthesizer.astream(
             None if is_phonemes else text,

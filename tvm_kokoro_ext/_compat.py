@@ -130,6 +130,11 @@ _TupleType: Any = relax.TupleStructInfo if _STRUCT_INFO else relax.TupleType
 
 
 @functools.cache
+def counts_roi_samples() -> bool:
+    """Whether a kernel of roi_align can be built whose boxes say how many samples a bin has."""
+    return tvm_version() >= Version("0.27")
+
+
 def tvm_version() -> Version:
     """The version of the loaded TVM."""
     return Version(installed_version("apache-tvm") or tvm.__version__)
@@ -256,9 +261,9 @@ def is_var(value: Any) -> bool:
     return isinstance(value, tvm.ir.Var) and is_prim(value)
 
 
-def tir_var(name: str, dtype: str = "int64") -> Any:
-    """A new symbolic variable, of the kind that the importer creates for dimensions."""
-    return tirx.SizeVar(name, dtype) if _STRUCT_INFO else tirx.Var(name, dtype)
+def tir_var(name: str) -> Any:
+    """A new symbolic variable of int64, of the kind that the importer creates for dimensions."""
+    return tirx.SizeVar(name, "int64") if _STRUCT_INFO else tirx.Var(name, "int64")
 
 
 def variables_of(value: Any) -> list[Any]:

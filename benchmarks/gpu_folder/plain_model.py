@@ -169,6 +169,10 @@ class Embeddings(nn.Module):
         return self.LayerNorm(self.word_embeddings(ids) + kind + positions)
 
 
+_EMBEDDED = 128
+"""Features of an embedded token, as ALBERT has them by default."""
+
+
 class BertStack(nn.Module):
     """The projection to ALBERT's width, followed by its layer, repeated as configured."""
 
@@ -193,11 +197,11 @@ class BertStack(nn.Module):
 class Bert(nn.Module):
     """ids int64 [B, n] -> [B, n, 768]."""
 
-    def __init__(self, config: dict[str, Any], tokens: int, embedded: int = 128) -> None:
+    def __init__(self, config: dict[str, Any], tokens: int) -> None:
         super().__init__()
         positions = config["max_position_embeddings"]
-        self.embeddings = Embeddings(tokens, positions, embedded)
-        self.encoder = BertStack(config, embedded)
+        self.embeddings = Embeddings(tokens, positions, _EMBEDDED)
+        self.encoder = BertStack(config, _EMBEDDED)
 
     def forward(self, ids: Tensor) -> Tensor:
         return self.encoder(self.embeddings(ids))

@@ -208,7 +208,10 @@ def _part_indices(
 
 
 def _digit(index: Array, place: int, part: int) -> Array:
-    """A digit as a number with which a word of a part says it, and one of the others does not."""
+    """The digit at `place` of each index, raised by `_ABOVE` for the second part.
+
+    After packing, a word without that mark is one of another part, so that its digit counts as 0.
+    """
     return index // place % _DIGITS + (part > 0) * _ABOVE
 
 

@@ -27,21 +27,21 @@ class Gpu:
     """
 
     name: str
-    processors: int
+    multiprocessors: int
     clock: float
     """Boost clock in Hz."""
     lanes: int
-    """float32 multiply-adds per processor and cycle."""
+    """float32 multiply-adds per multiprocessor and cycle."""
     tensor: int
-    """Multiply-adds of half precision on tensor cores per processor and cycle."""
+    """Multiply-adds of half precision on tensor cores per multiprocessor and cycle."""
     bandwidth: float
     """Memory bandwidth in bytes per second."""
     threads: int = 2048
-    """Maximum number of threads per processor."""
+    """Maximum number of threads per multiprocessor."""
     registers: int = 65536
     shared_bytes: int = 160 << 10
     cache_bytes: int = 64
-    """Bytes per cycle from the L2 cache to a processor."""
+    """Bytes per cycle from the L2 cache to a multiprocessor."""
     latency: int = 300
     """Latency of the L2 cache in cycles."""
     launch: float = 2e-6
@@ -87,7 +87,7 @@ class Estimate:
 
 def estimate(work: KernelWork, gpu: Gpu) -> Estimate:
     """The time that each resource would take alone for one launch."""
-    of_one = -(-work.blocks // gpu.processors)  # blocks of the busiest processor
+    of_one = -(-work.blocks // gpu.multiprocessors)  # blocks of the busiest multiprocessor
     warps = -(-work.threads // WARP)
     resident = max(1, min(gpu.threads // (warps * WARP), 32))
     held = warps * WARP * (work.registers + _OTHER_REGISTERS)

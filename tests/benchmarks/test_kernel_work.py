@@ -187,8 +187,8 @@ def test_an_estimate_names_what_bounds(work, bound_by):
 
 
 def test_few_blocks_leave_processors_idle():
-    work = KernelWork(A100.processors, 256, instructions=1e6)
-    more = KernelWork(A100.processors + 1, 256, instructions=1e6)
+    work = KernelWork(A100.multiprocessors, 256, instructions=1e6)
+    more = KernelWork(A100.multiprocessors + 1, 256, instructions=1e6)
     assert estimate(more, A100).seconds == 2 * estimate(work, A100).seconds
 
 

@@ -318,10 +318,6 @@ class _Encodec(nn.Module):
         return latents, self.model.decoder(latents)
 
 
-def _one_token(batch: int, step: int) -> tuple[Tensor, ...]:
-    return torch.randint(3, VOCABULARY, (1, 1)), torch.tensor([step])
-
-
 # --- vision libraries --------------------------------------------------------------------
 
 

@@ -212,7 +212,6 @@ NORMALIZATIONS = [
 ]
 
 
-PLANE = positive(1, 2, 64, 128)
 POOLS = [
     row("avg_pool1d", lambda x: functional.avg_pool1d(x, K), positive(1, 3, "L")),
     row(

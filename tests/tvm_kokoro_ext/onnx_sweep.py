@@ -42,7 +42,6 @@ CONSTANT: dict[str, Sequence[int]] = {
 
 _RANK = {RIGHT: 2, REFUSED: 1, WRONG: 0}
 _MARK = "case:"
-_SECONDS = 60
 
 
 @dataclass(frozen=True)

@@ -186,7 +186,6 @@ def found_among_integers(x):
         torch.isin(x, tests),
         torch.isin(bounds, few),
         torch.isin(bounds, few - 1, invert=True),
-        torch.isin(x > 3, tests[:2] > 3),
         torch.isin(bounds, tests * 0.5),
         torch.isin(3, tests),
         torch.isin(x, x[:, :0]),
@@ -287,6 +286,7 @@ DECOMPOSE = [
         symbolic=(False,),
     ),
     Case("isin_nan", found_beside_nan, lambda n: (torch.cat([torch.randn(2, n), nans(n)]),)),
+    Case("isin_integers", found_among_integers, lambda n: (torch.randint(-9, 9, (5, n)),)),
     Case("nonzero_static", found_places, lambda n: (torch.randint(0, 3, (2, n)),)),
     Case("spherical_bessel", spherical, lambda n: (torch.cat([torch.randn(n), SPECIAL]),)),
     Case(

@@ -5,12 +5,5 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pytest
-
 PATCHES = Path(__file__).resolve().parents[2] / "upstream_patches"
 sys.path.insert(0, str(PATCHES))
-
-
-@pytest.fixture(scope="session")
-def patches_directory() -> Path:
-    return PATCHES

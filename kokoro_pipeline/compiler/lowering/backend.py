@@ -81,7 +81,12 @@ class SourceKernels:
 
 @dataclass(frozen=True)
 class Backend(ABC):
-    """The kernels of a device. `fused`: whether to fuse and, on a CPU, to use fast algorithms."""
+    """The kernels of a device. `fused`: whether to fuse and, on a CPU, to use fast algorithms.
+
+    Below, "sequence" means float32 in the layout of the kernels, [B, L, C] or [B, C, L], and B and
+    L are symbolic. A bias in brackets is an argument unless it is packed with the weight. Every
+    method raises InputError for sizes that the device has no kernel for.
+    """
 
     fused: bool
 
@@ -90,10 +95,11 @@ class Backend(ABC):
     packs_bias: ClassVar[bool]
     """Whether a bias is packed with the weight and not an argument of its own."""
     conv_dtypes: ClassVar[tuple[str, ...]] = ("float32",)
+    """The dtypes in which `conv1d` has a kernel."""
     fuses_activation: ClassVar[bool] = False
+    """Whether a convolution can apply an activation without a norm before it."""
     keeps_rounding: ClassVar[bool] = False
     """Whether a layer norm can also give what its rounding to float32 took away."""
-    """Whether a convolution can apply an activation without a norm before it."""
 
     def for_function(self, name: str) -> Backend:
         """The backend for one function of a module."""
@@ -134,16 +140,28 @@ class Backend(ABC):
         return None
 
     @abstractmethod
-    def conv1d(self, conv: Conv1d, fusion: Fusion, dtype: str) -> Kernel: ...
+    def conv1d(self, conv: Conv1d, fusion: Fusion, dtype: str) -> Kernel:
+        """(x, *producer arguments, weight[, bias][, residual]) -> y[, mean, rstd].
+
+        x, residual and y are sequences, in `dtype`, which is one of `conv_dtypes`. With
+        `fusion.epsilon` a kernel that has `moments` also gives the mean and the reciprocal standard
+        deviation of y over time, [B, C].
+        """
 
     @abstractmethod
-    def conv_transpose1d(self, conv: ConvTranspose1d, bias: bool) -> Kernel: ...
+    def conv_transpose1d(self, conv: ConvTranspose1d, bias: bool) -> Kernel:
+        """(x, weight[, bias]) -> y, a sequence of `conv.out_length(L)` steps."""
 
     @abstractmethod
-    def depthwise_upsample(self, channels: int, bias: bool) -> Kernel: ...
+    def depthwise_upsample(self, channels: int, bias: bool) -> Kernel:
+        """(x, weight[, bias]) -> y, a sequence of 2 L steps.
+
+        A depthwise transposed convolution of 3 taps, stride 2, padding 1 and output padding 1.
+        """
 
     @abstractmethod
-    def linear(self, in_features: int, out_features: int, bias: bool) -> Kernel: ...
+    def linear(self, in_features: int, out_features: int, bias: bool) -> Kernel:
+        """(x, weight[, bias]) -> y, float32 [M, in_features] to [M, out_features]."""
 
     @abstractmethod
     def layer_norm(self, features: int, epsilon: float, terms: int, *, rounding: bool) -> Kernel:
@@ -154,14 +172,24 @@ class Backend(ABC):
         """Mean and reciprocal standard deviation [B, C] over time."""
 
     @abstractmethod
-    def lstm_recurrence(self, hidden: int) -> Kernel: ...
+    def lstm_recurrence(self, hidden: int) -> Kernel:
+        """(gates, recurrent weight, lengths) -> y, of both directions of an LSTM.
+
+        gates are float32 [B, n, 8 hidden], the products of the input with the biases added; lengths
+        int64 [B]; y float32 [B, n, 2 hidden], which is 0 from a row's length on.
+        """
 
     @abstractmethod
-    def attention(self, heads: int, head_size: int) -> Kernel: ...
+    def attention(self, heads: int, head_size: int) -> Kernel:
+        """(q, k, v, lengths) -> y, each float32 [B, n, heads * head_size], lengths int64 [B].
+
+        Keys from a row's length on are not read, and y is 0 there.
+        """
 
     @abstractmethod
     def standard_normals(self, row: tuple[int, int]) -> Kernel:
         """Noise [1, row[0] * t, row[1]] from a key."""
 
     @abstractmethod
-    def harmonic_source(self, source: HarmonicSource, transform: Transform) -> SourceKernels: ...
+    def harmonic_source(self, source: HarmonicSource, transform: Transform) -> SourceKernels:
+        """F0 and noise to the excitation, and the excitation to its short-time spectrum."""

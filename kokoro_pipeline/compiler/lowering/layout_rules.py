@@ -1,4 +1,8 @@
-"""Rules that let elementwise and shape operators keep the channels-last layout of operands."""
+"""Rules that let elementwise and shape operators keep the channels-last layout of operands.
+
+A rule takes the call of an operator and gives its value in that layout. None means that it does not
+apply, so that the operator gets its operands in PyTorch's layout.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +45,7 @@ def _sequence(value: Value) -> bool:
 
 
 def elementwise(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
+    """An operator of `ELEMENTWISE` on sequences and scalars."""
     values = [lowering.value(argument) for argument in call.args]
     if not any(_sequence(value) for value in values) or any(v.rank not in (0, 3) for v in values):
         return None
@@ -54,7 +59,10 @@ def elementwise(lowering: FunctionLowering, _variable: relax.Var, call: relax.Ca
 def permute_dims(
     lowering: FunctionLowering, _variable: relax.Var, call: relax.Call
 ) -> Value | None:
-    # Without this rule no value ever has the other layout, and the rules below never apply.
+    """The exchange of channels and time, which is the other layout of the same memory.
+
+    Without this rule no value ever has that layout, and the others never apply.
+    """
     if not lowering.backend.channels_last:
         return None
     value = lowering.value(call.args[0])
@@ -65,6 +73,7 @@ def permute_dims(
 
 
 def concat(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
+    """The concatenation of a tuple that is written out, along any axis."""
     if not isinstance(call.args[0], relax.Tuple):
         return None
     values = [lowering.value(field) for field in call.args[0].fields]
@@ -77,6 +86,7 @@ def concat(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -
 
 
 def repeat(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
+    """The repetition of each element along an axis."""
     value = lowering.value(call.args[0])
     if not _sequence(value) or call.attrs.axis is None:
         return None
@@ -88,6 +98,7 @@ def repeat(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -
 def strided_slice(
     lowering: FunctionLowering, _variable: relax.Var, call: relax.Call
 ) -> Value | None:
+    """The slice of axes that are written out."""
     value = lowering.value(call.args[0])
     if not _sequence(value) or not isinstance(call.args[1], relax.Tuple):
         return None
@@ -101,6 +112,7 @@ def strided_slice(
 
 
 def take(lowering: FunctionLowering, _variable: relax.Var, call: relax.Call) -> Value | None:
+    """One channel of all steps, or one step of all channels: a matrix, which has no layout."""
     value = lowering.value(call.args[0])
     index = call.args[1]
     if not _sequence(value) or call.attrs.axis is None or len(dimensions(index)) != 0:

@@ -109,9 +109,9 @@ def first_draw(name: str, shape: tuple[int, ...]) -> Draw:
     return Draw(shape, (0.0,), significant(math.sqrt(3.0 / math.prod(shape[1:]))), "even")
 
 
-def significant(value: float, digits: int = 3) -> float:
-    """Round a value to the given number of significant decimal digits."""
-    return float(f"{value:.{digits}g}")
+def significant(value: float) -> float:
+    """Round a value to three significant decimal digits."""
+    return float(f"{value:.3g}")
 
 
 class Calibration:

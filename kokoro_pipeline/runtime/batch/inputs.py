@@ -41,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Row:
-    """What an input holds in one place, or as much of it as can be read, and what is wrong."""
+    """The fields of one text in the input. `fault` says why it cannot be used, if it cannot."""
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     fault: str | None = None
@@ -53,7 +53,7 @@ Rows = Iterator[tuple[str, Row]]
 
 @dataclass(frozen=True)
 class Defaults:
-    """How an entry is spoken that does not say it."""
+    """The voice, language, speed, seed and splitting of entries that do not give their own."""
 
     voice: Voice = "af_heart"
     lang: str | None = None

@@ -35,7 +35,7 @@ class CudaDevice:
     name: str
     arch: str
     memory: int
-    processors: int
+    multiprocessors: int
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,8 @@ def _device(driver: ctypes.CDLL, index: int) -> CudaDevice:
     memory = ctypes.c_size_t()
     _check(driver, driver.cuDeviceTotalMem_v2(ctypes.byref(memory), handle), "cuDeviceTotalMem")
     text = name.value.decode("utf-8", errors="replace")
-    major, minor, processors = numbers
-    return CudaDevice(text, f"sm_{major}{minor}", memory.value, processors)
+    major, minor, multiprocessors = numbers
+    return CudaDevice(text, f"sm_{major}{minor}", memory.value, multiprocessors)
 
 
 def _check(driver: ctypes.CDLL, status: int, call: str) -> None:

@@ -27,7 +27,7 @@ AUTO = "auto"
 CPU = "cpu"
 KNOWN = "auto, cpu, cuda, cuda:N (N is the GPU's number, from 0), metal"
 
-MIN_PROCESSORS = 8
+MIN_MULTIPROCESSORS = 8
 """Multiprocessors that a CUDA artifact needs: so many blocks of its LSTMs wait for each other."""
 
 _CODES = {CPU: 1, "cuda": 2, "metal": 8}  # DLPack's
@@ -130,11 +130,11 @@ def _cuda(index: int, target: TargetInfo, where: str, driver: CudaDriver) -> Dev
             f"{where} has code for {built}, and cuda:{index} ({gpu.name}) is {gpu.arch}: build for "
             f"it with: kokoro-pipeline build --target '{wish}' -o DIR"
         )
-    if gpu.processors < MIN_PROCESSORS:
+    if gpu.multiprocessors < MIN_MULTIPROCESSORS:
         raise EnvironmentFault(
-            f"cuda:{index} ({gpu.name}) has {gpu.processors} multiprocessors, and the LSTMs need "
-            f"{MIN_PROCESSORS} at the same time: take a larger GPU (or slice of one), or run an "
-            "artifact for the CPU: kokoro-pipeline build --target llvm -o DIR"
+            f"cuda:{index} ({gpu.name}) has {gpu.multiprocessors} multiprocessors, and the LSTMs "
+            f"need {MIN_MULTIPROCESSORS} at the same time: take a larger GPU (or slice of one), or "
+            "run an artifact for the CPU: kokoro-pipeline build --target llvm -o DIR"
         )
     return Device("cuda", index, gpu.name, gpu.memory)
 

@@ -25,6 +25,8 @@ LARGEST_STYLE = 1e4
 """Beyond this magnitude of a style vector, float32 networks overflow."""
 
 _RAW_BYTES = math.prod(PACK_SHAPE) * 4
+_NAMED = 8
+"""The most voices that an error lists."""
 
 
 def load_voice(
@@ -214,9 +216,9 @@ def _load_promised(name: str, directory: Path) -> np.ndarray:
     raise ArtifactError(f"the artifact's voice {name} is gone from {directory}: {remedy}")
 
 
-def _some(names: list[str], limit: int = 8) -> str:
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _files(directory: Path) -> Mapping[str, Path]:

@@ -86,8 +86,3 @@ def fill_folder() -> Callable[..., list[ParameterSpec]]:
 @pytest.fixture
 def make_manifest() -> Callable[..., Manifest]:
     return describe
-
-
-@pytest.fixture
-def library_for() -> Callable[[str], bytes]:
-    return elf_library

@@ -65,9 +65,20 @@ def test_peers_are_spared_what_has_several_chunks(ours, tmp_path):
         ours.write_case(LONG, "af_heart", str(tmp_path / "case.npz"))
 
 
-def test_the_first_chunk_is_audible_before_the_last(ours):
-    ours.speak(LONG, "af_heart")
+def test_the_first_chunk_is_audible_before_the_last(ours, monkeypatch):
+    """What is timed is the first chunk alone."""
+    spoken = []
+    synthesize = type(ours._synthesizer).synthesize
+
+    def recorded(synthesizer, phonemes, *arguments):
+        spoken.append(phonemes)
+        return synthesize(synthesizer, phonemes, *arguments)
+
+    monkeypatch.setattr(type(ours._synthesizer), "synthesize", recorded)
     assert ours.first_audio(LONG, "af_heart") > 0
+    (first,) = spoken
+    assert LONG.startswith(first)
+    assert len(first) < len(LONG)
 
 
 def test_we_are_verified_like_everybody(ours, write_reference, tmp_path):

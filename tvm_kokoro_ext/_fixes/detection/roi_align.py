@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from packaging.version import Version
-
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
-
-_ADAPTIVE_SINCE = Version("0.27")
 
 
 @needs_previous
@@ -31,11 +27,11 @@ def roi_align(importer: Any, node: Any, previous: Any) -> Any:
         *("input", "rois", "spatial_scale", "pooled_height", "pooled_width"),
         *("sampling_ratio", "aligned"),
     )
-    if ratio <= 0 and _compat.tvm_version() < _ADAPTIVE_SINCE:
+    if ratio <= 0 and not _compat.counts_roi_samples():
         raise _emit.refuse(
             node,
             "the boxes say how many samples a bin has, and no kernel of that can be built",
-            f"Give sampling_ratio a positive number, or use TVM {_ADAPTIVE_SINCE}",
+            "Give sampling_ratio a positive number, or use TVM 0.27",
         )
     if not aligned:
         return previous(node)

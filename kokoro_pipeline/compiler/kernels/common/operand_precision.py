@@ -6,9 +6,9 @@ the others), like the conversions of the device.
 
 bfloat16x3 stands for float32 on tensor cores: both operands are split into two bfloat16 parts, and
 three products of parts are added (see `bfloat16_parts`). Its rms error is 4.5e-6 of the result's
-deviation. Three products of two tf32 parts would have less than float32's own, 8e-8 without that of
-sums, but twice as many instructions of the tensor cores, and their parts take twice the shared
-memory or are split again at every use. The tolerances of float32 decide, and bfloat16x3 holds them.
+deviation. Three products of two tf32 parts would have an rms error of 8e-8 before the rounding of
+sums, less than float32's own. They would take twice as many instructions of the tensor cores, and
+twice the shared memory or a split at every use. Bfloat16x3 holds the tolerances of float32.
 """
 
 from __future__ import annotations

@@ -126,18 +126,18 @@ class AttentionTask:
     def emit(self, q: Buffer, k: Buffer, v: Buffer, output: Buffer) -> None:
         """Compute the output of the queries, 0 for those that are not valid."""
         target, sizes = self.target, self.sizes
-        self.ask(q)
+        self.load_queries(q)
         _over_rows(self.keys, sizes.score_tile.rows, partial(self.score, k))
         for i in range(QUERY_VECTORS):
             offset = i * target.lanes
             _softmax(target, self.scores, self.inverse, self.keys, sizes.queries, offset)
-        _over_rows(self.rows, sizes.out_tile.rows, partial(self.weigh, v, output))
+        _over_rows(self.rows, sizes.out_tile.rows, partial(self.accumulate_values, v, output))
         left = maximum(minimum(self.steps - self.first, sizes.queries) - self.rows, 0)
         with T.serial(i64(0), left) as i:
             at = bind(self.own + (self.rows + i) * sizes.width)
             zero_range(target, output, at, at + sizes.size)
 
-    def ask(self, q: Buffer) -> None:
+    def load_queries(self, q: Buffer) -> None:
         """Transpose and scale the queries, with zeros for those that are not valid."""
         size, queries = self.sizes.size, self.sizes.queries
         zero_range(self.target, self.asked, i64(0), i64(size * queries))
@@ -163,7 +163,7 @@ class AttentionTask:
             store,
         )
 
-    def weigh(self, v: Buffer, output: Buffer, count: int, query: Expr) -> None:
+    def accumulate_values(self, v: Buffer, output: Buffer, count: int, query: Expr) -> None:
         """The output [count, size] of the queries from `query` on."""
         target, queries, V = self.target, self.sizes.queries, self.target.lanes
         width, columns = self.sizes.width, self.sizes.out_tile.vectors

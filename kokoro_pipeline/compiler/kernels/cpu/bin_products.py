@@ -143,9 +143,10 @@ class BinProducts:
     def _heights(self, kind: Kind) -> tuple[int, ...]:
         """The highest register tile, and lower ones down to a pair for the remaining tiles.
 
-        Each is half of the one before, so that few of them do it. Where products are computed in
-        turn, a block may have no more tiles than the highest holds; one that is lower by one is for
-        blocks of whole groups that are shorter by one, those of a dilation of 5.
+        Each is half of the one before, so that a few register tiles serve any remainder. Where the
+        products of a bin are computed in turn, a block has at most as many tiles as the highest
+        register tile. With a dilation of 5 a block is a multiple of 5 tiles, often one less than
+        that, so that a register tile of one less is added.
         """
         heights = [self.tile(kind).rows]
         while heights[-1] > PAIR:

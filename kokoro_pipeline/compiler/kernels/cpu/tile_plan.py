@@ -99,7 +99,11 @@ class TilePlan:
         return NARROW_BLOCK if narrow else WIDE_BLOCK
 
     def blocks(self, rows: Expr) -> Expr:
-        """At most this many blocks have `rows` rows, as an expression that binds nothing."""
+        """An upper bound of the number of blocks of `rows` rows.
+
+        Only the kernel's arguments are read, so that it can be the extent of a buffer that is
+        allocated before the body begins.
+        """
         return ceil_div(rows, self.block) + 1
 
     def tasks(self, batch: Expr, rows: Expr, body: Callable[[Task], None]) -> Expr:

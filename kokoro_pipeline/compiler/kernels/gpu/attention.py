@@ -86,10 +86,10 @@ class Query:
 
     def emit(self, q: Buffer, k: Buffer, v: Buffer, output: Buffer, steps: Expr) -> None:
         """Go through the keys in tiles, and write the query's output if it is below `steps`."""
-        self.ask(q)
+        self.load_queries(q)
         with T.serial(i32(0), ceil_div(self.head.length, KEYS)) as tile:
             synchronize()
-            self.share(k, v, tile)
+            self.load_keys_and_values(k, v, tile)
             synchronize()
             self.score(tile)
             synchronize()
@@ -97,7 +97,7 @@ class Query:
         with T.If(self.query < steps), T.Then():
             self.write(output)
 
-    def ask(self, q: Buffer) -> None:
+    def load_queries(self, q: Buffer) -> None:
         """Share the scaled query, and start with sums of 0."""
         size = self.head.size
         store(self.state, 0, const(-3.0e38))
@@ -112,7 +112,7 @@ class Query:
                 with T.Else():
                     store(self.asked, self.warp * size + d, const(0))
 
-    def share(self, k: Buffer, v: Buffer, tile: Expr) -> None:
+    def load_keys_and_values(self, k: Buffer, v: Buffer, tile: Expr) -> None:
         """Copy the keys and values of a tile, with zeros for those that are not valid."""
         size = self.head.size
         with T.serial(i32(0), i32(KEYS * size // (WARP * QUERIES))) as i:

@@ -1,12 +1,12 @@
 """Linear layers: Y[M, N] = X[M, K] W[N, K]^T + bias, with tiles in shared memory.
 
 A block of threads computes `BLOCK_ROWS` rows and `WARP * columns` features. Both are small: rows
-are tokens or frames, and otherwise a short text would have fewer tiles than the GPU has processors.
-The warps of a block form slices, each of which iterates over its own chunks of K. The rows of X,
-transposed so that the rows of a thread are adjacent, and the panel of weights are copied to shared
-memory; then each thread accumulates ROWS by `columns` sums in registers, while the values of the
-next chunk are on their way. The sums of the slices are combined in shared memory, always in the
-same order. Rows that do not exist are read as 0.
+are tokens or frames, and otherwise a short text would have fewer tiles than the GPU has
+multiprocessors. The warps of a block form slices, each of which iterates over its own chunks of K.
+The rows of X, transposed so that the rows of a thread are adjacent, and the panel of weights are
+copied to shared memory; then each thread accumulates ROWS by `columns` sums in registers, while the
+values of the next chunk are on their way. The sums of the slices are combined in shared memory,
+always in the same order. Rows that do not exist are read as 0.
 """
 
 from __future__ import annotations
@@ -152,13 +152,13 @@ class LinearBlock:
         self.fetch(i32(0))
         with T.serial(i32(0), i32(self.tile.turns)) as turn:
             synchronize()
-            self.share(turn)
+            self.load_operands(turn)
             synchronize()
             self.fetch(turn + 1)
             self.multiply()
         synchronize()
         with T.If(self.part > 0), T.Then():
-            self.give()
+            self.share_partial_sums()
         synchronize()
         with T.If(self.part == 0), T.Then():
             self.combine()
@@ -182,7 +182,7 @@ class LinearBlock:
             with T.vectorized(i32(0), i32(4)) as v:
                 store(self.panel_ahead, 4 * j + v, w[start + j * THREADS * 4 + self.here + v])
 
-    def share(self, turn: Expr) -> None:
+    def load_operands(self, turn: Expr) -> None:
         """Give the chunk that was asked for to the block, with zeros for what does not exist."""
         tile, first = self.tile, self.first
         k = bind((turn * tile.slices + self.part) * CHUNK + self.lane)
@@ -213,7 +213,7 @@ class LinearBlock:
         """Where a sum lies among those of a slice."""
         return (self.warp * ROWS + i) * self.tile.block_columns + j * WARP + self.lane
 
-    def give(self) -> None:
+    def share_partial_sums(self) -> None:
         """Put the sums of a slice, other than the first, into the memory of the panel."""
         start = (self.part - 1) * (BLOCK_ROWS * self.tile.block_columns)
         for i, j in self.sums:

@@ -36,7 +36,7 @@ def scalar_tile(geometry: Geometry, dtype: str = "float32") -> ProductTile:
     """A block has `warps * ROWS` rows and `WARP * columns` columns.
 
     With many channels, which in a model means that sequences are short, it computes 32 by 32 sums;
-    larger blocks would not occupy all processors of a GPU.
+    larger blocks would not occupy all multiprocessors of a GPU.
     """
     rows, channels = geometry.rows, geometry.in_channels
     deep = geometry.is_deep

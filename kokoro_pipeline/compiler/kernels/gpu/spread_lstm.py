@@ -7,11 +7,11 @@ blocks exchange it through the output: a word there holds UNWRITTEN, which is no
 kernel writes, until its block stores h with a single access of 32 bits, and other blocks read it
 until it holds something else. No order between different words is assumed.
 
-A block that waits occupies its processor, so the blocks of a direction must run at the same time.
-They are neighbours in the grid, and devices start blocks in the order of the grid: as long as a
-device can run that many blocks at all, the first direction that is running is complete, and makes
-room for those after it. `find_device` refuses a GPU with fewer processors than the model needs.
-Metal does not promise that blocks which wait for each other make progress, and uses `lstm`.
+A block that waits occupies its multiprocessor, so the blocks of a direction must run at the same
+time. They are neighbours in the grid, and devices start blocks in the order of the grid: as long as
+a device can run that many blocks at all, the first direction that is running is complete, and makes
+room for those after it. `find_device` refuses a GPU with fewer multiprocessors than the model
+needs. Metal does not promise that blocks which wait for each other make progress, and uses `lstm`.
 """
 
 from __future__ import annotations

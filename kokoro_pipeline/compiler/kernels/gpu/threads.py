@@ -148,10 +148,8 @@ def add_to(buffer: Buffer, index: Expr | int, value: Expr) -> None:
     T.buffer_store(buffer, buffer[at] + value, [at])
 
 
-def block_sum(
-    partial: Sequence[Expr], thread: Expr, threads: int, dtype: str = "float32"
-) -> list[Expr]:
-    """Sum each of the values `partial` over the threads of a block; every thread gets the sums.
+def block_sum(partial: Sequence[Expr], thread: Expr, threads: int) -> list[Expr]:
+    """Sum each of the float32 values `partial` over the threads of a block; all get the sums.
 
     The order of additions is fixed: first within each group of neighbours, then over the groups,
     which every thread does for itself. This takes two barriers, while a reduction tree would take
@@ -163,21 +161,21 @@ def block_sum(
         raise InputError(f"a sum over {threads} threads: not a multiple of {GROUP}")
     groups = threads // GROUP
     # Each sum has its own arrays: TVM cannot distinguish the accesses of threads within one array.
-    parts = [shared(threads, dtype) for _ in partial]
-    totals = [shared(groups, dtype) for _ in partial]
-    sums = registers(len(partial), dtype)
+    parts = [shared(threads, "float32") for _ in partial]
+    totals = [shared(groups, "float32") for _ in partial]
+    sums = registers(len(partial), "float32")
     for part, value in zip(parts, partial, strict=True):
         store(part, thread, value)
     synchronize()
     with T.If(thread < groups), T.Then():
         for i, (part, total) in enumerate(zip(parts, totals, strict=True)):
-            store(sums, i, const(0, dtype))
+            store(sums, i, const(0, "float32"))
             with T.serial(i32(0), i32(GROUP)) as j:
                 add_to(sums, i, part[thread * GROUP + j])
             store(total, thread, sums[i32(i)])
     synchronize()
     for i, total in enumerate(totals):
-        store(sums, i, const(0, dtype))
+        store(sums, i, const(0, "float32"))
         with T.serial(i32(0), i32(groups)) as j:
             add_to(sums, i, total[j])
     return [sums[i32(i)] for i in range(len(partial))]

@@ -114,8 +114,9 @@ def test_missing_data_is_refused(tmp_path: Path) -> None:
 
 def test_a_short_path_is_used_as_it_is() -> None:
     espeak.check_data(DATA)
-    if len(os.fsencode(DATA.resolve())) <= espeak.MAX_DATA_PATH:
-        assert espeak.short_data_folder(DATA) == DATA
+    if len(os.fsencode(DATA.resolve())) > espeak.MAX_DATA_PATH:
+        pytest.skip("the installed data have a long path")
+    assert espeak.short_data_folder(DATA) == DATA
 
 
 def test_check_names_what_is_missing(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_paragraphs_end_with_a_pause(text: str, paragraphs: tuple[str, ...]) -> 
 
 
 def test_what_has_no_reading_is_reported() -> None:
-    """Protects "text silently dropped", the loudest complaint."""
+    """Text without a reading is reported; kokoro drops it silently."""
     text = "Hi 😀👍🏽 世界, Привет ← there ☃."
     unspoken = [text[start:end] for start, end in normalize(text).unspoken]
     assert unspoken == ["😀👍🏽", "世界", "Привет", "←", "☃"]

@@ -22,7 +22,7 @@ from kokoro_pipeline.compiler.model.operators import lstm_recurrence as torch_ls
 from kokoro_pipeline.compiler.model.operators import masked_attention
 from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.normals import standard_normals as exact_normals
-from kokoro_pipeline.runtime.engine.device import MIN_PROCESSORS
+from kokoro_pipeline.runtime.engine.device import MIN_MULTIPROCESSORS
 from tvm_gpu_emulator import EmulationFault
 
 LINEAR = {
@@ -179,7 +179,7 @@ def test_an_lstm_over_several_blocks(spread, hidden, lengths):
 def test_a_gpu_that_is_accepted_runs_all_blocks_that_wait_for_each_other():
     """The model's LSTMs have 256 hidden units a direction; a block takes a multiprocessor."""
     units = spread_units(256)
-    assert units is not None and 256 // units <= MIN_PROCESSORS
+    assert units is not None and 256 // units <= MIN_MULTIPROCESSORS
 
 
 def test_a_nan_passes_from_block_to_block(spread):
