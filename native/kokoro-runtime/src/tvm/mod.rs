@@ -1,6 +1,7 @@
 //! A safe face of TVM's C ABI: functions, modules, tensors and errors.
 //!
-//! All unsafe code of this crate is in this module; the invariant of each block is beside it.
+//! All unsafe code of this crate is in this module, but for the system call of `artifact::amx`; the
+//! invariant of each block is beside it.
 #![allow(unsafe_code)]
 
 mod abi;
