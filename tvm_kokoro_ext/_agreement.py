@@ -28,6 +28,10 @@ _NEED_SHAPES = frozenset(
 )
 
 
+#: Operators that expand a tensor. TOPI ends the build where it cannot prove that the sizes fit.
+SPREAD = frozenset({"expand.default", "broadcast_to.default"})
+
+
 def without_elements(importer: Any, node: Any) -> Any:
     """The result of a node without elements, according to torch's record: an empty tensor.
 
@@ -86,20 +90,13 @@ def agreeing(importer: Any, node: Any, result: Any) -> Any:
 
 def _require_shape(importer: Any, node: Any, result: Any, wanted: Any) -> None:
     if _compat.type_of(result).shape is None:
-        call = (
-            importer.block_builder.lookup_binding(result)
-            if isinstance(result, relax.Var)
-            else result
-        )
-        name = getattr(getattr(call, "op", None), "name", "")
-        if name in _NEED_SHAPES:  # LegalizeOps leaves such calls to the VM, which has no kernel
-            raise _emit.refuse(
-                node,
-                "it cannot be proved that the symbolic sizes of its operands fit: "
-                f"{_sizes(importer, node)}{source_line(node)}",
-                "Bring one to the sizes of the other before, y.reshape(x.shape)",
-            )
+        # LegalizeOps leaves such calls to the VM, which has no kernel.
+        if getattr(getattr(_call_of(importer, result), "op", None), "name", "") in _NEED_SHAPES:
+            raise _unproved(importer, node)
         return
+    spread = getattr(node.target, "__name__", "") in SPREAD
+    if spread and not _fits(_call_of(importer, result)):
+        raise _unproved(importer, node)
     found = _compat.shape_of(result)
     same = len(found) == len(wanted.shape) and all(
         mine == theirs
@@ -108,6 +105,36 @@ def _require_shape(importer: Any, node: Any, result: Any, wanted: Any) -> None:
     )
     if not same:
         raise _disagreement(node, f"shape {tuple(found)} where torch has {tuple(wanted.shape)}")
+
+
+def _call_of(importer: Any, result: Any) -> Any:
+    """The call whose result this is, or the result itself if it is no variable."""
+    is_variable = isinstance(result, relax.Var)
+    return importer.block_builder.lookup_binding(result) if is_variable else result
+
+
+def _fits(call: Any) -> bool:
+    """Whether the sizes of broadcast_to's operand can be proved to be 1 or those of its result."""
+    if getattr(getattr(call, "op", None), "name", "") != "relax.broadcast_to":
+        return True
+    x, shape = call.args
+    if _compat.type_of(x).shape is None or not isinstance(shape, relax.ShapeExpr):
+        return True
+    given = _compat.shape_of(x)
+    asked = list(shape.values)[len(shape.values) - len(given) :]
+    return all(
+        _compat.as_int(size) == 1 or _compat.prim_equal(_compat.prim(size), due)
+        for size, due in zip(given, asked, strict=True)
+    )
+
+
+def _unproved(importer: Any, node: Any) -> Exception:
+    return _emit.refuse(
+        node,
+        "it cannot be proved that the symbolic sizes of its operands fit: "
+        f"{_sizes(importer, node)}{source_line(node)}",
+        "Bring one to the sizes of the other before, y.reshape(x.shape)",
+    )
 
 
 def _sizes(importer: Any, node: Any) -> str:

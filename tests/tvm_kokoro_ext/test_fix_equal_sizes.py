@@ -46,6 +46,14 @@ def chunks(x):  # Mamba2: a chunk's length is a quotient of the number of chunks
     return (c.cumsum(1) * q)[:, :, 1:], c @ q.transpose(2, 3)
 
 
+def one_chunk(x):  # Qwen3-Next: torch knows from the loop that there is one chunk of 64
+    p = torch.nn.functional.pad(x, (0, 0, 0, (64 - x.shape[1] % 64) % 64))
+    c = p.reshape(x.shape[0], -1, 64, 3)
+    scores = c @ c.transpose(-1, -2)
+    rows = [scores[:, i] @ c[:, i] for i in range(p.shape[1] // 64)]
+    return scores, torch.stack(rows, 1)
+
+
 def blocks(x):  # PEGASUS-X: pads by a whole block where nothing is missing
     n = x.shape[1]
     p = torch.nn.functional.pad(x, (0, 0, 2, 2 + (4 - n % 4)))
@@ -89,6 +97,7 @@ test_equals_torch, test_stock_is_wrong = fix_tests(
     [
         Case("bias", last_of_the_bias, square, **SYMBOLIC),
         Case("chunks", chunks, rows, tolerance=1e-4, **SYMBOLIC),
+        Case("one_chunk", one_chunk, rows, tolerance=1e-4, wrong=None, **SYMBOLIC),
         Case("blocks", blocks, rows, **SYMBOLIC),
         Case("skipped", skipped, image, **SYMBOLIC),
         Case("one_pixel", one_pixel, photo, tolerance=1e-4, wrong=None, **SYMBOLIC),

@@ -3,9 +3,11 @@
 import pytest
 import torch
 from frontend_cases import Case, check, export, fix_tests, import_program
+from packaging.specifiers import SpecifierSet
 from torch.nn import functional
 
 import tvm_kokoro_ext
+from tvm_kokoro_ext import _compat
 
 RAW = {"symbolic": (True,), "decomposed": (False,)}
 EP = {"symbolic": (True,), "decomposed": (True,)}
@@ -17,8 +19,8 @@ def rows(n):
     return (torch.randn(3, n),)
 
 
-def refusal(function, make, decomposed=False):
-    program = export(Case("refused", function, make), symbolic=False)
+def refusal(function, make, decomposed=False, symbolic=False):
+    program = export(Case("refused", function, make), symbolic)
     with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError) as error:
         import_program(program, decomposed)
     return error.value
@@ -354,6 +356,24 @@ def test_a_converter_that_gives_another_shape_or_dtype_is_refused():
     for shape, dtype in (((3, 5), "float32"), ((18,), "float32"), ((3, 6), "int64")):
         with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="where torch has"):
             _agreement.agreeing(importer, node, result(shape, dtype))
+
+
+@pytest.mark.skipif(
+    _compat.tvm_version() in SpecifierSet(">=0.27"), reason="right there, by equal_sizes"
+)
+def test_an_expansion_of_a_size_that_is_not_provably_one_is_refused():
+    """Stock imports it, and TOPI's check ends the build without naming an operator."""
+
+    def one_chunk(x):
+        p = torch.nn.functional.pad(x, (0, 0, 0, (64 - x.shape[1] % 64) % 64))
+        c = p.reshape(x.shape[0], -1, 64, 3)
+        scores = c @ c.transpose(-1, -2)
+        rows = [scores[:, i] @ c[:, i] for i in range(p.shape[1] // 64)]
+        return scores, torch.stack(rows, 1)
+
+    error = refusal(one_chunk, lambda n: (torch.randn(2, n, 3),), decomposed=True, symbolic=True)
+    assert "cannot be proved" in str(error)
+    assert "expand" in error.op
 
 
 def test_statistics_of_native_normalizations_are_refused_where_they_are_read():

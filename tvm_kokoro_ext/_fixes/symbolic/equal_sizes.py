@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe, _symbolic
+from tvm_kokoro_ext import _agreement, _compat, _emit, _probe, _program_probe, _symbolic
 from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared import detour
 from tvm_kokoro_ext._fixes._shared.match_casts import match_casts
@@ -29,7 +29,6 @@ _PRODUCTS = {
     **dict.fromkeys(("mv.default",), (0, 1)),
     **dict.fromkeys(("addmm.default", "baddbmm.default", "addmv.default"), (1, 2)),
 }
-_SPREAD = frozenset({"expand.default", "broadcast_to.default"})
 #: Operators that broadcast their operands and that torch does not mark as pointwise.
 _UNMARKED = frozenset({"where.ScalarOther", "where.ScalarSelf", "expand_as.default"})
 _INDEXED = frozenset({"index.Tensor", "index_put.default", "index_put_.default"})
@@ -43,7 +42,7 @@ def with_equal_sizes(importer: Any, node: Any, previous: Any) -> Any:
     broadcast = name not in _BESIDE_AN_AXIS | _ALIKE
     for axes in _equal_axes(importer, node):
         _agree(importer, axes, wanted, broadcast)
-    if name in _SPREAD:
+    if name in _agreement.SPREAD:
         _spread(importer, node, wanted)
     with ExitStack() as stack:
         for operand, shape in wanted.items():
