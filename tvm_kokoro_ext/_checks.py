@@ -20,7 +20,7 @@ class _Checked:
         self.table = table
         self.conditions: list[Any] = []
         inputs = [value for node, value in table.items() if node.op == "placeholder"]
-        shapes = [_compat.shape_of(value) for value in inputs if _is_shaped(value)]
+        shapes = [_compat.shape_of(value) for value in inputs if _compat.has_shape(value)]
         self.sizes = {size.name for shape in shapes for size in shape if _compat.is_var(size)}
 
     def proves(self, condition: Any) -> bool:
@@ -56,10 +56,6 @@ def _has_floats(term: Any) -> bool:
     names = ("a", "b", "value", "condition", "true_value", "false_value")
     parts = [getattr(term, name) for name in names if hasattr(term, name)]
     return any(map(_has_floats, [*parts, *getattr(term, "args", ())]))
-
-
-def _is_shaped(value: Any) -> bool:
-    return _compat.is_tensor(value) and _compat.type_of(value).shape is not None
 
 
 def require(importer: Any, *conditions: Any) -> None:

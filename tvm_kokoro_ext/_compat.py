@@ -186,6 +186,11 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, relax.Expr) and isinstance(type_of(value), _TensorType)
 
 
+def has_shape(value: Any) -> bool:
+    """Whether a value is a Relax expression of tensor type whose sizes are known as expressions."""
+    return is_tensor(value) and type_of(value).shape is not None
+
+
 def is_tuple(value: Any) -> bool:
     """Whether a value is a Relax expression of tuple type."""
     return isinstance(value, relax.Expr) and isinstance(type_of(value), _TupleType)

@@ -46,7 +46,7 @@ class _Known:
         if isinstance(meta, torch.SymInt) and _compat.is_prim(value):
             self.given.setdefault(str(meta.node.expr), _compat.prim(value))
         elif getattr(node, "op", None) == "placeholder" and isinstance(meta, torch.Tensor):
-            if not _compat.is_tensor(value) or _compat.type_of(value).shape is None:
+            if not _compat.has_shape(value):
                 return
             for size, dim in zip(meta.shape, _compat.shape_of(value), strict=True):
                 if isinstance(size, torch.SymInt):

@@ -105,7 +105,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="skip the short comparison with PyTorch that ends a build",
     )
     parser.add_argument(
-        "--debug-dump", type=Path, metavar="D", help="write the module after every phase of the passes into D"
+        "--debug-dump",
+        type=Path,
+        metavar="D",
+        help="write the module after every phase of the passes into D",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="check and print what would be built; build nothing"

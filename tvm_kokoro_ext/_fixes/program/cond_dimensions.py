@@ -50,13 +50,9 @@ def install() -> Callable[[], None]:
     return restore
 
 
-def _has_shape(value: Any) -> bool:
-    return _compat.is_tensor(value) and _compat.type_of(value).shape is not None
-
-
 def _with_bare_variables(operand: Any) -> Any:
     """The operand, or one with a variable in place of every derived dimension."""
-    if not _has_shape(operand):
+    if not _compat.has_shape(operand):
         return operand
     shape = _compat.shape_of(operand)
     if all(isinstance(dim, int) or _compat.is_var(dim) for dim in shape):
@@ -73,7 +69,7 @@ def _unify(importer: Any, inputs: list[Any], operands: list[Any]) -> None:
     pairs = [
         (node, _compat.shape_of(operand), _compat.shape_of(importer.env[node]))
         for node, operand in zip(inputs, operands, strict=True)
-        if _has_shape(operand) and _has_shape(importer.env[node])
+        if _compat.has_shape(operand) and _compat.has_shape(importer.env[node])
     ]
     dims = [dim for _, *shapes in pairs for dim in zip(*shapes, strict=True)]
     own: dict[Any, Any] = {}

@@ -19,7 +19,7 @@ def expand(importer: Any, node: Any, previous: Any) -> Any:
     """expand to the sizes that the tensor has is the tensor."""
     args = importer.retrieve_args(node)
     x, sizes = args[0], args[1] if isinstance(args[1], list | tuple) else args[1:]
-    if not _compat.is_tensor(x) or _compat.type_of(x).shape is None:
+    if not _compat.has_shape(x):
         return previous(node)
     shape = _compat.shape_of(x)
     if len(sizes) != len(shape):

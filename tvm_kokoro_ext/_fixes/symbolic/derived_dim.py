@@ -69,7 +69,7 @@ def _unbound(inputs: Any) -> tuple[Any, Any, int, int] | None:
 
 
 def _dims(given: Any) -> list[Any]:
-    if not _compat.is_tensor(given) or _compat.type_of(given).shape is None:
+    if not _compat.has_shape(given):
         return []
     return [dim for dim in _compat.shape_of(given) if not isinstance(dim, int)]
 

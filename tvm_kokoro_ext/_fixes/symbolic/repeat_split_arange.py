@@ -80,7 +80,7 @@ def arange(importer: Any, node: Any, previous: Any) -> Any:
     dtype, shape = _emit.result_dtype(importer, node), _symbolic.proved_shape(importer, node)
     if dtype is None:
         return previous(node)
-    floats = any(map(_is_float, (first, last, step)))
+    floats = any(map(scalars.is_float, (first, last, step)))
     counted = "float64" if "float" in dtype else "int64"
     exact = counted == "float64" or all(_holds(dtype, value) for value in (first, last, step))
     if shape is None and floats and counted == "float64":
@@ -95,7 +95,7 @@ def arange(importer: Any, node: Any, previous: Any) -> Any:
     if counted == "int64":  # torch drops the fractions of the operands first
         first = int(first) if isinstance(first, float) else first
         step = int(step)
-    if _compat.is_prim(first) and _is_float(first) and counted == "int64":
+    if _compat.is_prim(first) and scalars.is_float(first) and counted == "int64":
         return previous(node)
 
     def compute(size: Any, first: Any, step: Any) -> Any:
@@ -117,12 +117,6 @@ def _holds(dtype: str, value: Any) -> bool:
         return True
     limits = np.iinfo(dtype)
     return value == int(value) and limits.min <= value <= limits.max
-
-
-def _is_float(value: Any) -> bool:
-    return isinstance(value, float) or (
-        _compat.is_prim(value) and "float" in _compat.prim_dtype(value)
-    )
 
 
 @_probe.wrong

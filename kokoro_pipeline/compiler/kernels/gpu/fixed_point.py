@@ -11,6 +11,7 @@ import math
 
 from tvm import tirx
 
+from ..common.builder import i64
 from .threads import Expr, T, const, hold, i32, registers, store
 
 ONE = 62
@@ -20,10 +21,6 @@ _QUARTER_TURN = [
     (-1) ** i * (math.pi / 2) ** (2 * i + 1) / math.factorial(2 * i + 1) for i in range(10)
 ]
 _HALVING = [(-math.log(2)) ** i / math.factorial(i) for i in range(17)]
-
-
-def i64(value: int) -> Expr:
-    return tirx.const(value, "int64")
 
 
 def encode(value: float, bits: int) -> int:

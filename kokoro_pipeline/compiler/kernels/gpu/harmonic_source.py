@@ -22,8 +22,9 @@ from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
+from ..common.builder import i64
 from ..common.harmonic_source import HarmonicSource
-from .fixed_point import ONE, encode, i64, multiply, named, sine_of_turns, tanh
+from .fixed_point import ONE, encode, multiply, named, sine_of_turns, tanh
 from .math import fma
 from .threads import (
     Buffer,
