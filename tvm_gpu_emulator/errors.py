@@ -12,4 +12,4 @@ class InputError(EmulatorError, ValueError):
 
 
 class EnvironmentFault(EmulatorError):
-    """The machine lacks something: a compiler, clang, addr2line."""
+    """The machine lacks something: a compiler, clang, addr2line, a version of TVM."""

@@ -168,7 +168,7 @@ def emulate(
     barriers; 0 runs them in order, which is the default without `check`.
 
     Raises InputError for another target or a module without functions for it, UnsupportedKernel
-    (an InputError) for unsupported code, EnvironmentFault without g++.
+    (an InputError) for unsupported code, EnvironmentFault without g++ or with TVM before 0.27.
     """
     if on_fault not in ("raise", "collect"):
         raise InputError(f"on_fault is {on_fault!r}: it is 'raise' or 'collect'")

@@ -6,13 +6,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import tvm
 import tvm_ffi
+from packaging.version import Version
 from tvm import relax, tirx
 
-from .errors import InputError
+from .errors import EnvironmentFault, InputError
 from .kernel_text import KernelSpec
 
 NOTE = "gpu_emulator_note"
@@ -20,6 +22,7 @@ NOTE = "gpu_emulator_note"
 
 _COMPILE_CUDA = "tvm_callback_cuda_compile"
 _LOCK = threading.RLock()
+_OLDEST_TVM = Version("0.27")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,14 @@ RUNTIME_LOWERING = tvm.ir.transform.Sequential(
 """The passes that Relax functions with `call_tir` still need before code generation."""
 
 
+def _check_tvm(installed: str) -> None:
+    if Version(installed) < _OLDEST_TVM:
+        raise EnvironmentFault(
+            f"the emulator reads what TVM {_OLDEST_TVM} and newer generates, and this is TVM "
+            f"{installed}: pip install 'apache-tvm>={_OLDEST_TVM}'"
+        )
+
+
 def lower(
     module: tvm.IRModule | tirx.PrimFunc,
     target: tvm.target.Target,
@@ -63,8 +74,9 @@ def lower(
     """Build for `target` with the CPU of this machine as the host.
 
     Raises InputError for a target that is neither "cuda" nor "metal", and for a module without
-    functions for the device.
+    functions for the device, EnvironmentFault with a version of TVM that generates other text.
     """
+    _check_tvm(version("apache-tvm"))
     if target.kind.name not in ("cuda", "metal"):
         raise InputError(f"the emulator runs cuda and metal, not {target.kind.name}")
     if isinstance(module, tirx.PrimFunc):

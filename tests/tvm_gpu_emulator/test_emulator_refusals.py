@@ -9,7 +9,7 @@ import pytest
 import tvm
 from tvm import tirx
 
-from tvm_gpu_emulator import UnsupportedKernel, compiling, emulate
+from tvm_gpu_emulator import UnsupportedKernel, compiling, emulate, lowering
 from tvm_gpu_emulator.errors import EnvironmentFault, InputError
 from tvm_gpu_emulator.kernel_text import KernelSpec, units
 
@@ -17,6 +17,13 @@ from tvm_gpu_emulator.kernel_text import KernelSpec, units
 def inserted(statement: str):
     """Put a statement first into the kernel."""
     return lambda text: re.sub(r"\) \{\n(?=  )", f") {{ {statement}\n", text, count=1)
+
+
+@pytest.mark.parametrize("installed", ["0.25.0", "0.26.0.post1"])
+def test_an_older_tvm_is_named_with_the_remedy(run, samples, monkeypatch, installed):
+    monkeypatch.setattr(lowering, "version", lambda distribution: installed)
+    with pytest.raises(EnvironmentFault, match=rf"TVM {installed}: pip install 'apache-tvm>=0.27'"):
+        run(samples.scale)
 
 
 @pytest.mark.parametrize("check", [False, True])

@@ -109,7 +109,7 @@ void make_cells(Slot& slot) {
   void* memory = mmap(nullptr, slot.cell_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
-    fprintf(stderr, "gpu_emulator: no memory for the checker (%zu bytes)\n", slot.cell_bytes);
+    fprintf(stderr, "tvm_gpu_emulator: no memory for the checker (%zu bytes)\n", slot.cell_bytes);
     abort();
   }
   slot.cells = static_cast<Cell*>(memory);

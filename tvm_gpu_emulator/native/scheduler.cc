@@ -212,7 +212,7 @@ int fail(const std::string& message) {
 
 int finish() {
   if (reports.size() == reports_before_launch || config.collect) return 0;
-  return fail("gpu_emulator: a kernel is at fault, see the reports");
+  return fail("tvm_gpu_emulator: a kernel is at fault, see the reports");
 }
 
 int refuse(std::string detail) {
@@ -510,7 +510,7 @@ int emulator_launch(const Kernel* which, const Value* values, int count) {
   reports_before_launch = reports.size();
   unsigned parameters = kernel->pointers + kernel->scalars;
   if (count != int(parameters + kernel->tag_count))
-    return fail(std::string("gpu_emulator: ") + kernel->name + " was launched with " +
+    return fail(std::string("tvm_gpu_emulator: ") + kernel->name + " was launched with " +
                 std::to_string(count) + " values and takes " +
                 std::to_string(parameters + kernel->tag_count));
   for (unsigned i = 0; i < kernel->pointers; ++i)
@@ -569,20 +569,20 @@ int emulator_launch(const Kernel* which, const Value* values, int count) {
     size_t blocks = kernel->waits ? size_t(grid[0] * grid[1] * grid[2]) : 1;
     size_t wanted = kernel->pointers + kernel->shared_count * blocks;
     if (wanted > kSlots)
-      return fail("gpu_emulator: the checker has room for " + std::to_string(kSlots) +
+      return fail("tvm_gpu_emulator: the checker has room for " + std::to_string(kSlots) +
                   " buffers and shared arrays, and " + std::to_string(blocks) +
                   " blocks that run side by side have " + std::to_string(wanted));
     if (!make_arena(unsigned(wanted)))
-      return fail("gpu_emulator: no address space for the checker (ulimit -v?)");
+      return fail("tvm_gpu_emulator: no address space for the checker (ulimit -v?)");
     // Cells are made anew for every launch: nothing refers to old intervals.
     if (interval > 0xf0000000u) interval = 0;
-    if (!guard_buffers(problem)) return fail("gpu_emulator: " + problem);
+    if (!guard_buffers(problem)) return fail("tvm_gpu_emulator: " + problem);
   }
 
   launch_first_interval = interval + 1;
   block_intervals.clear();
   if (!(kernel->waits ? run_side_by_side : run_in_turn)(grid, dynamic, problem))
-    return fail("gpu_emulator: " + problem);
+    return fail("tvm_gpu_emulator: " + problem);
   current = nullptr;
   for (unsigned i = 0; i < slot_count; ++i) {
     Slot& slot = slots[i];
@@ -648,7 +648,7 @@ EXPORT int __tvm_ffi_gpu_emulator_note(void*, const Value* values, int32_t count
   result->padding = 0;
   result->integer = 0;
   if (count != 2 || values[0].type != kText || values[1].type != kTensor)
-    return fail("gpu_emulator: a buffer's note is malformed");
+    return fail("tvm_gpu_emulator: a buffer's note is malformed");
   const Tensor& tensor = *static_cast<const Tensor*>(values[1].pointer);
   static const char* const kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
   size_t elements = 1;
