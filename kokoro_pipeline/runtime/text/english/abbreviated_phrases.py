@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from .abbreviation_points import DAYS, MONTHS, TITLES
+from .abbreviation_points import DAYS, ENDS_SENTENCE, MONTHS, TITLES
 from .letters import LETTER_A
-from .schedules import Phrase
+from .schedules import Phrase, kept_point
 from .tables import pairs, word_sets
 
 _LENGTHS = r"(?:f(?:oo|ee)t|inch(?:es)?|(?:yard|mile|(?:kilo|centi)?met(?:er|re))s?)"
@@ -79,6 +79,7 @@ _PER_NOUNS = "|".join(
 )
 _TIMED = {kind: "|".join(sorted(words)) for kind, words in word_sets("timed").items()}
 
+_HEATED = "(?i:room|oven|internal|body|air|water|fridge|ambient|operating|surface|core|cooking)"
 _COUNTIES = "|".join(sorted(word_sets("counties")["county"]))
 ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
     (re.compile(r"\b[eE]\.\s?g\.(,?)"), r"for example\1"),
@@ -180,8 +181,30 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
         re.compile(rf"(\b\d+(?: (?:\w+[a-z]|[a-z]))?)/(?=(?:{_PER_NOUNS})\b)"),
         r"\1 per ",
     ),
-    (re.compile(r"(?<=\()c\.(?=\s?\d)"), "circa"),
-    (re.compile(r"\bc\.(?=\s?(?:(?:AD|A\.D\.)\s)?\d{3,4}\b|\s?\d{1,2}\s?(?:BC|AD|CE)\b)"), "circa"),
+    (re.compile(r"(?<=\()c\.\s?(?=\d)"), "circa "),
+    (
+        # But neither cups, "1 c. 2% milk", nor the chapter of a law, "Geo. 5 c. 20 and".
+        re.compile(
+            r"(?<![\w.-])(?<!\d )c\.\s?(?=(?:(?:AD|A\.D\.)\s)?\d{3,4}\b|[$£€]\d|\d[\d.]{0,8},\d{3}"
+            r"|\d[\d.,–-]{0,12}\s?(?:%|BC|AD|CE|(?:[a-z]|[cmk]?m|k?g)\b(?<!a)|(?!(?:of|and|or|at|in|to)\b)[a-z]{2}))"
+        ),
+        "circa ",
+    ),
+    (re.compile(r"\bca\.(?=\d)"), "circa "),
+    (re.compile(r"(?<=° )incl\.(?!\w)"), lambda m: f"inclination{kept_point(m)}"),
+    (
+        re.compile(
+            rf"((?:\b(?:is|are|was|were|be|not) (?:in|ex)(?=cl\.\s[a-z])"
+            rf"|\b(?i:in|ex)(?=cl\.(?:\sin\b|[,;)]|{ENDS_SENTENCE.pattern}))))cl\.(?!\w)"
+        ),
+        lambda m: f"{m[1]}cluded{kept_point(m)}",
+    ),
+    (
+        re.compile(
+            rf"(\b(?:{_HEATED} temp|(?:right|high|low|correct) temp(?=\.)))(s?)\b(?:\.(?!\w))?"
+        ),
+        lambda m: f"{m[1]}erature{m[2]}{kept_point(m)}",
+    ),
     (
         re.compile(
             r"(?:^|(?<=, )|(?<=\b(?:in|of|to|at) )|(?<=\bfrom )|(?<=\bnear )|(?<=\bacross ))"
@@ -235,8 +258,8 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
     (re.compile(r"\bPub\. L\.(?=\s(?:No\. )?\d)"), "Public Law"),
     (re.compile(r"\bEN(?=\s(?:ISO|IEC|\d))"), "E.N"),
     (re.compile(r"(?<=\d[ -]\d/\d )c\.(?=\s[a-z])"), "cups"),
-    (re.compile(r"(?:(?<=\b1 )|(?<=(?<!\d[ -]\d)/\d ))c\.(?=\s(?:[a-z]|AP\b)|\))"), "cup"),
-    (re.compile(r"(?<=\d )c\.(?=\s(?:[a-z]|AP\b)|\))"), "cups"),
+    (re.compile(r"(?:(?<=\b1 )|(?<=(?<!\d[ -]\d)/\d ))c\.(?=\s(?:[a-z]|AP\b|\d%)|\))"), "cup"),
+    (re.compile(r"(?<=\d )c\.(?=\s(?:[a-z]|AP\b|\d%)|\))"), "cups"),
     (
         re.compile(
             r"(?<![\w/.,-])(?<!\d )1/2-(?=(?:life|lives|price|time|way|day|hour|marathon|dozen"

@@ -62,6 +62,13 @@ _SHORT_FORMS = {
 _SHORT_FORM = re.compile(rf"(?<![\w.'])({'|'.join(_SHORT_FORMS)})(?!\w|'(?!s\b))(?!\.(?!\s|$))")
 _INITIALISMS = re.compile(r"(?<![\w.])((?:[A-Z]\.){2,6})['’]?s(?!\w)")
 _GRADE = re.compile(r"(?<=\b[Aa]\s[A-D])-(?![\w-])|(?<=\ban\s[A-D])-(?![\w-])")
+_CREDIT_GRADE = re.compile(
+    r"(?<![\w+-])(AAA?|BBB?|CCC?|[ABC])-(?=[\s.,;:)]|$)(?!\s(?:and|or|to)\s[\w+]{1,20}-)(?!\s?\d)"
+)
+_CREDIT = re.compile(
+    r"\b(?:rat(?:ed?|es|ings?)|Fitch|S&P|Standard & Poor['’]s|Moody['’]s|(?:up|down)grade[sd]?"
+    r"|affirm(?:s|ed)?|cuts?|credit|junk|outlook|issuer)\b"
+)
 _INITIALISM = re.compile(r"(?<![\w.])((?:[A-Za-z]\.){2,10})(?![A-Za-z])")
 _INITIAL = re.compile(
     rf"(?<!°)\b([A-HJ-Z])\.(?=\s+(?:(?!{STARTERS}\b(?!\.))(?:[A-Z]\.|[A-Z][a-z]|Mc|O')|[a-z]))"
@@ -96,6 +103,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     for pattern, words in ABBREVIATED_PHRASES:
         text = text.sub(pattern, words)
     text = text.sub(_INITIALISMS, lambda m: f"{m[1].replace('.', '')}s").sub(_GRADE, " minus")
+    text = text.sub(_CREDIT_GRADE, _credit_grade)
     text = expand_streets_and_states(text)
     text = text.sub(_BEFORE_NUMBER, _numbered).sub(_BARE_NUMBERED, lambda m: _NUMBERED[m[1]])
     text = text.sub(_TITLE, lambda m: TITLES[m[1] or m[2]])
@@ -105,6 +113,14 @@ def expand_abbreviations(text: Tracked) -> Tracked:
     text = text.sub(_SHORT_FORM, lambda m: _SHORT_FORMS[m[1]])
     text = text.sub(_INITIALISM, lambda m: m[1][:-1] + keep_point(m))
     return text.sub(_INITIAL, lambda m: LETTER_A if m[1] == "A" else m[1])
+
+
+def _credit_grade(match: re.Match[str]) -> str:
+    """A grade of a borrower: "cut to BBB-"."""
+    near = match.string[max(0, match.start() - 100) : match.end() + 60]
+    if not _CREDIT.search(near):
+        return match[0]
+    return f"{LETTER_A if match[1] == 'A' else match[1]} minus"
 
 
 def _journal(match: re.Match[str]) -> Replacement:

@@ -107,6 +107,21 @@ def _times(match: re.Match[str], british: bool) -> str:
     return " times "
 
 
+_CROSS = re.compile(r"(?<=\w)(?:\s[x×]\s|×)(?=\w)")
+
+
+def _sides(match: re.Match[str], british: bool) -> list[Piece]:
+    """The signs between the sides of a thing: "a 2 × 2 × 3 design", "an n × n matrix"."""
+    return [Piece(" by ", *sign.span()) for sign in _CROSS.finditer(match.string, *match.span())]
+
+
+def _chain(match: re.Match[str], british: bool) -> list[Piece]:
+    """The signs of a size of three sides, "2 × 2 × 3", or of factors: "30 is 2 × 3 × 5"."""
+    factors = match.string.endswith(("is ", "= ", "by "), 0, match.start()) and not match[1]
+    word = " times " if factors else " by "
+    return [Piece(word, *sign.span()) for sign in _CROSS.finditer(match.string, *match.span())]
+
+
 def _function(match: re.Match[str], british: bool) -> list[Piece]:
     start, end = match.span(2)
     pieces = [Piece(f"{match[1]} of ", match.start(), start), Piece("", end, match.end())]
@@ -160,6 +175,8 @@ def _named_function(match: re.Match[str], british: bool) -> list[Piece]:
     base = f" base {match[2]}" if match[2] else ""
     start = match.start(3)
     pieces = [Piece(f"{article}{_FUNCTIONS[match[1]]}{base} of ", match.start(), start)]
+    if match[3].endswith("x") and match[3][-2:-1].isdecimal():
+        pieces.append(Piece(" x", match.end(3) - 1, match.end(3)))  # "2x" alone is "two times"
     if match[4]:
         pieces.append(Piece("", *match.span(4)))
     return pieces
@@ -258,7 +275,28 @@ def _similar(match: re.Match[str], british: bool) -> str:
     return " is similar to "
 
 
+_SIDE = r"(?:\d{1,4}|[a-zA-Z])"
+_OF_SIDES = (
+    r"(?:matri(?:x|ces)|grids?|arrays?|tables?|designs?|cubes?|boards?|lattices?|blocks?|images?"
+    r"|kernels?|filters?|windows?|factorials?|tensors?|determinants?|squares?|chessboards?|puzzles?"
+    r"|layouts?|ANOVA|submatri(?:x|ces)|mesh(?:es)?|tiles?|rectangles?|patch(?:es)?)\b"
+)
+
 EQUATIONS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            rf"(?<![\w.,]){_SIDE}(?:\s?×\s?{_SIDE}){{1,3}}(?=(?:\s[a-z-]{{4,14}}){{0,2}}\s{_OF_SIDES})"
+            rf"|(?<![\w.,])[a-zA-Z] x {_SIDE}(?=\s{_OF_SIDES})"
+        ),
+        _sides,
+    ),
+    (
+        re.compile(
+            r"(?<![\w.,])\d{1,4}(?:\.\d{1,3})?(?:\s×\s\d{1,4}(?:\.\d{1,3})?){2,3}"
+            r"(?!\d|[.,]\d|\s?[=×*+/²³^!-]|\s(?:is|equals)\b)(?=(\s?(?:[cmk]?m|in|ft|px)\b)?)"
+        ),
+        _chain,
+    ),
     (
         re.compile(r"\blim(?:it)?[ _({]{0,2}([a-z])\s?→\s?([-−+]?(?:∞|\d{1,4}|[a-z]\b))[)}]? "),
         _limit,
@@ -306,7 +344,7 @@ EQUATIONS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?<![\w.])(sin|cos|tan|ln|log(?=\d))(\d{0,2})\s"
-            r"([nxyztθφαβωA-C]|\d+(?:\.\d+)?(?=\s?°)|(?<=log\d\s)\d+|(?<=log\d\d\s)\d+)()(?![\w'’])"
+            r"(\d{0,3}[nxyztθφαβωA-C]|\d{0,3}π[nxyzt]?|\d+(?:\.\d+)?(?=\s?°)|(?<=log\d\s)\d+|(?<=log\d\d\s)\d+)()(?![\w'’])"
         ),
         _named_function,
     ),
@@ -339,6 +377,9 @@ EQUATIONS: tuple[Rule, ...] = (
 
 POWERS: tuple[Rule, ...] = (
     (re.compile(rf"([\w)])({_POWER})"), _power),
-    (re.compile(r"(?<![\w.'])a(?=\s?[+=×÷]\s?\w)|(?<=[+=×÷]\s)a(?![\w'’])(?!\s[a-z])"), _variable),
+    (
+        re.compile(r"(?<![\w.'])a(?=\s?[+=×÷−]\s?\w)|(?<=[+=×÷−]\s)a(?![\w'’])(?!\s[a-z])"),
+        _variable,
+    ),
     (re.compile(r"(?<![\w.'])[Aa](?=\s?[∪∩⊂⊃⊆⊇∈∉])|(?<=[∪∩⊂⊃⊆⊇∈∉]\s)[Aa](?![\w'’])"), _variable),
 )

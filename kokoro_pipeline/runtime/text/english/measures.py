@@ -41,6 +41,13 @@ _OF_TONS = re.compile(
     r"|detonation|test)\b|\s(?:of\s)?(?:TNT|CO2|CO₂|carbon|ore|concentrate|coal|steel|copper|uranium|lithium"
     r"|methane|emissions)\b|\sper\s(?:year|annum)\b"
 )
+# Base pairs, where the sentence speaks of genes, and else the symbol of basis points.
+_OF_GENES = re.compile(
+    r"\b(?:fragments?|genes?|[rmct]?[DR]NA|reads?|primers?|inserts?|amplicons?|sequences?|genomes?"
+    r"|genomic|exons?|introns?|nucleotides?|PCR|plasmids?|alleles?|deletions?|insertions?|upstream"
+    r"|downstream|promoters?|probes?|ladder|bands?|repeats?|paired-end|librar(?:y|ies)|chromosomes?"
+    r"|transcripts?|loc(?:us|i)|motifs?|vectors?|codons?|telomeres?|bp in length)\b"
+)
 _POWERS = {"²": "square", "2": "square", "³": "cubic", "3": "cubic"}
 
 
@@ -225,6 +232,11 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
         name = "nautical mile"
     if unit == "kt" and _OF_TONS.match(match.string, match.end()):
         name = "kiloton"
+    if unit == "bp" and (
+        match.string.startswith((" long", "-long"), match.end())
+        or _OF_GENES.search(match.string, max(0, match.start() - 60), match.end() + 30)
+    ):
+        name = "base pair"
     if power:
         name = f"{_POWERS[power]} {name}"
     singular = (is_one(low) and not high) or joint == "-" or is_one_of_a_kind(match)
@@ -366,12 +378,12 @@ _LONG_UNIT = "|".join(
 
 INCHES: Rule = (
     re.compile(
-        r"(?<![\w.,/'])(?<![x×'′] )(\d+(?:\.\d+)?)([\"”″])"
+        r"(?:(?<![\w.,/'])(?<![x×'′] )|(?<=\d[x×])|(?<=\d [x×] ))(\d+(?:\.\d+)?|\.\d+)([\"”″])"
         r"(?=\s(?!x\b|[WDHL]\s?[x×])[A-Za-z\d(]|-[a-z]|\s=\s|[.,;)]|\s*$)"
     ),
     _inches,
 )
-"""An inch sign that is no quotation mark."""
+"""An inch sign that is no quotation mark, and of several sides the one behind the last."""
 
 MIXED_SIZES: Rule = (
     re.compile(
@@ -448,7 +460,7 @@ SIZES: tuple[Rule, ...] = (
         re.compile(
             r"(?<=\d)[x×](?=\d)(?!10[\^⁻⁰-⁹¹²³])|(?<=\d)\sx\s(?=\d)|(?<=\d[a-z\s][a-z])\s[x×]\s(?=\d)"
             r"|(?<=\d-[a-z][a-z])\s[x×]\s(?=\d)|(?:(?<=[a-z]{2})|(?<=\dm))\s[x×]\s(?=\d[\d.]*\s?(?:[cmk]?m|in|ft|px)\b)"
-            r"|(?<=\d)\s×\s(?=\d[\d.,]*\s?(?:×|[cmk]?m\b|in\b|ft\b|px\b))"
+            r"|(?<=\d)\s×\s(?=\d[\d.,]*\s?(?:[cmk]?m\b|in\b|ft\b|px\b))"
         ),
         _by,
     ),

@@ -10,6 +10,7 @@ from .magnitudes import MAGNITUDE, MAGNITUDE_NAMES
 from .measures import PER_UNIT, unit_per
 from .number_forms import (
     DASH,
+    NOUN_AFTER,
     NUMBER,
     START,
     Rule,
@@ -64,6 +65,7 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
     hyphen = match[0].endswith(f"-{magnitude}")  # "$5-million deals"
     if small and not high:
         small, magnitude = None, small
+    hyphen = hyphen and bool(NOUN_AFTER.match(match.string, match.end()))
     singular = hyphen or _names_a_price(match) or bool(rate and is_one_of_a_kind(match))
     words = _amount(high or low, currency, magnitude, singular, british)
     if high:

@@ -104,6 +104,13 @@ _CHARACTERS = {
     **{low: f" {letter}" for low, letter in zip("ₐₑₒₓₕₖₗₘₙₚₛₜᵢⱼ", "aeoxhklmnpstij", strict=True)},
 }
 _CHARACTER = re.compile(f"[{re.escape(''.join(_CHARACTERS))}]")
+# A minus sign with spaces, between two terms of which one at least is no plain number. Elsewhere
+# writers use the sign as a hyphen or as a dash, and the rules for numbers know the hyphen.
+_LETTER_TERM = r"(?!a\s[a-z]{2})\d{0,3}[A-Za-zα-ω]\d?(?![\w'’-])"
+_AFTER_TERM = r"(?<=[²³⁴-⁹ⁿ!] )|(?<=(?<![\w'’.])[A-Za-zα-ω] )|(?<=[a-z]\d )|(?<=(?<!\w)\w\) )"
+_DIFFERENCE = re.compile(
+    rf"(?:(?<=\d )|{_AFTER_TERM})− (?:\(?{_LETTER_TERM}|\(?√)|(?:{_AFTER_TERM})− \(?\d"
+)
 _UNUSUAL = re.compile(r"[^ -~\n\t]+")
 _PLACEHOLDER = re.compile(f"[{PRONOUNCED}{LETTER_A}]")
 _START = re.compile(r"\A")
@@ -215,10 +222,14 @@ def _clean_characters(text: Tracked) -> Tracked:
     text = text.sub(_LOW_QUOTES, _quoted).sub(_BACKTICK_APOSTROPHE, "'")
     text = text.sub(_SMALL_FRACTION, lambda m: unicodedata.normalize("NFKC", f"{m[1]}/{m[2]}"))
     text = text.sub(_MARKED_SYMBOL, lambda m: f"{m[1]} {_MARKS[m[2]]}")
-    text = text.sub(_CHARACTER, lambda m: _CHARACTERS[m[0]])
+    text = text.sub(_CHARACTER, _unified)
     text = text.sub(_ARROW, lambda m: _ARROWS[m[0]]).sub(_STARS, "^")
     text = text.sub(_COMPATIBLE, lambda m: unicodedata.normalize("NFKC", m[0]))
     return text.sub(_UNUSUAL, _clean_run)
+
+
+def _unified(match: re.Match[str]) -> str:
+    return match[0] if _DIFFERENCE.match(match.string, match.start()) else _CHARACTERS[match[0]]
 
 
 def _quoted(match: re.Match[str]) -> list[Piece]:

@@ -44,6 +44,21 @@ def _per_power(match: re.Match[str], british: bool) -> Replacement:
     return [Piece(f" per {unit_per(match[2], power or None)}", start, match.end())]
 
 
+_SIGNED_POWER = re.compile(r"[-−]([123])(?!\d)")
+# Units that have a power with a plain sign, "kg ha-1".
+_DIVISOR = (
+    "(?:k?g|[mµd]?L|l|[ckm]?m|ha|s|sec|h|hr|min|d|day|yr|year|k?mol|mmol|K|k?Pa|W|V|N|J)[-−][123]"
+)
+
+
+def _negative_powers(match: re.Match[str], british: bool) -> list[Piece]:
+    """Powers of units with a plain sign: "m s-1" is "m s⁻¹"."""
+    return [
+        Piece(f"⁻{'¹²³'[int(power[1]) - 1]}", *power.span())
+        for power in _SIGNED_POWER.finditer(match.string, *match.span())
+    ]
+
+
 def _superscript(match: re.Match[str], british: bool) -> str:
     return "²" if match[1] == "2" else "³"
 
@@ -237,6 +252,14 @@ NOTATIONS: tuple[Rule, ...] = (
             r"|(?<=\boven to )\d{2,3}C\b"
         ),
         _oven,
+    ),
+    (
+        re.compile(
+            r"(?:(?<=[\d⁰¹²³⁴-⁹])|(?<=[\d⁰¹²³⁴-⁹] ))"
+            rf"(?:(?:{UNIT})[·\s]{_DIVISOR}|(?:[cm]?m|s|h|min|yr)[-−]1)"
+            rf"(?:[·\s]{_DIVISOR}){{0,2}}(?![\w-]|[.,]\d|\s?(?:{UNIT})\b)"
+        ),
+        _negative_powers,
     ),
     (
         re.compile(

@@ -27,7 +27,7 @@ from .number_forms import NUMBER, START, Rule, apart, looks_like_year, plain, si
 from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
 from .phones import EXTENSION, KEYPAD, PHONES
 from .scripture import VERSES
-from .sports import BATTING, CRICKET, RECORDS
+from .sports import BATTING, CRICKET, RECORDS, is_score
 from .streets import DIRECTIONS, HOUSES, PLACES
 from .tables import word_sets
 from .times import TIMES
@@ -160,7 +160,8 @@ def _range(match: re.Match[str], british: bool) -> str:
             second = "oh " * high.startswith("0") + cardinal(int(high))
         return f"{first} to {second}"
     spaced = match.string[match.end(1)].isspace() and not (looks_like_year(low))
-    if spaced and float(low.replace(",", "")) > float(high.replace(",", "")):
+    falls = float(low.replace(",", "")) > float(high.replace(",", ""))
+    if spaced and falls and not is_score(match):
         return f"{plain(low, british)} minus {plain(high, british)}"
     if low == high:
         return f"{plain(low, british)} {plain(high, british)}"

@@ -26,6 +26,35 @@ def _batting_average(match: re.Match[str], british: bool) -> str:
     return in_pairs(match[1] or match[2], british)
 
 
+_SCORED = re.compile(
+    r"\b(?:w[io]n(?:s|ning)?|los(?:t|es?|ing)|le(?:d|ads?|ading)|dr(?:ew|aws?|awn)|beat(?:s|en|ing)?"
+    r"|trail(?:s|ed|ing)?|defeat(?:s|ed|ing)?|victory|scor(?:es?|ed|ing)|thrash(?:ed|ing)|ahead"
+    r"|finish(?:es|ed)?|ended|ending|result|equali[sz]ed|(?:half|full)[- ]?time)\b[^.!?;=]{0,30}$"
+    r"|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day:?\s$",
+    re.IGNORECASE,
+)
+_SCORE_OF = re.compile(
+    r"\s(?:(?:[a-z]+\s)?(?:win|victory|defeat|loss|lead|draw|score|scoreline|thriller|thrashing"
+    r"|result)|up|down|ahead|behind|winners?|at (?:the (?:break|interval)|(?:half|full)[- ]?time)"
+    r"|after (?:extra time|penalties)|on (?:aggregate|penalties|points)|to (?:the )?[A-Z][a-z]+)\b"
+)
+
+
+_TEAM_NAME = re.compile(
+    r"\b(?!(?:Chapter|Section|Part|Unit|Lesson|Page|Step|Level|Table)\b)[A-Z][a-z]+\s$"
+)
+_OTHER_TEAM = re.compile(r"\s[A-Z][a-z]+(?!:)\b")
+
+
+def is_score(match: re.Match[str]) -> bool:
+    """Whether two numbers are the score of a match: "they won 3 - 1"."""
+    before = match.string[max(0, match.start() - 45) : match.start()]
+    between_teams = _TEAM_NAME.search(before) and _OTHER_TEAM.match(match.string, match.end())
+    return bool(
+        between_teams or _SCORED.search(before) or _SCORE_OF.match(match.string, match.end())
+    )
+
+
 _GAMES = r"\d{1,3}[-–]\d{1,3}(?:[-–]\d{1,2})?(?![\w-]|[.,]\d)"
 _TEAM_BEFORE = re.compile(r"\b(?!(?:Ages?|Grades?|Chapters?|Pages?)\b)[A-Z][\w.'’]*\s\($")
 _OPPONENT_BEFORE = re.compile(
@@ -43,13 +72,16 @@ _CHANGED_TO = "|".join(
 )
 
 
-def _record(match: re.Match[str], british: bool) -> str:
+def _record(match: re.Match[str], british: bool) -> list[Piece]:
     """Games won, lost and tied by a team or a pitcher: "improved to 8-3-1"."""
+    group = match.re.groups
     games = [cardinal(int(number)) for number in re.findall(r"\d+", match[0])]
-    return " and ".join(games) if len(games) == 2 else f"{', '.join(games[:-1])} and {games[-1]}"
+    if match.string.endswith("an ", 0, match.start()) and games[0] == "zero":
+        games[0] = "oh"  # "an 0-10 start"
+    return [Piece(f"{', '.join(games[:-1])} and {games[-1]}", *match.span(group))]
 
 
-def _record_in_parentheses(match: re.Match[str], british: bool) -> str:
+def _record_in_parentheses(match: re.Match[str], british: bool) -> Replacement:
     """The record of the team or pitcher in front of it: "the Celtics (45-15)"."""
     before = match.string[max(0, match.start() - 60) : match.start()]
     behind = (_PLAYS, _EARNED_RUNS)
@@ -131,8 +163,8 @@ RECORDS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"(?<![\w.,/-]){_GAMES}(?=\s(?:record|mark|this (?:season|year)|on the (?:season|year)"
-            r"|overall|against the spread|in conference|in (?:the|their) (?:conference|division)"
+            rf"(?<![\w.,/-]){_GAMES}(?=\s(?:record|mark|start|team|squad|season"
+            r"|this (?:season|year)|on the (?:season|year)|overall|against the spread|in conference|in (?:the|their) (?:conference|division)"
             r"|(?:over|in) (?:his|her|its|their) last)\b)"
         ),
         _record,
@@ -148,6 +180,17 @@ RECORDS: tuple[Rule, ...] = (
         re.compile(
             r"(?:(?<=\bare )|(?<=\bwere )|(?<=\bwent )|(?<=\bgo ))"
             rf"{_GAMES}(?=\s(?:at home|on the road)\b)"
+        ),
+        _record,
+    ),
+    (
+        # Without a win or a loss: "they are 0-4", "we started 5-0".
+        re.compile(
+            r"\b(?:(?:[Tt]hey|[Ww]e|[Yy]ou|[A-Z][a-z]{1,14}s) (?:are|were)"
+            r"|went|start(?:ed)?|opened|began|now) "
+            rf"(?=0[-–][1-9]|[1-9]\d?[-–]0)({_GAMES})"
+            r"(?=[.,;)]|$|\s(?:and|but|since|against|when|after|before|in|to (?:start|open|begin)"
+            r"|all)\b)"
         ),
         _record,
     ),

@@ -90,6 +90,18 @@ _STATES = "|".join(
 )
 _PROVINCES = "|".join(short for kind, short, _ in table("states") if kind == "province")
 
+# Words behind which a single letter is a name or a symbol, and what lies in a landscape.
+_NAMED_BY_LETTERS = (
+    "the|an?|and|or|for|with|letters?|vitamins?|class|grades?|groups?|type|hepatitis|plan|values?|numbers?"
+    "|sets?|sizes?|options?|events?|sections?|parts?|points?|teams?|capital|each|every|total|sum|matrix"
+    "|subsets?|samples?|state|system|factor|level|series|appendix|annex|article|chapter|volume|exit|gate"
+)
+_LANDMARKS = (
+    "village|town|city|river|road|lake|island|border|equator|bridge|station|airport|church|castle|park|bay"
+    "|harbou?r|coast|mountains?|hills?|valley|highway|motorway|railway|canal|creek|summit|pass|junction"
+    "|crossroads|campus|farm|forest|cent(?:er|re)|tracks?|main|site|house|peninsula|line|dam|fort|port"
+)
+
 DIRECTIONS: tuple[Rule, ...] = (
     (
         re.compile(
@@ -102,7 +114,16 @@ DIRECTIONS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?:(?<=\bmph)|(?<=km/h)|(?<=\bknots)|(?<=\bkts)|(?<=\d mi)|(?<=\d mi\.)|(?<=\d miles)"
-            r"|(?<=\d km)|(?<=\d blocks))\s([NS]?[EW]|[NS])\b(?!['’])"
+            r"|(?<=\dmi)|(?<=\d km)|(?<=\dkm)|(?<=\d m)|(?<=\dm)|(?<=\d blocks))"
+            r"\s([NS]?[EW]|[NS])\b(?!['’])"
+        ),
+        _direction,
+    ),
+    (
+        # Behind a word in small letters, but for those whose letter is a name: "grade E of".
+        re.compile(
+            rf"(?:^|(?<=[.;,(] )|\bto the |\b(?!(?:{_NAMED_BY_LETTERS})\b)[a-z]{{2,20}} )"
+            rf"([NS]?[EW]|[NS])(?=\sof\s(?:the\s(?:{_LANDMARKS})\b|(?:the\s)?[A-Z][a-z]{{2}}))"
         ),
         _direction,
     ),

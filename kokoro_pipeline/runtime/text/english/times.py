@@ -8,7 +8,7 @@ from ..tracked import Piece
 from .number_forms import DASH, END, NUMBER, START, Rule, is_attributive, plain
 from .numbers import cardinal, digits, in_pairs, year
 
-_HALF_DAY = r"([aApP]\.?[mM])\b"
+_HALF_DAY = r"([ap]\.?m|[AP]\.?[Mm])\b"  # but pM is a concentration
 _HOUR = r"(?:1[0-2]|0?[1-9])"
 _ZONES = r"(?:GMT|UTC|BST|CET|CEST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T)"
 
@@ -181,6 +181,17 @@ def _minutes_and_seconds(match: re.Match[str], british: bool) -> str:
     return cardinal(int(match[1])) + (_minutes(int(match[2])) or " minutes")
 
 
+def _winning_time(match: re.Match[str], british: bool) -> str:
+    """Minutes and seconds with a fraction: "in 1:00.50"."""
+    if _is_ratio(match):
+        return match[0]
+    minutes, seconds, part = match.groups()
+    if seconds != "00":
+        return f"{cardinal(int(minutes))}{_minutes(int(seconds))}.{part}"
+    name = "minute" if int(minutes) == 1 else "minutes"
+    return f"{cardinal(int(minutes))} {name} and {plain(f'0.{part}', british)} seconds"
+
+
 def _ratio(match: re.Match[str], british: bool) -> str:
     return " to ".join(plain(number, british) for number in match[0].split(":"))
 
@@ -300,6 +311,7 @@ TIMES: tuple[Rule, ...] = (
         ),
         _pointed_clock_to,
     ),
+    (re.compile(rf"{START}(?<!:)(\d{{1,2}}):([0-5]\d)\.(\d{{1,3}}){END}(?!:)"), _winning_time),
     (
         re.compile(
             rf"{START}([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d(?:\.\d{{1,3}})?))?(?![:\d]|,\d{{3}})(?:\s?{_HALF_DAY})?"

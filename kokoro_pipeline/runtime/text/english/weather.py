@@ -9,6 +9,7 @@ from .schedules import Phrase
 COMPASS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 CORNERS = {"NE": "northeast", "NW": "northwest", "SE": "southeast", "SW": "southwest"}
 _POINTS = "(?:NNE|NNW|SSE|SSW|ENE|ESE|WNW|WSW)"
+_WIND = r"(?:(?<=\b[Ww]inds )|(?<=\b[Ww]ind )|(?<=\b[Ww]inds: )|(?<=\b[Ww]ind: ))"
 _MOVED = r"(?:mov(?:es|ed|ing)|track(?:s|ed|ing)|head(?:s|ed|ing)|blow(?:s|ing)|drift(?:s|ed|ing))"
 
 
@@ -25,7 +26,7 @@ def _corner(match: re.Match[str]) -> str:
 WEATHER: tuple[Phrase, ...] = (
     (
         re.compile(
-            rf"(?:(?<=[Ww]inds )|(?<=[Ww]ind )|(?<=from the )|(?<=miles )|(?<=km ))"
+            rf"(?:{_WIND}|(?<=from the )|(?<=miles )|(?<=km ))"
             rf"{_POINTS}(?![\w'’.-])|(?<![\w.-]){_POINTS}"
             r"(?=\s(?:(?:at\s|@\s?)?\d{1,3}(?:-\d+)?\s(?:mph|kts?|km/h|knots)\b|winds?\b))"
         ),
@@ -41,11 +42,12 @@ WEATHER: tuple[Phrase, ...] = (
     ),
     (
         re.compile(
-            r"(?:(?<=[Ww]inds )|(?<=[Ww]ind )|(?<=\bmoving )|(?<=\btracking )|(?<=\bheading ))"
+            rf"(?:{_WIND}|(?<=\bmoving )|(?<=\btracking )|(?<=\bheading ))"
             r"(NE|NW|SE|SW)(?=[\s,.;@])"
         ),
         _corner,
     ),
+    (re.compile(rf"{_WIND}[NSEW](?=\s(?:at\s|@\s?)?\d)"), lambda m: COMPASS[m[0]]),
     (
         re.compile(
             r"(?:(?<=\b[89]\d\d)|(?<=\b10\d\d))\s?mb\b(?!/|\s(?:of|files?|plan|data|download|disk|drive|limit|usage|memory)\b)"
