@@ -6,6 +6,7 @@ import re
 
 from .abbreviation_points import DAYS, ENDS_SENTENCE, MONTHS, TITLES
 from .letters import LETTER_A
+from .numbers import ordinal
 from .schedules import Phrase, kept_point
 from .tables import pairs, word_sets
 
@@ -266,6 +267,22 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
             r"|pint)\b)"
         ),
         "half-",
+    ),
+    (
+        re.compile(r"(?:(?<=\bF\.)|(?<=\bCal\.)|(?<=\bApp\.)|(?<=\bSupp\.))\s?([4-9])th\b"),
+        lambda m: f" {ordinal(int(m[1]))}",
+    ),
+    (re.compile(r"\bFed\.\sReg\."), "Federal Register"),
+    (re.compile(r"\bDist\.\sCt\.\sApp\."), "District Court of Appeal"),
+    (re.compile(r"\bCt\.\sApp\."), "Court of Appeals"),
+    (re.compile(r"\bDist\.\sCt\."), "District Court"),
+    (re.compile(r"\bU\.\sS\."), "U.S."),
+    (re.compile(r"¶¶\s?(?=\d)"), "paragraphs "),
+    (
+        re.compile(
+            r"\b[Ee]x\.(?=\s(?:[B-HJ-Z]|A(?=[.,;)]|$|\s(?:was|were|is|are|at|and|to|shows?)\b))(?![\w'’]|\.\w))"
+        ),
+        "Exhibit",
     ),
     (re.compile(r"§§\s?(?=\d)"), "sections "),
     (re.compile(r"§\s?(?=\d)"), "section "),

@@ -125,6 +125,9 @@ _PAPERS = {
 _PAPER = "|".join(sorted(_PAPERS, key=len, reverse=True))
 
 
+_LETTER_BEHIND = re.compile(r"\s[B-HJ-Z](?![\w'’])")
+
+
 def _party(match: re.Match[str]) -> str:
     """A party to a suit: "Pl.'s Mot."."""
     return _PARTIES[match[1]] + match[2]
@@ -133,7 +136,9 @@ def _party(match: re.Match[str]) -> str:
 def _papers(match: re.Match[str]) -> list[Piece]:
     """What a party files: "Plaintiff's Mot. Summ. J."."""
     words = " ".join(_PAPERS[word.rstrip(".")] for word in match[1].split())
-    return [Piece(words + kept_point(match), match.start(1), match.end())]
+    lettered = _LETTER_BEHIND.match(match.string, match.end())  # "Plaintiff's Ex. B was"
+    point = "" if lettered else kept_point(match)
+    return [Piece(words + point, match.start(1), match.end())]
 
 
 _NUNS = (

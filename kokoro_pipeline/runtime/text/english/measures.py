@@ -15,6 +15,7 @@ from .number_forms import (
     is_one,
     is_one_of_a_kind,
     plain,
+    to_next,
 )
 from .numbers import cardinal, in_pairs, plural
 from .tables import pairs, table, word_sets
@@ -393,7 +394,21 @@ MIXED_SIZES: Rule = (
 )
 """The sign between sizes with fractions: "8½ × 11", "8½" × 11"" without the first inch."""
 
+_LENGTH_ENDS = (
+    r"\s(?:tall|long|wide|high|deep|thick|square|across|apart|away|above|below|of|in|and|or|on|at"
+    r"|from|to|up|down|off|for|by)\b|[.,;)]|$"
+)
+_LONG_NOUNS = r"(?:ceilings?|ladders?|fence|poles?|ropes?|cables?|hoses?|boats?)\b"
+
 SIZES: tuple[Rule, ...] = (
+    (re.compile(rf"(?<=\d)(\s?[-–]\s?)(?=\d{{1,3}}'(?:{_LENGTH_ENDS}|\s{_LONG_NOUNS}))"), to_next),
+    (
+        re.compile(
+            r"(?<=\d[\"”″])\s?[x×]\s?(?=\d{1,3}['′])"
+            r"|(?<=\d['′])\s?[x×]\s?(?=\d{1,3}['′]\s?\d{1,2}[\"”″])"
+        ),
+        _by,
+    ),
     (
         # Not the key of a piece of music: "No. 9 in D minor", "opus 12 in D".
         re.compile(
@@ -426,11 +441,10 @@ SIZES: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"(?<![\w.,'])({NUMBER})'(?=\s(?:tall|long|wide|high|deep|thick|square|across|apart|away"
-            r"|above|below|of|in|and|or|on|at|from|to|up|down|off|for)\b|[.,;]|$)"
+            rf"(?<![\w.,'])({NUMBER})'(?={_LENGTH_ENDS})"
             r"|(?<=\bby\s)(\d{1,3})'(?!\w)"
             r"|(?:(?<=\b[Aa]\s)|(?<=\b[Aa]n\s))(\d{1,3})'(?=\s[a-z])"
-            r"|(?<!\w)(\d{1,3})'(?=\s(?:ceilings?|ladders?|fence|poles?|ropes?|cables?|hoses?|boats?)\b)"
+            rf"|(?<!\w)(\d{{1,3}})'(?=\s{_LONG_NOUNS})"
         ),
         _length,
     ),

@@ -132,6 +132,12 @@ _LINK = re.compile(
     r"|\[([^\[\]\n]{1,500})\]\((?:https?://|/|#|\.|[\w-]{1,100}[./#])[^()\s]{0,1000}"
     r"(?:\s\"[^\"\n]{0,200}\")?\)"
 )
+# A pronunciation between slashes or brackets, by a letter or a mark that only the IPA has.
+_SLASHED_SOUNDS = r"/(?=[^/\n]{0,60}[ɐ-ʯˈˌːᵻᵿ])[^/\n]{1,61}/(?![\w/])"
+_PRONUNCIATION = re.compile(
+    rf"(?<=\(){_SLASHED_SOUNDS}[,;]?|(?<![\w/]){_SLASHED_SOUNDS}"
+    r"|\[(?=[^\[\]\n]{0,60}[ɐ-ʯˈˌːᵻᵿŋʷʲʰ])[^\[\]\n]{1,61}\](?!\()"
+)
 _STARS = re.compile(r"(?<=[a-z\d)])\*\*(?=\d{1,3}\b)")
 _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+|^[ \t]{0,3}>[ \t]?", re.MULTILINE)
 _BULLET = re.compile(r"\n[ \t]*[-*+][ \t]+(?:[\[(][ xX][\])][ \t]+)?(?=\S)")
@@ -175,7 +181,10 @@ _EMOTICON = re.compile(
 )
 _ARROWS = {"->": "→", "=>": "⇒"}
 _ARROW = re.compile(r"(?<=\s)[-=]>(?=\s)|(?<=\b[A-Z]{3})->(?=[A-Z]{3}\b)")
-_GREEK = re.compile(r"(?<!\w)[\u0391-\u03a1\u03a3-\u03f5µ](?!\w)|(?<!\w)[Δδλσπ](?=[A-Za-z]\b)")
+_GREEK = re.compile(
+    r"(?<!\w)[\u0391-\u03a1\u03a3-\u03f5µ](?!\w)|(?<!\w)[\u0391-\u03a1\u03a3-\u03f5](?=[A-Za-z]\b)"
+)
+_TWO_GREEK = re.compile(r"(?<![\w'’])(?<![α-ω] )([α-ω])([α-ω])(?=[\s-][A-Za-z]|[\u0370-\u03ff]?\))")
 _GREEK_NAME = re.compile(r"GREEK (?:SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
 
 _STRAIGHT_OPEN = re.compile(r"(?:(?<=^)|(?<=[\s(—“]))\"(?=\S)")
@@ -269,7 +278,7 @@ def _read_signs(text: Tracked) -> Tracked:
         .sub(_LEADING_POINT, "dot ")
     )
     text = text.sub(_VARIABLE, "dollar ").sub(_SIGN, _sign)
-    text = text.sub(_GREEK, lambda m: f"{_greek_name(m[0])} ")
+    text = text.sub(_TWO_GREEK, r"\1 \2").sub(_GREEK, lambda m: f"{_greek_name(m[0])} ")
     text = text.sub(_END_OF_VERSE, _end_of_verse).sub(_SLASHED, _slashed)
     text = text.sub(_LETTERS_SLASHED, lambda m: m[0].replace("/", " "))
     return text.sub(_LONE_SLASH, " slash ")
@@ -303,7 +312,7 @@ def _greek_name(letter: str) -> str:
     """The name of a letter without its accents, of the micro sign as well: "eta" of ή."""
     plain = unicodedata.normalize("NFKD", letter)[0]
     named = _GREEK_NAME.match(unicodedata.name(plain, ""))
-    return named[1].lower() if named else letter
+    return named[1].lower().replace("lamda", "lambda") if named else letter
 
 
 def _spelled(letters: str) -> str:
@@ -389,8 +398,13 @@ def normalize(text: str, british: bool = False) -> Normalized:
         markup.append(Markup(start, end, stress=float(match[2])))
         return _inner(match)
 
+    def pronounced(match: re.Match[str]) -> str:
+        unspoken.append(tracked.span(*match.span()))
+        return " "
+
     tracked = Tracked.of(text).sub(_PLACEHOLDER, " ").sub(_GIVEN, given)
-    tracked = expand_formulas(tracked.sub(_STRESSED, stressed).sub(_LINK, _inner))
+    tracked = tracked.sub(_STRESSED, stressed).sub(_LINK, _inner)
+    tracked = expand_formulas(tracked.sub(_PRONUNCIATION, pronounced))
     tracked = without_markdown(expand_prose(tracked))
     cleaned = _clean_characters(without_html(tracked.sub(_BAR, ","))).sub(_HEADING, "")
     paragraphs = [
@@ -403,7 +417,7 @@ def normalize(text: str, british: bool = False) -> Normalized:
     ]
     finished = [p if _FINISHED.search(p.text) else p.followed_by(".") for p in paragraphs[:-1]]
     ordered = sorted(markup, key=lambda mark: mark.start)
-    return Normalized((*finished, *paragraphs[-1:]), tuple(ordered), tuple(unspoken))
+    return Normalized((*finished, *paragraphs[-1:]), tuple(ordered), tuple(sorted(unspoken)))
 
 
 def _item(match: re.Match[str]) -> list[Piece]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import string
+import unicodedata
 
 from ..tracked import Piece, Replacement, Tracked
 from . import numbers
@@ -12,8 +14,27 @@ from .tagging.kinds import IRREGULAR_PAST, LISTS, VERBS
 _ROMAN = r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?<=[IVXLCDM])"
 _SMALL_ROMAN = r"[ivx]{1,6}"
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+_WITH_ACCENTS = {
+    letter: "".join(
+        accented
+        for accented in map(chr, range(0xC0, 0x180))
+        if unicodedata.normalize("NFD", accented)[0] == letter and accented != letter
+    )
+    for letter in string.ascii_letters
+}
+_WITH_ACCENTS.update(L="Ł", l="ł")
+
+
+def _accented(name: str) -> str:
+    """A pattern of a name that matches its forms with accents as well: "Béla" by "Bela"."""
+    return "".join(
+        f"[{letter}{_WITH_ACCENTS[letter]}]" if _WITH_ACCENTS.get(letter) else letter
+        for letter in name
+    )
+
+
 _COUNTED_WORDS = "|".join(sorted(word_sets("roman")["counted"]))
-_REGNAL_NAMES = "|".join(sorted(word_sets("roman")["regnal"]))
+_REGNAL_NAMES = "|".join(map(_accented, sorted(word_sets("roman")["regnal"])))
 _COUNTED = re.compile(
     rf"\b(?<!question )((?i:{_COUNTED_WORDS})s?)\s+"
     rf"({_ROMAN}(?=[ABCab]?\b)|{_SMALL_ROMAN}\b)(?!['’.]\w)"
@@ -46,8 +67,17 @@ _FIRST = re.compile(
     r"(?=\s(?:(?:never|also|then|later|soon|finally|[a-z]{3,}ly)\s)?(?:[a-z]+ed|fled|met|ruled|fought|led|won|lost|took|gave|came|went|made|built|fell|held|left|saw|wrote)\b)"
 )
 _TITLED = re.compile(
-    r"\b(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Prince|Duke|Shah|Pharaoh|Saint)"
-    rf"\s(?:[A-Z][a-z]+\s){{1,2}}({_ROMAN})(?=\W|$)"
+    r"\b(?i:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Prince|(?:Arch)?Duke|Shah|Pharaoh"
+    r"|Saint|Caliph|Margrave|(?:Arch)?Bishop|Patriarch)"
+    rf"\s(?:[^\W\d_a-z][^\W\d_]+\s){{1,2}}({_ROMAN})(?=\W|$)"
+)
+# "Roderick III of Sicily", "Eystein II ruled", but not "World War II of".
+_RULER = re.compile(
+    r"\b(?!(?:War|Rocky|Type|Mark|Part|Class|Council|Vatican|Windows|Series)\b)[^\W\d_a-z][^\W\d_]{2,20}\s"
+    r"((?:II|III|IV|VI{0,3}|IX|XI{0,3}|XI?[VX]|XVI{1,3})(?![\w'’-]))"
+    r"(?=\sof\s(?:[A-Z]|the\s[A-Z])|,?\s(?:(?:who|then|had|later)\s)?(?:ruled|reigned|abdicated"
+    r"|succeeded|ascended|was (?:crowned|deposed|born|exiled|murdered|assassinated|elected)"
+    r"|(?:was|became) (?:king|queen|emperor|pope))\b)"
 )
 _CENTURY = re.compile(
     rf"\b(?!X Games)({_ROMAN})(?:th)?(?=(?:(?:,? (?:and|or|to) |, |[-–]){_ROMAN}(?:th)?){{0,3}}"
@@ -58,8 +88,8 @@ _CENTURIES = re.compile(rf"(?<=[IVX])[-–](?={_ROMAN}[ -](?:[Cc]entur|[Dd]ynast
 _ROMAN_YEAR = re.compile(rf"\b(?=M[CDXLIVM]{{3}}){_ROMAN}\b")
 # After another name, numerals that are no common initialism.
 _NAMED = re.compile(
-    r"(?<=[a-z]\s)(II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI|XVII|XVIII|XIX|XXI?)(?=\W|$)(?!-\w|['’](?!s\b)\w)"
-    r"|(?<=[A-Z][a-z][a-z]\s)(IV)(?=\W|$)|(?<=[a-z]{4}\s)(IV)(?=\W|$)(?=[.,;:!?)]|\s[a-z]|$)"
+    r"(?<=[^\W\d_A-Z]\s)(II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI|XVII|XVIII|XIX|XXI?)(?=\W|$)(?!-\w|['’](?!s\b)\w)"
+    r"|(?<=[^\W\d_a-z][^\W\d_A-Z]{2}\s)(IV)(?=\W|$)|(?<=[^\W\d_A-Z]{4}\s)(IV)(?=\W|$)(?=[.,;:!?)]|\s[a-z]|$)"
     r"(?<!an\sIV)(?<!the\sIV)"
 )
 
@@ -111,7 +141,7 @@ def expand_roman_numerals(text: Tracked) -> Tracked:
     text = (
         text.sub(_COUNTED, _counted).sub(_TITLED, _reign).sub(_REGNAL, _reign).sub(_FIRST, _reign)
     )
-    text = text.sub(_REGNAL_THE, _named_ordinal)
+    text = text.sub(_REGNAL_THE, _named_ordinal).sub(_RULER, _reign)
     text = text.sub(_LISTED, _item_number)
     text = text.sub(_CENTURIES, " to ")
     text = text.sub(_CENTURY, lambda m: numbers.ordinal(_roman_value(m[1])))
@@ -166,7 +196,15 @@ def _has_verb(match: re.Match[str]) -> bool:
     if after[1] in ("was", "had"):  # "in phase I was"
         return bool(_THE_ONE.search(match.string, 0, match.start()))
     verbs = VERBS | IRREGULAR_PAST | LISTS["pronoun_verbs"]
-    return after[1] in verbs and after[1] not in LISTS["numbered_nouns"]
+    if after[1] in verbs:
+        return after[1] not in LISTS["numbered_nouns"]
+    # "The amendment I proposed", but "the phase I randomized trial".
+    tested = match[1] in ("phase", "type", "class", "grade", "stage")
+    return (
+        after[1].endswith("ed")
+        and not tested
+        and bool(_THE_ONE.search(match.string, 0, match.start()))
+    )
 
 
 def _named_ordinal(match: re.Match[str]) -> list[Piece]:

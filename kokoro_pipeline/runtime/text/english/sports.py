@@ -164,7 +164,8 @@ RECORDS: tuple[Rule, ...] = (
     (
         re.compile(
             rf"(?<![\w.,/-]){_GAMES}(?=\s(?:record|mark|start|team|squad|season"
-            r"|this (?:season|year)|on the (?:season|year)|overall|against the spread|in conference|in (?:the|their) (?:conference|division)"
+            r"|this (?:season|year)|on the (?:season|year)|overall|against the spread|in conference"
+            r"|in (?:the|their) (?:conference|division)"
             r"|(?:over|in) (?:his|her|its|their) last)\b)"
         ),
         _record,
