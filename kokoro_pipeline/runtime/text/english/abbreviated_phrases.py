@@ -126,6 +126,18 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
         "S",
     ),
     (re.compile(r"(?:(?<=\byrs\. )|(?<=\byears )|(?<=\byrs ))exp\b\.?(?=\s[a-z])"), "experience"),
+    (re.compile(r"(\b(?:dew|melting|boiling|freezing) )pt\b(?:\.(?!$|\s[A-Z]))?"), r"\1point"),
+    (re.compile(r"(\d(?:st|nd|rd|th) )min\b\.?"), lambda m: f"{m[1]}minute{kept_point(m)}"),
+    (re.compile(r"(?<=\ban )oz\b\.?"), lambda m: f"ounce{kept_point(m)}"),
+    (re.compile(r"(?<=\ba )lb\b\.?"), lambda m: f"pound{kept_point(m)}"),
+    (
+        re.compile(
+            r"(\b(?i:watch(?:ed|ing)?|tuned?|aire?[sd]|live|tv|news|show)\b[^.!?\n]{0,40}\bon )"
+            r"Ch\.(?=\s\d)"
+        ),
+        r"\1Channel",
+    ),
+    (re.compile(r"\bC57BL/6(J|N)?\b"), r"C57 black six \1"),
     (re.compile(r"(?<=\b[Tt]he )pt\.(?=\s[a-z])"), "patient"),
     (re.compile(r"\b([Oo])rig\.(?=\s(?!\w+ed\b|in\b|from\b|an?\b|by\b)[a-z])"), r"\1riginal"),
     (re.compile(r"(?<=[A-Za-z] )(No)(s?)(?=\s\d)"), _upper_number),
@@ -187,7 +199,8 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
         # But neither cups, "1 c. 2% milk", nor the chapter of a law, "Geo. 5 c. 20 and".
         re.compile(
             r"(?<![\w.-])(?<!\d )c\.\s?(?=(?:(?:AD|A\.D\.)\s)?\d{3,4}\b|[$£€]\d|\d[\d.]{0,8},\d{3}"
-            r"|\d[\d.,–-]{0,12}\s?(?:%|BC|AD|CE|(?:[a-z]|[cmk]?m|k?g)\b(?<!a)|(?!(?:of|and|or|at|in|to)\b)[a-z]{2}))"
+            r"|\d[\d.,–-]{0,12}\s?(?:%|BC|AD|CE|[cmk]?m\b|k?g\b)"
+            r"|\d\d[\d.,–-]{0,12}\s(?!(?:of|and|or|at|in|to)\b)[a-z]{2})"
         ),
         "circa ",
     ),
@@ -195,7 +208,8 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
     (re.compile(r"(?<=° )incl\.(?!\w)"), lambda m: f"inclination{kept_point(m)}"),
     (
         re.compile(
-            rf"((?:\b(?:is|are|was|were|be|not) (?:in|ex)(?=cl\.\s[a-z])"
+            r"((?:\b(?:is|are|was|were|be|not) (?:in|ex)"
+            r"(?=cl\.\s(?:in|with|for|at|on|by|as|if|when|and|or|but|free)\b)"
             rf"|\b(?i:in|ex)(?=cl\.(?:\sin\b|[,;)]|{ENDS_SENTENCE.pattern}))))cl\.(?!\w)"
         ),
         lambda m: f"{m[1]}cluded{kept_point(m)}",
@@ -255,6 +269,7 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
         ),
         "P.O",
     ),
+    (re.compile(r"\bPO#\s?(?=\d)"), "P.O #"),
     (re.compile(r"(?<!\d )\bmm\.(?=\s\d)"), "measures"),
     (re.compile(r"\bPub\. L\.(?=\s(?:No\. )?\d)"), "Public Law"),
     (re.compile(r"\bEN(?=\s(?:ISO|IEC|\d))"), "E.N"),
@@ -276,7 +291,7 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
     (re.compile(r"\bDist\.\sCt\.\sApp\."), "District Court of Appeal"),
     (re.compile(r"\bCt\.\sApp\."), "Court of Appeals"),
     (re.compile(r"\bDist\.\sCt\."), "District Court"),
-    (re.compile(r"\bU\.\sS\."), "U.S."),
+    (re.compile(r"\bU\.\sS\.(?!\s[A-Z]\.)"), "U.S."),
     (re.compile(r"¶¶\s?(?=\d)"), "paragraphs "),
     (
         re.compile(

@@ -9,7 +9,8 @@ from .tables import table
 # Words that start a sentence far more often than they follow an abbreviation inside one.
 STARTERS = (
     r"(?:The|This|That|These|Those|It|He|She|We|They|You|I|In|On|At|But|And|So|If|When|While|As|For"
-    r"|A|An|All|There|Then|However|What|Who|Why|How|My|Our|His|Her|Their|Its|No|Yes|Not|After|Before)"
+    r"|A|An|All|There|Then|However|What|Who|Why|How|My|Our|His|Her|Their|Its|No|Yes|Not|After|Before|Of|Although"
+    r"|Though|Because|Since|With|From)"
 )
 ENDS_SENTENCE = re.compile(rf"[\s”\")]*(?:$|[\s”\")]\s*[“\"(]?{STARTERS}\b)")
 CAPITAL_FOLLOWS = re.compile(r"[\s”\")]*(?:$|\s+[“\"(]?[A-Z])")

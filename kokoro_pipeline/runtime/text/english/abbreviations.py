@@ -66,8 +66,8 @@ _CREDIT_GRADE = re.compile(
     r"(?<![\w+-])(AAA?|BBB?|CCC?|[ABC])-(?=[\s.,;:)]|$)(?!\s(?:and|or|to)\s[\w+]{1,20}-)(?!\s?\d)"
 )
 _CREDIT = re.compile(
-    r"\b(?:rat(?:ed?|es|ings?)|Fitch|S&P|Standard & Poor['’]s|Moody['’]s|(?:up|down)grade[sd]?"
-    r"|affirm(?:s|ed)?|cuts?|credit|junk|outlook|issuer)\b"
+    r"\b(?:rat(?:ed|ings?)|Fitch|S&P|Standard & Poor['’]s|Moody['’]s|(?:up|down)grade[sd]?"
+    r"|affirm(?:s|ed)?|junk|outlook|issuer)\b"
 )
 _INITIALISM = re.compile(r"(?<![\w.])((?:[A-Za-z]\.){2,10})(?![A-Za-z])")
 _INITIAL = re.compile(
@@ -118,7 +118,7 @@ def expand_abbreviations(text: Tracked) -> Tracked:
 def _credit_grade(match: re.Match[str]) -> str:
     """A grade of a borrower: "cut to BBB-"."""
     near = match.string[max(0, match.start() - 100) : match.end() + 60]
-    if not _CREDIT.search(near):
+    if len(match[1]) == 1 and not _CREDIT.search(near):
         return match[0]
     return f"{LETTER_A if match[1] == 'A' else match[1]} minus"
 

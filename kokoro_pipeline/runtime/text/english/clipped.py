@@ -161,7 +161,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"\bF[Ww][Dd]?(?=:)"), "forward"),
     (re.compile(r"(?<=[\d%kKmM] )p\.a\.?(?!\w)"), lambda m: f"per annum{_point(m)}"),
     (re.compile(r"(?<=\d )ea\b\.?"), lambda m: f"each{_point(m) * m[0].endswith('.')}"),
-    (re.compile(rf"\b([Pp])t\.(?=\s(?:{_PATIENT_DOES})(?!\w))"), r"\1atient"),
+    (re.compile(rf"(?<!\bdew )(?<!ing )\b([Pp])t\.(?=\s(?:{_PATIENT_DOES})(?!\w))"), r"\1atient"),
     (re.compile(r"\b([Hh])x(?=\sof\b)"), r"\1istory"),
     (re.compile(rf"(?<!\w)c/o(?=\s(?:{_COMPLAINTS})\b)|(?<=[Pp]atient )c/o\b"), "complaining of"),
     (

@@ -332,7 +332,10 @@ LISTINGS: tuple[Phrase, ...] = (
     ),
     (re.compile(r"\bF/T\b"), "full-time"),
     (re.compile(r"\bP/T\b"), "part-time"),
-    (re.compile(r"(?<![\w/])W/D(?=\s(?:in|hookups?|incl|included)\b|[,;])"), "washer and dryer"),
+    (
+        re.compile(r"(?<![\w/])[Ww]/[Dd](?=\s(?:in|hookups?|incl|included)\b|[,;])"),
+        "washer and dryer",
+    ),
     (
         re.compile(rf"\b((?i:{_LISTED['state']})\.?)[\s-](cond\b\.?)"),
         _condition,

@@ -15,7 +15,8 @@ MAGNITUDE_NAMES = {
 }
 # It follows all digits of the number, not some of them: "$0.98e".
 MAGNITUDE = (
-    r"(?:[\s-]?(thousand|million|billion|trillion|crore|lakh(?: crore)?|[bmt]n|mil|MM|[kKMmBbT]))?"
+    r"(?:[\s-]?(thousand|million|billion|trillion|crore|lakh(?: crore)?|[bmt]n|mil|MM"
+    r"|(?<=\d)mm|[kKMmBbT]))?"
     r"(?![A-Za-z]|(?<=\d)\.?\d)"
 )
 
@@ -36,7 +37,7 @@ _SOME_OF_THEM = (
 )
 _COUNTED_IN_THOUSANDS = (
     r"(?=\s(?:(?:a|per)\s(?:year|month|week)|likes|miles|steps|words|lines|parameters|params|tokens"
-    rf"|rows|records|images|devices|transactions|streams|units|shares|{_COUNTED_IN_MILLIONS})\b)"
+    rf"|rows|records|images|devices|transactions|streams|units|shares|kilometers|{_COUNTED_IN_MILLIONS})\b)"
 )
 _POPULATION = re.compile(
     r"\bpopulation(?:\s(?:of|is|was)|:)(?:\s(?:about|some|nearly|almost|around|roughly|over))?\s$"

@@ -7,7 +7,7 @@ import re
 from ..tracked import Piece, Replacement
 from .letters import LETTER_A, letter_name
 from .number_forms import Rule
-from .numbers import ordinal
+from .numbers import cardinal, ordinal
 
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"
@@ -138,7 +138,8 @@ def _probability(match: re.Match[str], british: bool) -> list[Piece]:
         Piece(" given " if part[0] == "|" else LETTER_A, *part.span())
         for part in _BAR_OR_A.finditer(match.string, start, end)
     ]
-    return [Piece(f"{match[1]} of ", match.start(), start), *parts, Piece("", end, match.end())]
+    close = " " * match.string[end + 1 : end + 2].isalpha()  # "P(A)P(B)"
+    return [Piece(f"{match[1]} of ", match.start(), start), *parts, Piece(close, end, match.end())]
 
 
 def _over(match: re.Match[str], british: bool) -> str:
@@ -175,8 +176,9 @@ def _named_function(match: re.Match[str], british: bool) -> list[Piece]:
     base = f" base {match[2]}" if match[2] else ""
     start = match.start(3)
     pieces = [Piece(f"{article}{_FUNCTIONS[match[1]]}{base} of ", match.start(), start)]
-    if match[3].endswith("x") and match[3][-2:-1].isdecimal():
-        pieces.append(Piece(" x", match.end(3) - 1, match.end(3)))  # "2x" alone is "two times"
+    if multiple := re.fullmatch(r"(\d{1,3})([a-zA-C])", match[3]):  # "2x" alone is "two times"
+        words = f"{cardinal(int(multiple[1]), british)} {letter_name(multiple[2])}"
+        pieces.append(Piece(words, *match.span(3)))
     if match[4]:
         pieces.append(Piece("", *match.span(4)))
     return pieces
@@ -271,6 +273,11 @@ def _of_freedom(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(" of ", *match.span(1)), *joint, Piece("", *match.span(5))]
 
 
+def _distributed(match: re.Match[str], british: bool) -> str:
+    """The sign between a variable and its distribution: "X ~ N(0, 1)"."""
+    return " is distributed as "
+
+
 def _similar(match: re.Match[str], british: bool) -> str:
     return " is similar to "
 
@@ -310,6 +317,8 @@ EQUATIONS: tuple[Rule, ...] = (
     ),
     (re.compile(r"(?<=[A-Z]\))/(?=[PE]\([A-Z])"), _over),
     (re.compile(r"\b([PE])\(([A-Z](?:\s?[<>=≤≥|∩∪]\s?[^()]{1,12})?)\)"), _probability),
+    (re.compile(r"\b(p)\(([b-z]\s?\|\s?[b-zα-ωA-Z])\)"), _probability),
+    (re.compile(r"(?<=\b[A-Z])\s?[~∼]\s?(?=[A-Z][a-z]{0,12}\()"), _distributed),
     (
         re.compile(
             r"(?<=[Δ∂][a-zA-Z])/(?=[Δ∂][a-zA-Z]\b)|(?<=\b[xyz])/(?=[xyz]\b)|(?<=π)/(?=\d)|(?<=\b[xyzn])/(?=\d)"

@@ -185,7 +185,10 @@ _IN_PLACE = re.compile(
 
 # "The 3 oz sample", but neither "the 3 oz left" nor "the 5 GB available".
 _DETERMINER = re.compile(
-    r"\b(?:[Tt]he|[Tt]his|[Tt]hat|[Mm]y|[Yy]our|[Hh]is|[Hh]er|[Ii]ts|[Oo]ur)\s$"
+    r"\b(?:(?:[Tt]he|[Tt]his|[Tt]hat|[Mm]y|[Yy]our|[Hh]is|[Hh]er|[Ii]ts|[Oo]ur|[Aa]n?)\s"
+    r"(?:new|old|heavy|long|short|big|large|small|huge|massive|giant|tiny|single|standard|typical"
+    r"|planned|proposed|fresh|frozen|whole|famous|original|fast|scenic|grueling|steep|narrow)"
+    r"|[Tt]he|[Tt]his|[Tt]hat|[Mm]y|[Yy]our|[Hh]is|[Hh]er|[Ii]ts|[Oo]ur)\s$"
 )
 _NOUN = re.compile(
     r"\s(?!(?:ago|ahead|apart|across|away|back|deep|early|east|extra|farther|free|further|here|high"
@@ -197,7 +200,7 @@ _NOUN = re.compile(
 
 def _is_determined(match: re.Match[str]) -> bool:
     """Whether the match stands between "the" or "my" and a noun that it describes."""
-    if not _DETERMINER.search(match.string, max(0, match.start() - 6), match.start()):
+    if not _DETERMINER.search(match.string, max(0, match.start() - 16), match.start()):
         return False
     noun = _NOUN.match(match.string, match.end())
     if noun is None or noun[1] in CLOSED or noun[1] in IRREGULAR_PAST:
@@ -530,7 +533,7 @@ UNITS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            r"(?<=\d)\s?(?:thousand|million|billion|trillion|bn|M|k)\s"
+            r"(?<=\d)\s?(?:thousand|million|billion|trillion|bn|M|[kK])\s"
             r"(km|mi|kg|lbs?|ft|kWh|MWh|GWh|TWh|MW|GW|L|gal|bpd|b/d|boe/d|ha|cu\.? m"
             r"|sq\.? (?:km|mi|ft|m))([²³])?"
             r"(?![\w/])(?:\.(?=\s[a-z]|[,;:)]))?"
@@ -541,7 +544,7 @@ UNITS: tuple[Rule, ...] = (
     (re.compile(rf"{START}({NUMBER})\+\s?(?!x|×)({UNIT})(?![\w/'’])(?:\.(?=\s[a-z]))?"), _at_least),
     (
         re.compile(
-            rf"(?<![\w.,])(?<![A-Za-z]-)([-−])?({NUMBER})(?:{DASH}({NUMBER}))?(\s?|-)"
+            rf"(?<![\w.,])(?<![A-Za-z]-)(?!802\.1)([-−])?({NUMBER})(?:{DASH}({NUMBER}))?(\s?|-)"
             rf"({UNIT}|in)(?<!\dB)([²³]|(?<=m)[23](?!\w))?"
             rf"(?:/({PER_UNIT})([²³]|(?<=[ms])[23](?!\w))?(?:/({PER_UNIT}))?)?"
             r"(?![\w²³]|['’][a-z]|(?<=x)-|(?<=V)-(?:[468]|1[02])(?![\dV]|\.\d|\sV)|(?<=W)-\d\d(?![\dW]|\.\d|\sW))(\.(?!\w))?"

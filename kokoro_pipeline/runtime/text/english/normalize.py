@@ -199,6 +199,10 @@ _SINGLE_QUOTES = re.compile(
     r"|(?<=[.,!?;:…—”])'(?!\w)|(?<!\w)'(?!\w)",
     re.IGNORECASE,
 )
+# The dash of names that are one: "Diffie–Hellman", "New York–based".
+_JOINED_NAMES = re.compile(
+    r"(\b[A-Z][^\W\d_]+)–(?=[A-Z][^\W\d_]|(?:based|style|born|bound|led|owned|backed|trained|area|era)\b)"
+)
 _DASHES = re.compile(r"\s*(?:—+|-{2,}|(?<=\s)[-–]+(?=\s)|(?<=\w)–(?=\w)|–+)\s*")
 _ELLIPSIS = re.compile(r"\.(?:\s?\.){2,}|…+")
 _STRAY_HYPHENS = re.compile(r"(?<!')(?<![^\W_])-+|-+(?![^\W_])")
@@ -370,7 +374,7 @@ def _paragraph(text: Tracked, british: bool, unspoken: list[tuple[int, int]]) ->
     text = expand_clipped(lower_capitals(expand_addresses(expand_early(text))))
     text = expand_abbreviations(text)
     text = expand_numerals(expand_roman_numerals(text), british)
-    text = _quotes(_read_signs(text)).sub(_DASHES, "—")
+    text = _quotes(_read_signs(text)).sub(_JOINED_NAMES, r"\1-").sub(_DASHES, "—")
     text = _leave_out(text, unspoken)
     return _punctuation(text.sub(_LONG_WORD, r"\1 ").sub(_LONG_CHAIN, r"\1 "))
 

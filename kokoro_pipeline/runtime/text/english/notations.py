@@ -59,6 +59,11 @@ def _negative_powers(match: re.Match[str], british: bool) -> list[Piece]:
     ]
 
 
+def _squared(match: re.Match[str], british: bool) -> list[Piece]:
+    """The power of a statistic: "χ2 = 4.5"."""
+    return [Piece("²", *match.span(1 if match[1] else 2))]
+
+
 def _superscript(match: re.Match[str], british: bool) -> str:
     return "²" if match[1] == "2" else "³"
 
@@ -175,6 +180,7 @@ def _charge(match: re.Match[str], british: bool) -> str:
 
 
 NOTATIONS: tuple[Rule, ...] = (
+    (re.compile(r"(?<!\w)[χη](2)(?![\w.,(]|\s?/)|(?<!\w)χ(2)(?=\()"), _squared),
     (re.compile(r"(?<=[A-Za-z\d)])\^([1-9]?)([-−+])(?![\w(])"), _charge),
     (re.compile(r"(?<=[\s(])((?:1[89]|20)\d\d)([a-f])(?=[;,):])"), _lettered_year),
     (
@@ -192,6 +198,8 @@ NOTATIONS: tuple[Rule, ...] = (
             r"|(?<='\d\d)(\s?[-–]\s?)(?='\d\d\b)"
             rf"|(?<='\d\d)(\s?[-–]\s?)(?=(?:{'|'.join(MONTHS)})\b)"
             r"|(?<=\b[QH]\d\s\d{4})(\s?[-–]\s?)(?=[QH]\d\b)"
+            r"|\b\d{1,4}\s(?:BCE?|AD|CE)(\s?[-–]\s?)(?=(?:AD\s)?\d{1,4}\b)"
+            r"|(?<=\(\d\))(–)(?=\(\d{1,3}\))"
         ),
         _to,
     ),

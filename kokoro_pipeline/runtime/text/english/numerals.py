@@ -75,7 +75,8 @@ def _code(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 def _hash_number(match: re.Match[str], british: bool) -> str:
-    return "number " + (digits(match[1]) if len(match[1]) > 4 else match[1])
+    joined = match.string[match.start() - 1 : match.start()].isalpha()  # "MLS#"
+    return " " * joined + "number " + (digits(match[1]) if len(match[1]) > 4 else match[1])
 
 
 def _weakness(match: re.Match[str], british: bool) -> str:
@@ -215,7 +216,7 @@ _RULES: tuple[Rule, ...] = (
     *VERSES,
     *LINES,
     (re.compile(rf"{START}({NUMBER})\s?deg(?:rees|\.)?\s?([FC])\b"), _temperature),
-    (re.compile(rf"(?<![\w.,])({NUMBER})[eE]([-−+]?)(\d{{1,3}})(?!\w|\.\d)"), _scientific),
+    (re.compile(rf"(?<![\w.,])(?!7E7\b)({NUMBER})[eE]([-−+]?)(\d{{1,3}})(?!\w|\.\d)"), _scientific),
     (
         re.compile(r"(?<![^\s(,\"“])([<>≤≥])(?=[$£€]?\.?\d)(?!3\s*$)"),
         _at_least,
@@ -305,7 +306,10 @@ _RULES: tuple[Rule, ...] = (
     *UNITS,
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)(s?)\b"), _ordinal),
     (re.compile(r"(?<![\w.,-])(\d{0,2}[1-9])er(s?)\b"), _player),
-    (re.compile(r"(?<!\w)#\s?(\d{5,}(?![\w,.-]*\d)|\d)"), _hash_number),
+    (
+        re.compile(r"(?:(?<!\w)|(?<=\b[A-Z]{2})|(?<=\b[A-Z]{3}))#\s?(\d{5,}(?![\w,.-]*\d)|\d)"),
+        _hash_number,
+    ),
     *DESIGNATIONS,
     *FORMULAS,
     (re.compile(r"(?<=\b[A-Z]\d)(-)(?=\d{2,3}\b(?![.,]\d))"), apart),

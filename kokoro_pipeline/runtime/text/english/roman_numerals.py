@@ -66,10 +66,14 @@ _FIRST = re.compile(
     rf"|(?<=(?:st|nd|rd|th) and ))({_REGNAL_NAMES})\s(I)"
     r"(?=\s(?:(?:never|also|then|later|soon|finally|[a-z]{3,}ly)\s)?(?:[a-z]+ed|fled|met|ruled|fought|led|won|lost|took|gave|came|went|made|built|fell|held|left|saw|wrote)\b)"
 )
+_TITLES = (
+    "(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Prince|Duke|Archduke|Shah|Pharaoh"
+    "|Saint|Caliph|Margrave|Archbishop|Patriarch)"
+)
+_ONE_OR_TWO_NAMES = r"\s(?:[^\W\d_a-z][^\W\d_]+\s){1,2}"
 _TITLED = re.compile(
-    r"\b(?i:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Prince|(?:Arch)?Duke|Shah|Pharaoh"
-    r"|Saint|Caliph|Margrave|(?:Arch)?Bishop|Patriarch)"
-    rf"\s(?:[^\W\d_a-z][^\W\d_]+\s){{1,2}}({_ROMAN})(?=\W|$)"
+    rf"\b(?:{_TITLES}{_ONE_OR_TWO_NAMES}({_ROMAN})"
+    rf"|{_TITLES.lower()}{_ONE_OR_TWO_NAMES}({_ROMAN})(?<!\bI))(?=\W|$)"
 )
 # "Roderick III of Sicily", "Eystein II ruled", but not "World War II of".
 _RULER = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..tracked import Piece
+from ..tracked import Piece, Replacement
 from .number_forms import DASH, END, NUMBER, START, Rule, is_attributive, plain
 from .numbers import cardinal, digits, in_pairs, year
 
@@ -14,12 +14,13 @@ _ZONES = r"(?:GMT|UTC|BST|CET|CEST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T)"
 
 _RATIO_BEFORE = re.compile(
     r"\b(?:(?:ratio|dilut(?:ed?|ing|ion)|scale|slope|gradient|odds|proportion|aspect|outnumbered)\b"
-    r"[^.!?;]{0,25}|(?:mix|mixture|split|parts?)\b(?:[^.!?;]{0,22}\s\(?)?(?<!at ))$",
+    r"[^.!?;]{0,25}|\d:\d{1,4}\s{0,2}(?:=|::|equals)\s{0,2}"
+    r"|(?:mix|mixture|split|parts?)\b(?:[^.!?;]{0,22}\s\(?)?(?<!at ))$",
     re.IGNORECASE,
 )
 _RATIO_AFTER = re.compile(
     r"\s(?:ratio|scale|slope|gradient|odds|mix|mixture|dilution|aspect|shot|favou?rites?"
-    r"|(?:(?:reverse|forward|stock|share)\s){0,2}split)\b"
+    r"|(?:(?:reverse|forward|stock|share)\s){0,2}split)\b|\s{0,2}(?:=|::|equals)\s{0,2}\d{1,4}:\d"
 )
 
 
@@ -255,7 +256,22 @@ def _zulu(match: re.Match[str], british: bool) -> str:
     return f"{_of_four_digits(match[1], match[2])} Zulu"
 
 
+def _page_of_year(match: re.Match[str], british: bool) -> Replacement:
+    """A work by its year, and the page: "Rhoda 1994:148"."""
+    if _is_ratio(match):
+        return match[0]
+    words = f"{year(int(match[1]), british)}, {_named(match[2], british)}"
+    return [Piece(words, match.start(1), match.end(2))]
+
+
 TIMES: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"\b(?!(?:In|By|At|Since|Until|From|Page|Verse)\b)[A-Z][^\W\d_]+(?: et al\.?)?,? \(?"
+            r"(1[89]\d\d|20[0-2]\d):([1-9]\d{1,3})(?![\w:–-]|[.,]\d)"
+        ),
+        _page_of_year,
+    ),
     (
         re.compile(
             r"(?:(?<=19\d\d;)|(?<=20\d\d;)|(?<=\d\d; )(?=\d{3}))"
