@@ -63,7 +63,7 @@ _SHORT_FORM = re.compile(rf"(?<![\w.'])({'|'.join(_SHORT_FORMS)})(?!\w|'(?!s\b))
 _INITIALISMS = re.compile(r"(?<![\w.])((?:[A-Z]\.){2,6})['’]?s(?!\w)")
 _GRADE = re.compile(r"(?<=\b[Aa]\s[A-D])-(?![\w-])|(?<=\ban\s[A-D])-(?![\w-])")
 _CREDIT_GRADE = re.compile(
-    r"(?<![\w+-])(AAA?|BBB?|CCC?|[ABC])-(?=[\s.,;:)]|$)(?!\s(?:and|or|to)\s[\w+]{1,20}-)(?!\s?\d)"
+    r"(?<![\w+-])(AAA?|BBB?|CCC?|[ABC])-(?=[\s.,;:)]|$)(?!\s(?:and|or|to)\s[\w+]{1,20}-[a-z])(?!\s?\d)"
 )
 _CREDIT = re.compile(
     r"\b(?:rat(?:ed|ings?)|Fitch|S&P|Standard & Poor['’]s|Moody['’]s|(?:up|down)grade[sd]?"

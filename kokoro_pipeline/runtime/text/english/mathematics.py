@@ -353,7 +353,7 @@ EQUATIONS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?<![\w.])(sin|cos|tan|ln|log(?=\d))(\d{0,2})\s"
-            r"(\d{0,3}[nxyztθφαβωA-C]|\d{0,3}π[nxyzt]?|\d+(?:\.\d+)?(?=\s?°)|(?<=log\d\s)\d+|(?<=log\d\d\s)\d+)()(?![\w'’])"
+            r"(\d{0,3}[nxyztθφαβωA-C]|\d{0,3}[πω][nxyzt]?|\d+(?:\.\d+)?(?=\s?°)|(?<=log\d\s)\d+|(?<=log\d\d\s)\d+)()(?![\w'’])"
         ),
         _named_function,
     ),

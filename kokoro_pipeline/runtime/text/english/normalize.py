@@ -107,9 +107,12 @@ _CHARACTER = re.compile(f"[{re.escape(''.join(_CHARACTERS))}]")
 # A minus sign with spaces, between two terms of which one at least is no plain number. Elsewhere
 # writers use the sign as a hyphen or as a dash, and the rules for numbers know the hyphen.
 _LETTER_TERM = r"(?!a\s[a-z]{2})\d{0,3}[A-Za-zα-ω]\d?(?![\w'’-])"
-_AFTER_TERM = r"(?<=[²³⁴-⁹ⁿ!] )|(?<=(?<![\w'’.])[A-Za-zα-ω] )|(?<=[a-z]\d )|(?<=(?<!\w)\w\) )"
+_AFTER_TERM = (
+    r"(?<=[²³⁴-⁹ⁿ!] )|(?<=(?<![\w'’.])[A-Za-zα-ω] )|(?<=[a-z]\d )|(?<=(?<!\w)\w\) )|(?<=[α-ω] )"
+)
 _DIFFERENCE = re.compile(
-    rf"(?:(?<=\d )|{_AFTER_TERM})− (?:\(?{_LETTER_TERM}|\(?√)|(?:{_AFTER_TERM})− \(?\d"
+    rf"(?:(?<=\d )|{_AFTER_TERM})− \(?(?:{_LETTER_TERM}|√|(?:sin|cos|tan|ln|log|exp)\b)"
+    rf"|(?:{_AFTER_TERM})− \(?\d"
 )
 _UNUSUAL = re.compile(r"[^ -~\n\t]+")
 _PLACEHOLDER = re.compile(f"[{PRONOUNCED}{LETTER_A}]")
@@ -183,8 +186,10 @@ _ARROWS = {"->": "→", "=>": "⇒"}
 _ARROW = re.compile(r"(?<=\s)[-=]>(?=\s)|(?<=\b[A-Z]{3})->(?=[A-Z]{3}\b)")
 _GREEK = re.compile(
     r"(?<!\w)[\u0391-\u03a1\u03a3-\u03f5µ](?!\w)|(?<!\w)[\u0391-\u03a1\u03a3-\u03f5](?=[A-Za-z]\b)"
+    r"|(?<=[A-Z])[α-ω](?![α-ω])"
 )
-_TWO_GREEK = re.compile(r"(?<![\w'’])(?<![α-ω] )([α-ω])([α-ω])(?=[\s-][A-Za-z]|[\u0370-\u03ff]?\))")
+# Two letters or more beside words of English, "αβ cells", but not words of Greek.
+_SEVERAL_GREEK = re.compile(r"(?<![\w'’])(?<![α-ω] )[α-ω]{2,4}(?=[\s-][A-Za-z]|\))")
 _GREEK_NAME = re.compile(r"GREEK (?:SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
 
 _STRAIGHT_OPEN = re.compile(r"(?:(?<=^)|(?<=[\s(—“]))\"(?=\S)")
@@ -282,7 +287,9 @@ def _read_signs(text: Tracked) -> Tracked:
         .sub(_LEADING_POINT, "dot ")
     )
     text = text.sub(_VARIABLE, "dollar ").sub(_SIGN, _sign)
-    text = text.sub(_TWO_GREEK, r"\1 \2").sub(_GREEK, lambda m: f"{_greek_name(m[0])} ")
+    text = text.sub(_SEVERAL_GREEK, lambda m: " ".join(m[0])).sub(
+        _GREEK, lambda m: f" {_greek_name(m[0])} "
+    )
     text = text.sub(_END_OF_VERSE, _end_of_verse).sub(_SLASHED, _slashed)
     text = text.sub(_LETTERS_SLASHED, lambda m: m[0].replace("/", " "))
     return text.sub(_LONE_SLASH, " slash ")

@@ -76,7 +76,7 @@ def _record(match: re.Match[str], british: bool) -> list[Piece]:
     """Games won, lost and tied by a team or a pitcher: "improved to 8-3-1"."""
     group = match.re.groups
     games = [cardinal(int(number)) for number in re.findall(r"\d+", match[0])]
-    if match.string.endswith("an ", 0, match.start()) and games[0] == "zero":
+    if match.string.endswith(("an ", "An "), 0, match.start()) and games[0] == "zero":
         games[0] = "oh"  # "an 0-10 start"
     return [Piece(f"{', '.join(games[:-1])} and {games[-1]}", *match.span(group))]
 
@@ -188,7 +188,7 @@ RECORDS: tuple[Rule, ...] = (
         # Without a win or a loss: "they are 0-4", "we started 5-0".
         re.compile(
             r"\b(?:(?:[Tt]hey|[Ww]e|[Yy]ou|[A-Z][a-z]{1,14}s) (?:are|were)"
-            r"|went|start(?:ed)?|opened|began|now) "
+            r"|(?:team|club|squad) (?:is|was)|went|start(?:ed)?|opened|began|now) "
             rf"(?=0[-–][1-9]|[1-9]\d?[-–]0)({_GAMES})"
             r"(?=[.,;)]|$|\s(?:and|but|since|against|when|after|before|in|to (?:start|open|begin)"
             r"|all)\b)"

@@ -122,7 +122,8 @@ DIRECTIONS: tuple[Rule, ...] = (
     (
         # Behind a word in small letters, but for those whose letter is a name: "grade E of".
         re.compile(
-            rf"(?:^|(?<=[.;,(] )|\bto the |\b(?!(?:{_NAMED_BY_LETTERS})\b)[a-z]{{2,20}} )"
+            r"(?:^|(?<=[.;,(] )|\b(?:to the|Just|Located|Due) "
+            rf"|\b(?!(?:{_NAMED_BY_LETTERS})\b)[a-z]{{2,20}} )"
             rf"([NS]?[EW]|[NS])(?=\sof\s(?:the\s(?:{_LANDMARKS})\b|(?:the\s)?[A-Z][a-z]{{2}}))"
         ),
         _direction,
