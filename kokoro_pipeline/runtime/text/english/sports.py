@@ -61,10 +61,12 @@ _OPPONENT_BEFORE = re.compile(
     r"\b(?:the|against|vs\.?|versus|faces?|hosts?|visits?|beat)\s(?:[A-Z][\w.'’]*\s){1,2}\($"
 )
 _PLAYS = re.compile(
-    r"[^()]{0,30}\)\s(?:at|hosts?|visits?|plays?|faces?|takes? on|takes? the mound|travels?|meets?"
+    r"(?!\sinch)[^()]{0,30}\)"
+    r"\s(?:at|hosts?|visits?|plays?|faces?|takes? on|takes? the mound|travels?|meets?"
     r"|leads?|trails?|vs\.?|versus|against|and the|remains?|sits?|pitche[sd]|starts?|started|opens?"
     r"|returns?|heads?|will|are|have|has|won|beat|lost|fell|enters?)\b"
 )
+_MOST_GAMES = 162  # of a season; larger numbers are years: "the Sui (581–618)"
 _EARNED_RUNS = re.compile(r",\s\d{1,2}\.\d\d\sERA")
 _CHANGED_TO = "|".join(
     rf"(?<=\b{form} to )"
@@ -84,6 +86,8 @@ def _record(match: re.Match[str], british: bool) -> list[Piece]:
 def _record_in_parentheses(match: re.Match[str], british: bool) -> Replacement:
     """The record of the team or pitcher in front of it: "the Celtics (45-15)"."""
     before = match.string[max(0, match.start() - 60) : match.start()]
+    if any(int(number) > _MOST_GAMES for number in re.findall(r"\d+", match[0])):
+        return match[0]
     behind = (_PLAYS, _EARNED_RUNS)
     is_record = _OPPONENT_BEFORE.search(before) or (
         _TEAM_BEFORE.search(before) and any(p.match(match.string, match.end()) for p in behind)

@@ -5,16 +5,9 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Replacement
+from .counts_or_years import is_count
 from .number_forms import DASH, Rule
 from .numbers import cardinal, plural, year
-
-_COUNTED_AFTER = re.compile(
-    r"\s+(?:people|men|women|children|of\b|more|fewer|percent"
-    r"|(?!(?:million|thousand|hundred|level|election|primarie|midterm|playoff|final|figure|result"
-    r"|earning|estimate|forecast|price|taxe|return|model|protest|riot|flood|fire|wildfire|attack"
-    r"|talk|accord|reform|guideline|rule|regulation|standard|goal|target|sanction|recording|award"
-    r"|rating|edition)s\b)[a-z]{2,}[^s\W]s\b(?!\s(?:may|might|will|would|could)\b))"
-)
 
 
 def _era(match: re.Match[str], british: bool) -> list[Piece]:
@@ -29,6 +22,22 @@ def _era(match: re.Match[str], british: bool) -> list[Piece]:
     return pieces
 
 
+_NAME_BEFORE = re.compile(
+    r"\b(?!(?:Ages?|Chapters?|Doses?|Figures?|Grades?|Lines?|Pages?|Parts?|Ranges?|Sections?|Tables?)\b)"
+    r"[A-Z][\w'’]*(?:\s(?:dynasty|era|period|empire|kingdom|caliphate|reign))?\s\($"
+)
+
+
+def _lifetime(match: re.Match[str], british: bool) -> Replacement:
+    """Years of three digits behind a name: "the Sui (581–618)", but not "Celtics (45-15)"."""
+    first, last = int(match[1]), int(match[2])
+    before = match.string[max(0, match.start() - 50) : match.start()]
+    rounded = first % 10 == last % 10 == 0
+    if rounded or not first < last < 1800 or not _NAME_BEFORE.search(before):
+        return match[0]
+    return _era(match, british)
+
+
 def _fiscal(match: re.Match[str], british: bool) -> str:
     words = f" {year(int(match[2]), british)}"
     if match[3]:
@@ -39,7 +48,7 @@ def _fiscal(match: re.Match[str], british: bool) -> str:
 
 def _years(match: re.Match[str], british: bool) -> Replacement:
     """Four digits after a word such as "in" unless something is counted, as in "1050 votes"."""
-    if _COUNTED_AFTER.match(match.string, match.end()) and not _is_period(match):
+    if is_count(match, match[match.lastindex or 1]) and not _is_period(match):
         return match[0]
     return _era(match, british)
 
@@ -54,7 +63,7 @@ def _is_period(match: re.Match[str]) -> bool:
 
 def _year(match: re.Match[str], british: bool) -> str:
     """Read four digits as a year unless something is counted, as in "1234 votes"."""
-    counted = _COUNTED_AFTER.match(match.string, match.end())
+    counted = is_count(match, match[1])
     if match[1][2:] != "00" and counted and not match.string[: match.start()].endswith("year "):
         return cardinal(int(match[1]), british)
     return year(int(match[1]), british)
@@ -123,6 +132,7 @@ YEARS: tuple[Rule, ...] = (
         ),
         _era,
     ),
+    (re.compile(r"(?<=\()(\d{3})[-–](\d{3,4})(?=\))"), _lifetime),
     (re.compile(r"(?:\bAD|\bA\.D)\s(\d{1,4})(?![\w-]|[.,]\d)"), _era),
     (re.compile(r"(?<=\bFY)(\s?)((?:19|20)\d\d)\b(?:([/–-])(\d\d)\b)?"), _fiscal),
     (
