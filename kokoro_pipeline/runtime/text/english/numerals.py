@@ -71,7 +71,9 @@ def _code(match: re.Match[str], british: bool) -> list[Piece]:
     group = 1 if match[1] else 2
     number = match[group]
     status = re.fullmatch(r"[1-9]00", number) and group == 1  # "status code 500"
-    return [Piece(in_pairs(number) if status else digits(number), *match.span(group))]
+    apart = " " * match.string[match.end(group) : match.end(group) + 1].isalpha()
+    words = in_pairs(number) if status else digits(number)
+    return [Piece(words + apart, *match.span(group))]
 
 
 def _hash_number(match: re.Match[str], british: bool) -> str:
@@ -169,7 +171,26 @@ def _range(match: re.Match[str], british: bool) -> str:
     return f"{plain(low, british)} to {plain(high, british)}"
 
 
+# Words before a dash, but not those that say where a number below zero lies: "fell to - 5".
+_WORD_BEFORE = re.compile(
+    r"(?<![\w'’-])(?!(?i:(?:is|are|was|were|be|at|to|of|or|and|by|near|from|than|below|above|about"
+    r"|around|over|under|between|nearly|reached|hit|like|equals)\s))"
+    r"[A-Za-z][\w'’-]{0,30}[A-Za-z][)”\"]?\s$"
+)
+_BELOW_ZERO = re.compile(r"\s?(?:=|°|degrees?\b|equals\b)")
+
+
+def _is_dash(match: re.Match[str]) -> bool:
+    """Whether a hyphen between spaces is a dash: "one state - 5,000 people - voted"."""
+    if not match[0].startswith("- "):
+        return False
+    before = match.string[max(0, match.start() - 36) : match.start()]
+    return bool(_WORD_BEFORE.search(before)) and not _BELOW_ZERO.match(match.string, match.end())
+
+
 def _signed(match: re.Match[str], british: bool) -> str:
+    if _is_dash(match):
+        return match[0]
     sign = {
         "-": "minus ",
         "−": "minus ",
@@ -264,7 +285,8 @@ _RULES: tuple[Rule, ...] = (
             r" in"
             rf"|\b(?i:{_CODED}) (?:number|no\.|ID|reference)"
             r"(?=\W{1,3}(?:(?:is|was)\s)?#?\d{5}))"
-            r":?\s(?:(?:is|was)(?:\snow)?:?\s)?(?:#|[*•]{1,12})?(\d{3,30})(?![\w,.-]*\d)"
+            r":?\s(?:(?:is|was)(?:\snow)?:?\s)?(?:#|[*•]{1,12})?(\d{3,30})"
+            r"(?![\w,.-]*\d|\s?(?:[kKMGT]B|[ck]?m|[km]?g|lbs?|oz)\b)"
             r"|(?<![\w.,$-])(\d{3}|\d{5})(?=\s(?:[Zz]ip|ZIP|area|post|postal|dial+ing) code)"
         ),
         _code,

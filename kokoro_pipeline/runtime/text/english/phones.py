@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
+from .measures import UNIT
 from .number_forms import Rule, plain
 from .numbers import cardinal, digits
 
@@ -18,6 +19,33 @@ def _phone(match: re.Match[str], british: bool) -> str:
     return plus + ", ".join(
         digits(group) if group.isdecimal() else group.lower() for group in groups
     )
+
+
+_CALLED_AT = re.compile(
+    r"\b(?:call|phone|tel|telephone|fax|dial|text|txt|ring|cell|mobile|voicemail|hotline)"
+    r"(?:\.|:|\s(?:us|me|him|her|them|at|on|number|no\.|is|now|toll|free|line)\b:?){0,4}\s$",
+    re.IGNORECASE,
+)
+_CALLED_NEAR = re.compile(
+    r"\b(?:call|phone|tel|fax|dial|text|ring|number|contact|reach|message)[^.;!?]{0,40}$",
+    re.IGNORECASE,
+)
+# "500-1000 word essays", "400-1200 nm", "476-1453 AD".
+_COUNTED_BEHIND = re.compile(
+    rf"\s?(?:{UNIT}|%)(?![^\W²³])|\s(?:[a-z]{(3,)}s|word|people|men|women|per|an?|BCE?|CE|AD)\b|-[a-z]"
+)
+
+
+def _local_phone(match: re.Match[str], british: bool) -> str:
+    """A number without its area, "call 867-5309", unless it is a range: "pages 998-1004"."""
+    before = match.string[max(0, match.start() - 60) : match.start()]
+    if not (match[1] == "555" or _CALLED_AT.search(before)):
+        if _COUNTED_BEHIND.match(match.string, match.end()):
+            return match[0]
+        is_likely_range = int(match[2]) < 2100 or match[2].endswith(("00", "50"))
+        if is_likely_range and not _CALLED_NEAR.search(before):
+            return match[0]
+    return _phone(match, british)
 
 
 def _extension(match: re.Match[str], british: bool) -> str:
@@ -99,10 +127,11 @@ PHONES: tuple[Rule, ...] = (
             r"|(?<![\w.,-])(?:555 \d{4}|\d{3,4} 0\d{3})(?![\w-]|[.,]\d)"
             r"|(?<![\w.,-])00[ -]\d{1,3}(?:[ -]\d{1,8}){2,5}(?![\w-]|[.,]\d)"
             r"|(?<![\w.-])(?:1-)?(?:8(?:00|33|44|55|66|77|88)|900)-(?:\d{3}-)?[A-Z]{2,9}(?:-[A-Z]{2,9}){0,2}(?![\w-])"
-            r"|(?<![\w.-])\d{3}-\d{4}(?![\d-])|(?<=hone )\d{3}\.\d{4}\b|(?<=all )\d{3}\.\d{4}\b"
+            r"|(?<=hone )\d{3}\.\d{4}\b|(?<=all )\d{3}\.\d{4}\b"
         ),
         _phone,
     ),
+    (re.compile(r"(?<![\w.$£€¥-])(\d{3})-(\d{4})(?![\d-])"), _local_phone),
     (
         re.compile(r"(?<![\w.,/-])\d{1,7}(?:[-–]\d{1,7}){2,6}(?![\w-]|[.,]\d)"),
         _chain,

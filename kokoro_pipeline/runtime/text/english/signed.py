@@ -41,6 +41,7 @@ def _difference(match: re.Match[str]) -> Replacement:
 
 
 SIGNED: tuple[Phrase, ...] = (
+    (re.compile(r"(?<![A-Za-z/])\+\s?/\s?[-–](?!\w*/)|(?<![\w/])\+-(?=\s?\.?\d)"), "±"),
     (re.compile(r"(?<!\w)Δ(?=[A-Z]{3}\b)"), "△"),
     (re.compile(r"(?:^|(?<=[\s(]))(?<!\d )(?<!\d\)\s)–(?=[$£€¥]?\.?\d)"), "-"),
     (re.compile(r"(?<=[\d%] )[-–](?=\d+(?:\.\d+)?%)(?!\d{4}\b)"), "minus "),
