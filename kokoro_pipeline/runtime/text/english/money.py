@@ -21,6 +21,7 @@ from .number_forms import (
 )
 from .numbers import cardinal, fraction, plural
 from .tables import table, word_sets
+from .tagging.kinds import CLOSED, IRREGULAR_PAST, LISTS, VERBS, Kind
 
 
 class _Currency(NamedTuple):
@@ -44,7 +45,24 @@ _COUNTRIES = {
     "S": "Singapore",
     "SG": "Singapore",
 }
-_PAID_FOR = re.compile(rf"\s(?:{'|'.join(sorted(word_sets('priced')['noun']))})\b|-an?-[a-z]")
+_PRICED = word_sets("priced")
+_PAID_FOR = re.compile(rf"\s(?:{'|'.join(sorted(_PRICED['noun']))})\b|-an?-[a-z]")
+_PAID = "|".join(sorted(_PRICED["paid"]))
+_ADJECTIVES = _PRICED["adjective"] | {
+    word for word, (kind, _) in CLOSED.items() if kind is Kind.ADJECTIVE
+}
+_ADJECTIVE = rf"(?:\w+-[a-z]+,?|{'|'.join(sorted(_ADJECTIVES))}),?"
+# "Its hostile", "a new four-year,", "Amazon's", but not "it's" or "the firm paid".
+_DETERMINED = re.compile(
+    r"(?:\b(?i:an?|the|this|its|his|her|their|our|my|your)"
+    r"|(?<!\b[Ii]t)(?<!\b[Hh]e)(?<!hat)(?<!here)(?<!\b[Ww]ho)['’]s|s['’])\s"
+    rf"(?:(?:{_ADJECTIVE}\s)?[a-z]+,?\s|(?:{_ADJECTIVE}\s){{1,2}})?$"
+)
+_NO_NOUNS = _PRICED["paid"] | _PRICED["behind"]
+_NEXT_WORD = re.compile(r"\s(?:(?:hour|dai|week|month|year)ly\s)?([A-Za-z][A-Za-z'’-]*)")
+_PAID_BY = re.compile(
+    rf"\s(?:[A-Z][\w'’-]*\s){{1,3}}(?:{_PAID}\b)|\s(?:people|[a-z]+s)\s(?:{_PAID})\b"
+)
 _RATE = re.compile(r"(?:\s?/\s?|\sper\s)[a-z]+\s[a-z]")
 
 
@@ -85,7 +103,24 @@ def _bills(match: re.Match[str], british: bool) -> str:
 
 def _names_a_price(match: re.Match[str]) -> bool:
     """Whether the amount describes a noun: "a $5 bill" and "$20-a-day habits" have dollar."""
-    return is_attributive(match) or bool(_PAID_FOR.match(match.string, match.end()))
+    if is_attributive(match) or _PAID_FOR.match(match.string, match.end()):
+        return True
+    before = match.string[max(0, match.start() - 60) : match.start()]
+    return bool(_DETERMINED.search(before)) and _has_noun_behind(match)
+
+
+def _has_noun_behind(match: re.Match[str]) -> bool:
+    """Whether a noun or its adjective follows: "the $5 million deal", but not what somebody does
+    with the amount: "the $5 million raised"."""
+    following = _NEXT_WORD.match(match.string, match.end())
+    if not following or _PAID_BY.match(match.string, match.end()):
+        return False
+    word = following[1]
+    if word in CLOSED:
+        return word in _ADJECTIVES
+    verb = word.endswith("s") and not VERBS.isdisjoint((word[:-1], word[:-2]))
+    verb = verb or word in IRREGULAR_PAST or word in LISTS["participles"]
+    return not (verb or word.endswith(("ed", "ly")) or word in _NO_NOUNS)
 
 
 def _amount(
@@ -153,28 +188,7 @@ def _negative_money(match: re.Match[str], british: bool) -> str:
     return "minus " + _amount(match[2], _CURRENCIES[match[1]], match[3], False, british)
 
 
-def _shillings(match: re.Match[str], british: bool) -> str:
-    """Money of Britain before 1971: "£1 7s. 6d.", "10s. 6d."."""
-    names = (("pound", "pounds"), ("shilling", "shillings"), ("penny", "pence")) * 2
-    parts = [
-        f"{plain(number, british)} {name[number != '1']}"
-        for number, name in zip(match.groups(), names, strict=False)
-        if number
-    ]
-    point = "." * (match[0].endswith(".") and not match.string[match.end() :].strip())
-    return (
-        " and ".join(parts) if len(parts) < 3 else f"{parts[0]}, {parts[1]} and {parts[2]}"
-    ) + point
-
-
 MONEY: tuple[Rule, ...] = (
-    (
-        re.compile(
-            r"(?:£([\d,]{1,12}),?\s(?=\d{1,2}s)|(?=\d{1,2}s\.))(?<![\w.,$£€])(\d{1,2})s\.?,?\s"
-            r"(\d{1,2})d\b\.?(?!\w)|£([\d,]{1,12})\s(\d{1,2})s\b(?:\.(?=\s[a-z]|[,;:)]))?"
-        ),
-        _shillings,
-    ),
     (
         re.compile(
             r"(?:€|R\$|\bkr\.?|\b(?:EUR|CHF|SEK|NOK|DKK|PLN|BRL)|zł)\s?"

@@ -11,5 +11,6 @@ ENGLISH = SentenceEnds(
     | {short.lower() for book, words in table("bible") if book.istitle() for short in words.split()}
     | word_sets("pointed_words")["word"]
     | {f"{shillings}s" for shillings in range(1, 20)}  # "7s. 6d."
+    | {f"{pounds}l" for pounds in range(1, 100)}  # "5l. 10s."
 )
 """A segment is not cut after an abbreviation; whether its point ends a sentence is seen later."""
