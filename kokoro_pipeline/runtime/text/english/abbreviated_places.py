@@ -13,6 +13,7 @@ _ROADS = of_kind("road")
 _BARE_ROADS = of_kind("word")
 _STATES = of_kind("state")
 _WORDLIKE_STATES = of_kind("wordlike state")  # words and names as well
+_ANY_STATE = {**_STATES, **_WORDLIKE_STATES}
 _BARE_ROAD = re.compile(r"(?<=[a-z\d] )(Ave|Blvd|Rd|Hwy|Pkwy)(?![\w.])")
 # "12 Oak Dr." and "Main St., Boston" are roads, "Dr. Oak" and "St. Louis" are not.
 _ROAD = re.compile(
@@ -30,7 +31,20 @@ _ROAD_ON = re.compile(
 # "Boston, Mass.", and with the party before it: "Rep. Hill, R-Ky.".
 _STATE = re.compile(
     rf"(?:(?<=[a-z],\s)({'|'.join(map(re.escape, _STATES))})"
-    rf"|(?<=\b[DRI]-)({'|'.join(map(re.escape, {**_STATES, **_WORDLIKE_STATES}))}))\.(?!\w)"
+    rf"|(?<=\b[DRI]-)({'|'.join(map(re.escape, _ANY_STATE))}))\.(?!\w)"
+)
+# Where a report comes from: "WEST LAFAYETTE, Ind. --", "Columbia, Mo. (AP)".
+_STATE_OF_DATELINE = re.compile(
+    rf"(?<=[A-Za-z]{{2}},\s)({'|'.join(map(re.escape, _ANY_STATE))})\.(?=\s?(?:[-–—]|\([A-Z]))"
+)
+# "DuQuoin (Ill.)", and what may also be an independent or a Miss only where a place shows it: "in
+# Columbia (Mo.)", "the Jackson (Miss.) Clarion".
+_CERTAIN_STATE = "|".join(re.escape(short) for short in _STATES if short != "Ind")
+_DOUBTFUL_STATE = "|".join(["Ind", *_WORDLIKE_STATES])
+_STATE_IN_PARENTHESES = re.compile(
+    rf"\b[A-Z][A-Za-z]+\s\(({_CERTAIN_STATE})\.\)"
+    rf"|\b(?:in|from|near|of|at)\s(?:[A-Z][a-z]+\s){{0,2}}[A-Z][A-Za-z]+\s\(({_DOUBTFUL_STATE})\.\)"
+    rf"|\b[A-Z][A-Za-z]+\s\(({_DOUBTFUL_STATE})\.\)(?=\s[A-Z])"
 )
 # "born in St. Louis, Mo.", but not "I saw Ann, Louis, Mo."
 _STATE_OF_TOWN = re.compile(
@@ -67,6 +81,8 @@ def expand_streets_and_states(text: Tracked) -> Tracked:
     text = text.sub(_BARE_ROAD, lambda m: _BARE_ROADS[m[1]])
     text = text.sub(_ROAD, _road).sub(_ROAD_ON, _road_on)
     text = text.sub(_STATE, _state).sub(_TWO_STATES, _two_states)
+    text = text.sub(_STATE_OF_DATELINE, lambda m: _ANY_STATE[m[1]])
+    text = text.sub(_STATE_IN_PARENTHESES, _state_in_parentheses)
     text = text.sub(_POSTAL_STATE, _postal_state)
     return text.sub(_STATE_OF_TOWN, lambda m: _expand_second(m, _WORDLIKE_STATES))
 
@@ -78,8 +94,12 @@ def expand_saints(text: Tracked) -> Tracked:
 
 
 def _state(match: re.Match[str]) -> str:
-    name = _STATES[match[1]] if match[1] else {**_STATES, **_WORDLIKE_STATES}[match[2]]
-    return name + keep_point(match)
+    return _ANY_STATE[match[1] or match[2]] + keep_point(match)
+
+
+def _state_in_parentheses(match: re.Match[str]) -> list[Piece]:
+    group = match.lastindex or 1
+    return [Piece(_ANY_STATE[match[group]], match.start(group), match.end() - 1)]
 
 
 def _postal_state(match: re.Match[str]) -> list[Piece]:

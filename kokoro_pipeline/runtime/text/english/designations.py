@@ -16,12 +16,9 @@ _DESIGNATED = "|".join(
 
 
 def designation(match: re.Match[str], british: bool) -> list[Piece]:
-    return [Piece(in_pairs(match[2], british), *match.span(2))]
-
-
-def _before_letters(match: re.Match[str], british: bool) -> list[Piece]:
-    """A number with letters behind it: "5950X"."""
-    return [*designation(match, british), Piece(" ", match.end(), match.end())]
+    """The number of a name, apart from letters behind it: "5950X"."""
+    apart = " " * match.string[match.end(2) : match.end(2) + 1].isalpha()
+    return [Piece(in_pairs(match[2], british) + apart, *match.span(2))]
 
 
 def _jet(match: re.Match[str], british: bool) -> list[Piece]:
@@ -72,6 +69,17 @@ def _type(match: re.Match[str], british: bool) -> list[Piece]:
         Piece(f"{in_pairs(match[first], british)} ", match.start(first), match.start(last)),
         Piece(number + " " * bool(match[7]), *match.span(last)),
     ]
+
+
+def _type_with_letters(match: re.Match[str], british: bool) -> list[Piece]:
+    """A type with letters or of which there are several: "777-300ER", "737-800s"."""
+    letter, first, last, suffix, several = match.groups()
+    number = f"{in_pairs(first, british)} {in_pairs(last, british)}"
+    if several and not suffix:
+        number = plural(number)
+    pieces = [Piece(f"{LETTER_A} ", *match.span(1))] if letter else []
+    end = match.end(3) if suffix else match.end()
+    return [*pieces, Piece(number + " " * bool(suffix), match.start(2), end)]
 
 
 def _server(match: re.Match[str], british: bool) -> str:
@@ -131,7 +139,19 @@ def _standard(match: re.Match[str], british: bool) -> str:
     return f"{match[1]} dot {in_pairs(match[2], british)}"
 
 
+_JETS = r"(A(?=3|220)|)(3[0-9]0(?<=A3\d0)|220(?<=A220)|7[0-8]7)-([89]|10|1000|[1-9]00)"
+
 MODELS: tuple[Rule, ...] = (
+    (
+        re.compile(rf"(?<![\w.,-]){_JETS}(?=[A-Z]|s\b)([A-Z]{{0,3}})(s?)(?![\w-])"),
+        _type_with_letters,
+    ),
+    (
+        re.compile(
+            r"(?:\bATR\s|\bDash\s)()(\d{1,2})-([1-9]00)(?=[A-Z]|s\b)([A-Z]{0,3})(s?)(?![\w-])"
+        ),
+        _type_with_letters,
+    ),
     (
         re.compile(
             r"(?<![\w.])(?:(?=H\.26\d|X\.(?:509|500|25)|G\.7[12]\d|M\.2 (?:slots?|NVMe|SATA|SSDs?"
@@ -172,7 +192,7 @@ DESIGNATIONS: tuple[Rule, ...] = (
         re.compile(
             r"\b(?:Boeing|Airbus|ATR|Dash|Embraer|Bombardier|Fokker|Room|Suite|Law|number|[Cc]ase)\s(A?)(\d{1,3})-(\d{1,5})"
             r"(?![\w-]|[.,]\d)"
-            r"|(?<![\w.,-])(A(?=3|220)|)(3[0-9]0(?<=A3\d0)|220(?<=A220)|7[0-8]7)-([89]|10|1000|[1-9]00)"
+            rf"|(?<![\w.,-]){_JETS}"
             r"(neo)?(?![\d-]|[.,]\d)"
         ),
         _type,
@@ -208,10 +228,10 @@ DESIGNATIONS: tuple[Rule, ...] = (
         designation,
     ),
     (re.compile(r"(?<=[A-Za-z]\d-)(?<!Q\d-)()([1-9]\d{3})(?!\w)"), designation),
-    (re.compile(r"(?<=[A-Za-z]\d-)(?<!Q\d-)()([1-9]\d{3})(?=[A-Z]{1,2}(?!\w))"), _before_letters),
+    (re.compile(r"(?<=[A-Za-z]\d-)(?<!Q\d-)()([1-9]\d{3})(?=[A-Z]{1,2}(?!\w))"), designation),
     (
         re.compile(r"(?<![\w.,-])()([1-9]\d{3})(?=(?:XT?|X3D|KF|KS|HX|HS|[GUH])(?!\w))"),
-        _before_letters,
+        designation,
     ),
     (
         re.compile(

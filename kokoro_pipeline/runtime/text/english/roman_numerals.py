@@ -8,6 +8,7 @@ import unicodedata
 
 from ..tracked import Piece, Replacement, Tracked
 from . import numbers
+from .letters import letter_name
 from .tables import word_sets
 from .tagging.kinds import IRREGULAR_PAST, LISTS, VERBS
 
@@ -37,7 +38,7 @@ _COUNTED_WORDS = "|".join(sorted(word_sets("roman")["counted"]))
 _REGNAL_NAMES = "|".join(map(_accented, sorted(word_sets("roman")["regnal"])))
 _COUNTED = re.compile(
     rf"\b(?<!question )((?i:{_COUNTED_WORDS})s?)\s+"
-    rf"({_ROMAN}(?=[ABCab]?\b)|{_SMALL_ROMAN}\b)(?!['’.]\w)"
+    rf"({_ROMAN}(?=[ABCab]?\b)|{_SMALL_ROMAN}\b)([ABCab]?)(?!['’.]\w)"
     rf"(?:(\s?[-–]\s?)({_ROMAN}|{_SMALL_ROMAN})\b)?"
     rf"((?:(?:,|,?\s(?:and|or|to|through|&))\s(?![ICDLM]\b){_ROMAN}\b(?!['’.]\w)){{0,12}})"
 )
@@ -174,20 +175,22 @@ def _item_number(match: re.Match[str]) -> str:
 
 
 def _counted(match: re.Match[str]) -> Replacement:
-    numerals = [numeral for numeral in match.group(2, 4) if numeral]
+    numerals = [numeral for numeral in match.group(2, 5) if numeral]
     # "Section C" and "Part D" are letters: a hundred parts are too many.
     letters = {"C", "D", "M"}
     if match[1].lower() in ("generation", "series"):  # "Generation X", "Xbox Series X"
         letters.add("X")
     if not all(map(_is_numeral, numerals)) or letters.intersection(numerals):
         return match[0]
-    if match[2] == "I" and not match[4] and match[1].islower() and _has_verb(match):
+    if match[2] == "I" and not match[5] and match[1].islower() and _has_verb(match):
         return match[0]
     pieces = [Piece(numbers.cardinal(_roman_value(match[2])), *match.span(2))]
-    if match[4]:
-        last = numbers.cardinal(_roman_value(match[4]))
-        pieces += [Piece(" to ", *match.span(3)), Piece(last, *match.span(4))]
-    for other in _NUMERAL.finditer(match.string, *match.span(5)):
+    if match[3]:  # "Division IA"
+        pieces.append(Piece(f" {letter_name(match[3].upper())}", *match.span(3)))
+    if match[5]:
+        last = numbers.cardinal(_roman_value(match[5]))
+        pieces += [Piece(" to ", *match.span(4)), Piece(last, *match.span(5))]
+    for other in _NUMERAL.finditer(match.string, *match.span(6)):
         pieces.append(Piece(numbers.cardinal(_roman_value(other[0])), *other.span()))
     return pieces
 

@@ -16,7 +16,12 @@ _COUNTED_BY_ORDINALS = (
     "Cir|Dist|Dept|Cong|Sess|Div|Inf|Cav|ed|Ed|Congress|Session|Division|Infantry|Cavalry|Regiment"
     "|Battalion|Brigade|Artillery|inst|ult|prox|day\\sof|of\\s(?:this|the|last|next)\\smonth"
     f"|of\\s(?:{'|'.join(MONTHS)})"
+    "|Airborne|Armou?red|Army|Avenue|Ave|Baron|Baronet|Battery|Company|Corps|Dragoons?|Duke|Earl|Fleet|Foot"
+    "|Fusiliers|Grenadiers|Guards|Highlanders|Hussars|Lancers|Legion|Lieutenant|Lord|Marines?|Marquess|Panzer"
+    "|Platoon|President|Rifles|Squadron|Street|Viscount|Ward|Wing|Field|Light|Heavy|Mounted|Naval"
+    "|[Bb]attalions?|[Bb]rigades?|[Rr]egiments?|[Dd]ivisions?|[Ss]quadrons?|[Cc]ompanies"
 )
+_ORDINALS = r"(?:,?\s(?:and|or|to|&)\s|,\s)\d{1,3}(?:st|nd|rd|th)\b"
 _LENGTHS = "One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten|Twelve|Square|Sq|Cubic|Cu|West"
 _STORED = "GB|TB|MB|GiB|TiB|GHz|MHz|Wh|mAh"
 _BATTED = r"RBIs?\b|SBs?\b|OPS\b|AVG\b|[2-3]B\b|steals\b|home\b|strikeouts\b|walks\b|homers\b"
@@ -24,8 +29,9 @@ _BATTED = r"RBIs?\b|SBs?\b|OPS\b|AVG\b|[2-3]B\b|steals\b|home\b|strikeouts\b|wal
 
 def _ordinal(match: re.Match[str]) -> list[Piece]:
     """An ordinal as lawyers write it: "2d Cir.", "3d ed."."""
-    ending = {"2": "nd", "3": "rd"}[match[1][-1]]
-    return [Piece(ending, *match.span(2))]
+    last = match.lastindex or 2
+    ending = {"2": "nd", "3": "rd"}[match[last - 1][-1]]
+    return [Piece(ending, *match.span(last))]
 
 
 def _circuit(match: re.Match[str]) -> list[Piece]:
@@ -157,6 +163,20 @@ SHORT_FORMS: tuple[Phrase, ...] = (
         r"\1 versus ",
     ),
     (re.compile(rf"(?<![\w.,-])(\d{{0,2}}[23])(d)(?=\s(?:{_COUNTED_BY_ORDINALS})\b)"), _ordinal),
+    # "the 103d", "the 1st, 2d and 4th"
+    (
+        re.compile(
+            rf"\b[Tt]he\s(\d{{1,2}}[23])(d)\b|(?<![\w.,-])(\d{{0,2}}[23])(d)(?={_ORDINALS})"
+        ),
+        _ordinal,
+    ),
+    (
+        re.compile(
+            r"\d(?:st|nd|rd|th)(?:,\s|,?\s(?:and|or|to|&)\s)(?:\d{0,2}[23]d(?:,\s|,?\s(?:and|or)\s))?"
+            r"(\d{0,2}[23])(d)\b"
+        ),
+        _ordinal,
+    ),
     (re.compile(rf"\b(?:{'|'.join(MONTHS)}) ([23]?[23])(d)(?=[,;.)]|$)"), _ordinal),
     (re.compile(r"\bFed\.(?=\sCir\.)"), "Federal"),
     (

@@ -150,6 +150,22 @@ def _pointed_clock_to(match: re.Match[str], british: bool) -> str:
     return f"{_pointed_clock(match, british)} to "
 
 
+_OPEN_BEFORE = re.compile(
+    r"\b(?:open(?:s|ed|ing)?|hours|daily|[a-z]*days?|from|between|lunch|tea|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*)"
+    r"[\s:,(]{1,3}$",
+    re.IGNORECASE,
+)
+
+
+def _pointed_clocks(match: re.Match[str], british: bool) -> list[Piece]:
+    """Times with points from morning to evening: "10.00–16.00"."""
+    before = match.string[max(0, match.start() - 24) : match.start()]
+    from_day_to_evening = int(match[1]) < 12 < int(match[3])
+    if not (_OPEN_BEFORE.search(before) or from_day_to_evening):
+        return []
+    return [Piece(":", position - 1, position) for position in (match.start(2), match.start(4))]
+
+
 def _from_noon(match: re.Match[str], british: bool) -> list[Piece]:
     """The dash of "noon–3"."""
     return [Piece(" to ", *match.span(1))]
@@ -309,11 +325,19 @@ TIMES: tuple[Rule, ...] = (
         ),
         _pointed_clock_at,
     ),
+    (
+        re.compile(
+            rf"(?<![\w.,$£€=-])([01]?\d|2[0-3])\.([03]0|[14]5){DASH}([01]?\d|2[0-4])\.([03]0|[14]5)"
+            r"(?=[.,;:)](?!\d)|$|\s(?:daily|hrs|hours|on|every|each|and|weekdays|weekends|today|tomorrow|[A-Z][a-z]+day)\b)"
+        ),
+        _pointed_clocks,
+    ),
     (re.compile(rf"\b(?:[Nn]oon|[Mm]idnight)({DASH})(?=\d{{1,2}}(?![:\d]))"), _from_noon),
     (
         re.compile(
-            rf"{START}(?P<first>\d{{1,2}}(?::\d\d)?\s?(?:{_HALF_DAY}\.?)?|[Nn]oon|[Mm]idnight){DASH}"
-            rf"(?=\d{{1,2}}(?::\d\d|\s?{_HALF_DAY})|noon|midnight)"
+            rf"{START}(?P<first>\d{{1,2}}(?::\d\d)?\s?(?:{_HALF_DAY}\.?)?|{_HOUR}\.[0-5]\d\s?{_HALF_DAY}\.?"
+            rf"|[Nn]oon|[Mm]idnight){DASH}"
+            rf"(?=\d{{1,2}}(?::\d\d|(?:\.[0-5]\d)?\s?{_HALF_DAY})|noon|midnight)"
         ),
         _time_range,
     ),
