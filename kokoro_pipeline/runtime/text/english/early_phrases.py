@@ -9,6 +9,7 @@ from .counters import COUNTERS
 from .inches import INCHES_IN_BRACKETS
 from .old_money import OLD_MONEY
 from .schedules import Phrase
+from .scripture import CHAPTERS
 from .short_forms import SHORT_FORMS
 from .signed import SIGNED
 from .street_names import ROADS
@@ -23,6 +24,7 @@ def expand_early(text: Tracked) -> Tracked:
         _ET_CETERA,
         *TERMINALS,
         *OLD_MONEY,
+        *CHAPTERS,
         *SHORT_FORMS,
         *SIGNED,
         *INCHES_IN_BRACKETS,

@@ -114,7 +114,7 @@ _LISTED = re.compile(
 )
 
 
-def _roman_value(numeral: str) -> int:
+def roman_value(numeral: str) -> int:
     values = [_ROMAN_VALUES[letter] for letter in numeral.upper()]
     following = [*values[1:], 0]
     return sum(
@@ -122,7 +122,7 @@ def _roman_value(numeral: str) -> int:
     )
 
 
-def _is_numeral(text: str) -> bool:
+def is_numeral(text: str) -> bool:
     return bool(re.fullmatch(_ROMAN, text.upper()))
 
 
@@ -133,9 +133,9 @@ _LINE_OF_PLAY = re.compile(
 
 def _line_of_play(match: re.Match[str]) -> Replacement:
     """Act, scene and line of a play: "III.i.56"."""
-    if not (_is_numeral(match[1]) and _is_numeral(match[2])):
+    if not (is_numeral(match[1]) and is_numeral(match[2])):
         return match[0]
-    parts = [_roman_value(match[1]), _roman_value(match[2]), int(match[3])]
+    parts = [roman_value(match[1]), roman_value(match[2]), int(match[3])]
     last = f" to {numbers.cardinal(int(match[4]))}" if match[4] else ""
     return ", ".join(map(numbers.cardinal, parts)) + last
 
@@ -149,8 +149,8 @@ def expand_roman_numerals(text: Tracked) -> Tracked:
     text = text.sub(_REGNAL_THE, _named_ordinal).sub(_RULER, _reign)
     text = text.sub(_LISTED, _item_number)
     text = text.sub(_CENTURIES, " to ")
-    text = text.sub(_CENTURY, lambda m: numbers.ordinal(_roman_value(m[1])))
-    text = text.sub(_ROMAN_YEAR, lambda m: numbers.year(_roman_value(m[0])))
+    text = text.sub(_CENTURY, lambda m: numbers.ordinal(roman_value(m[1])))
+    text = text.sub(_ROMAN_YEAR, lambda m: numbers.year(roman_value(m[0])))
     return text.sub(_HEIR, _reign).sub(_NAMED, _of_name)
 
 
@@ -166,12 +166,12 @@ def _of_name(match: re.Match[str]) -> str:
         return ".".join(match[0])
     if match[0] == "IV" and match.string[: match.start()].split()[-1].islower():
         return match[0]
-    return numbers.cardinal(_roman_value(match[0]))
+    return numbers.cardinal(roman_value(match[0]))
 
 
 def _item_number(match: re.Match[str]) -> str:
     numeral = match[0]
-    return numbers.cardinal(_roman_value(numeral)) if _is_numeral(numeral) else numeral
+    return numbers.cardinal(roman_value(numeral)) if is_numeral(numeral) else numeral
 
 
 def _counted(match: re.Match[str]) -> Replacement:
@@ -180,18 +180,18 @@ def _counted(match: re.Match[str]) -> Replacement:
     letters = {"C", "D", "M"}
     if match[1].lower() in ("generation", "series"):  # "Generation X", "Xbox Series X"
         letters.add("X")
-    if not all(map(_is_numeral, numerals)) or letters.intersection(numerals):
+    if not all(map(is_numeral, numerals)) or letters.intersection(numerals):
         return match[0]
     if match[2] == "I" and not match[5] and match[1].islower() and _has_verb(match):
         return match[0]
-    pieces = [Piece(numbers.cardinal(_roman_value(match[2])), *match.span(2))]
+    pieces = [Piece(numbers.cardinal(roman_value(match[2])), *match.span(2))]
     if match[3]:  # "Division IA"
         pieces.append(Piece(f" {letter_name(match[3].upper())}", *match.span(3)))
     if match[5]:
-        last = numbers.cardinal(_roman_value(match[5]))
+        last = numbers.cardinal(roman_value(match[5]))
         pieces += [Piece(" to ", *match.span(4)), Piece(last, *match.span(5))]
     for other in _NUMERAL.finditer(match.string, *match.span(6)):
-        pieces.append(Piece(numbers.cardinal(_roman_value(other[0])), *other.span()))
+        pieces.append(Piece(numbers.cardinal(roman_value(other[0])), *other.span()))
     return pieces
 
 
@@ -215,14 +215,14 @@ def _has_verb(match: re.Match[str]) -> bool:
 
 
 def _named_ordinal(match: re.Match[str]) -> list[Piece]:
-    return [Piece(numbers.ordinal(_roman_value(match[1])), *match.span(1))]
+    return [Piece(numbers.ordinal(roman_value(match[1])), *match.span(1))]
 
 
 def _reign(match: re.Match[str]) -> list[Piece]:
     others = match.groupdict().get("others") and match.span("others")
     last = match.re.groups - ("others" in match.re.groupindex)
     group = next(g for g in range(last, 0, -1) if match[g])
-    pieces = [Piece(f"the {numbers.ordinal(_roman_value(match[group]))}", *match.span(group))]
+    pieces = [Piece(f"the {numbers.ordinal(roman_value(match[group]))}", *match.span(group))]
     for other in _NUMERAL.finditer(match.string, *others) if others else ():
-        pieces.append(Piece(numbers.ordinal(_roman_value(other[0])), *other.span()))
+        pieces.append(Piece(numbers.ordinal(roman_value(other[0])), *other.span()))
     return pieces

@@ -101,6 +101,14 @@ def _letters(match: re.Match[str]) -> str:
 _CLOCK = r"\d{1,2}(?::[0-5]\d|\s?[ap]\.?m\b)"
 
 SCHEDULES: tuple[Phrase, ...] = (
+    # "Oct.9"
+    (
+        re.compile(
+            r"\b(Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\."
+            r"(?=(?:[12]?\d|3[01])(?:st|nd|rd|th)?(?![\w%/:-]|\.\d))"
+        ),
+        r"\1. ",
+    ),
     # "Jan. 6 - 9:00 a.m."
     (
         re.compile(rf"(\b(?:{_MONTH})\.?\s\d{{1,2}}(?:st|nd|rd|th)?)\s[-–—]\s(?={_CLOCK})"),

@@ -16,6 +16,11 @@ _CRICKET = re.compile(
 )
 
 
+def _slash_line(match: re.Match[str], british: bool) -> str:
+    """Three averages of a batter: ".311/.425/.686"."""
+    return ", ".join(in_pairs(average, british) for average in match.groups())
+
+
 def _innings(match: re.Match[str], british: bool) -> str:
     """Runs and wickets of cricket, "287/6 off 50 overs"."""
     cricket = _CRICKET.search(match.string, max(0, match.start() - 60), match.end() + 60)
@@ -156,6 +161,10 @@ RECORDS: tuple[Rule, ...] = (
             r"(?!\s(?:inductors?|inductance|coils?|chokes?|of|at|in series)\b)"
         ),
         _hurdles,
+    ),
+    (
+        re.compile(r"(?<![\w./])\.([1-9]\d\d)/\.([1-9]\d\d)/\.([1-9]\d\d)(?![\w/])"),
+        _slash_line,
     ),
     (re.compile(rf"(?<=\(){_GAMES}"), _record_in_parentheses),
     (

@@ -371,7 +371,8 @@ TIMES: tuple[Rule, ...] = (
         ),
         _pointed_clock,
     ),
-    (re.compile(rf"{START}(1[0-2]|0?[1-9])\s?{_HALF_DAY}"), _hour),
+    # Not the 2 of "4 1/2 a.m."
+    (re.compile(rf"(?<!\d\s[13]/){START}(1[0-2]|0?[1-9])\s?{_HALF_DAY}"), _hour),
     (
         re.compile(
             rf"{START}([01]\d|2[0-3])([0-5]\d)\s?[-–]\s?([01]\d|2[0-4])([0-5]\d)\s?(?:hrs|hours)\b"

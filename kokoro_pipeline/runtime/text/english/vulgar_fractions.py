@@ -17,6 +17,8 @@ _RATING = re.compile(
     re.IGNORECASE,
 )
 
+_RATED_BEFORE = re.compile(r"\b(?:an?|[Oo]verall:?)\s$")
+_RATED_AFTER = re.compile(r"[.,;:!?)](?!\d)|$|\s(?:at (?:best|most)|for me|from me|overall)\b")
 _ODDS = re.compile(r"[\s-](?:odds|favou?rites?|shots?|underdogs?|outsiders?)\b")
 _ODDS_BEFORE = re.compile(r"\bodds(?: (?:are|is|were|of|at|on it at))? $")
 _POLLED = re.compile(
@@ -79,6 +81,14 @@ def _negative(match: re.Match[str], british: bool) -> str:
     return "minus "
 
 
+def _is_rating(match: re.Match[str], before: str) -> bool:
+    """Whether the words around call it one: "I rate it 8/10", "it's a 7/10", "7/10 at best"."""
+    after = _RATED_AFTER.match(match.string, match.end())
+    if after and (after[0].startswith(" ") or _RATED_BEFORE.search(before)):
+        return True
+    return bool(_RATING.search(before))
+
+
 def _fraction(match: re.Match[str], british: bool) -> str:
     whole, above, below = match[1], match[2], match[3]
     if re.fullmatch(r"[\d.,]+", f"{above}{below}") and not (above + below).isdigit():
@@ -97,7 +107,7 @@ def _fraction(match: re.Match[str], british: bool) -> str:
     if match[4] and low > 1:
         part = fraction(high, low, behind_whole=bool(whole))
         return f"{plain(whole.strip(' -'), british)} and {part}" if whole else part
-    rated = low in (5, 10, 20, 100) and high <= low and whole is None and _RATING.search(before)
+    rated = low in (5, 10, 20, 100) and high <= low and whole is None and _is_rating(match, before)
     people = low in (5, 10, 20) and high < low and whole is None
     polled = people and _POLLED.match(match.string, match.end())
     if _ODDS.match(match.string, match.end()) or (high > low and _ODDS_BEFORE.search(before)):
