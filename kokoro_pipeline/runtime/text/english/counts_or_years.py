@@ -14,7 +14,7 @@ _PLURAL = re.compile(r"(?!\w+(?:sis|us)\b)[a-z]{2,}[^s\W]s")
 _NO_COUNT = re.compile(r"\s(?:may|might|will|would|could)\b|(?<=\smore)\sthan\b")
 _OWNER = r"(?:\b(?:[Tt]he|[Tt]his|[Ii]ts|[Hh]is|[Hh]er|[Tt]heir|[Oo]ur|[Mm]y|[Yy]our)|['’]s)"
 _QUANTITY = "|".join(sorted(_LISTS["quantity"]))
-_CLAUSE = r"(?:^|[.!?;:,—(”\"]\s?|\b(?:and|but|that|when|where|while|because|which|who|so)\s)"
+_CLAUSE = r"(?:^\s?|[.!?;:,—(”\"]\s?|\b(?:and|but|that|when|where|while|because|which|who|so)\s)"
 _OWNED_BEFORE = re.compile(
     rf"(?:\b[Aa]n?|{_OWNER}|{_OWNER}\s(?!(?:{_QUANTITY})\b)[a-z]{{3,}}(?:-[a-z]+)?)\s$"
 )
@@ -24,7 +24,7 @@ _YEAR_BEFORE = re.compile(
     rf"|\b(?:[A-Z][a-z]+|{'|'.join(sorted(_LISTS['of_year']))})\sof\s$"
     r"|[a-z,)]\s[A-Z][A-Za-z]+\s$"
 )
-_SENTENCE_START = re.compile(r"(?:^|[.!?]\s)$")
+_SENTENCE_START = re.compile(r"(?:^\s?|[.!?]\s)$")
 
 
 def is_count(match: re.Match[str], number: str) -> bool:

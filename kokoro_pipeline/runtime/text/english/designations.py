@@ -139,7 +139,7 @@ def _standard(match: re.Match[str], british: bool) -> str:
     return f"{match[1]} dot {in_pairs(match[2], british)}"
 
 
-_JETS = r"(A(?=3|220)|)(3[0-9]0(?<=A3\d0)|220(?<=A220)|7[0-8]7)-([89]|10|1000|[1-9]00)"
+_JETS = r"(A(?=3|220)|)(3[0-9][0189](?<=A3\d\d)|220(?<=A220)|7[0-8]7)-([89]|10|1000|[1-9]00)"
 
 MODELS: tuple[Rule, ...] = (
     (

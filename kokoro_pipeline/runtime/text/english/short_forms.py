@@ -18,7 +18,7 @@ _COUNTED_BY_ORDINALS = (
     f"|of\\s(?:{'|'.join(MONTHS)})"
     "|Airborne|Armou?red|Army|Avenue|Ave|Baron|Baronet|Battery|Company|Corps|Dragoons?|Duke|Earl|Fleet|Foot"
     "|Fusiliers|Grenadiers|Guards|Highlanders|Hussars|Lancers|Legion|Lieutenant|Lord|Marines?|Marquess|Panzer"
-    "|Platoon|President|Rifles|Squadron|Street|Viscount|Ward|Wing|Field|Light|Heavy|Mounted|Naval"
+    "|Platoon|Psalm|parallel|centur(?:y|ies)|chapters?|verses?|President|Rifles|Squadron|Street|Viscount|Ward|Wing|Field|Light|Heavy|Mounted|Naval"
     "|[Bb]attalions?|[Bb]rigades?|[Rr]egiments?|[Dd]ivisions?|[Ss]quadrons?|[Cc]ompanies"
 )
 _ORDINALS = r"(?:,?\s(?:and|or|to|&)\s|,\s)\d{1,3}(?:st|nd|rd|th)\b"

@@ -17,7 +17,7 @@ _RATING = re.compile(
     re.IGNORECASE,
 )
 
-_RATED_BEFORE = re.compile(r"\b(?:an?|[Oo]verall:?)\s$")
+_RATED_BEFORE = re.compile(r"\b(?:an?|[Oo]verall:?|[Ii]t['’]s)\s$")
 _RATED_AFTER = re.compile(r"[.,;:!?)](?!\d)|$|\s(?:at (?:best|most)|for me|from me|overall)\b")
 _ODDS = re.compile(r"[\s-](?:odds|favou?rites?|shots?|underdogs?|outsiders?)\b")
 _ODDS_BEFORE = re.compile(r"\bodds(?: (?:are|is|were|of|at|on it at))? $")
