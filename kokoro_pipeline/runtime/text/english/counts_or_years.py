@@ -25,6 +25,7 @@ _YEAR_BEFORE = re.compile(
     r"|[a-z,)]\s[A-Z][A-Za-z]+\s$"
 )
 _SENTENCE_START = re.compile(r"(?:^\s?|[.!?]\s)$")
+_IN_AT_START = re.compile(r"(?:^\s?|[.!?]\s)In\s$")
 
 
 def is_count(match: re.Match[str], number: str) -> bool:
@@ -33,6 +34,8 @@ def is_count(match: re.Match[str], number: str) -> bool:
     if not following or _NO_COUNT.match(match.string, following.end()):
         return False
     word = following[1]
+    if word in _LISTS["counted"] and 1900 <= int(number) < 2050:
+        return not _IN_AT_START.search(match.string, 0, match.end() - 4)
     if word in ("of", "more") or word in _LISTS["counted"]:
         return True
     if not _PLURAL.fullmatch(word) or word in CLOSED:

@@ -32,7 +32,7 @@ _CALLED_NEAR = re.compile(
 )
 # "500-1000 word essays", "400-1200 nm", "476-1453 AD".
 _COUNTED_BEHIND = re.compile(
-    rf"\s?(?:{UNIT}|%)(?![^\W²³])|\s(?:[a-z]{(3,)}s|word|people|men|women|per|an?|BCE?|CE|AD)\b|-[a-z]"
+    rf"\s?(?:{UNIT}|%)(?![^\W²³])|\s(?:[a-z]{{3,}}s|word|people|men|women|per|an?|BCE?|CE|AD)\b|-[a-z]"
 )
 
 
