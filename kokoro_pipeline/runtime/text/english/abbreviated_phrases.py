@@ -7,7 +7,7 @@ import re
 from .abbreviation_points import DAYS, ENDS_SENTENCE, MONTHS, TITLES
 from .letters import LETTER_A
 from .numbers import ordinal
-from .schedules import Phrase, kept_point
+from .rules import Phrase, kept_point
 from .tables import pairs, word_sets
 
 _LENGTHS = r"(?:f(?:oo|ee)t|inch(?:es)?|(?:yard|mile|(?:kilo|centi)?met(?:er|re))s?)"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
-from .number_forms import Rule
 from .numbers import cardinal, digits
+from .rules import Rule
 
 
 def _spoken_by_digits(match: re.Match[str], british: bool) -> list[Piece]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
-from .number_forms import Rule
 from .numbers import in_pairs
+from .rules import Rule
 
 ELEMENT = (
     r"(?:A[cglrstu]|B[aeikr]?|C[adelorsu]?|E[ru]|Fe?|G[ade]|H[efgo]?|I[nr]?|Kr?|L[aiu]|M[gno]|N[abdei]?"

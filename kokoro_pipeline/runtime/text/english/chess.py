@@ -6,8 +6,8 @@ import re
 
 from ..tracked import Piece, Replacement
 from .letters import LETTER_A
-from .number_forms import Rule
 from .numbers import cardinal
+from .rules import Rule
 
 _PIECES = {"K": "king", "Q": "queen", "R": "rook", "B": "bishop", "N": "knight"}
 _MOVE = (

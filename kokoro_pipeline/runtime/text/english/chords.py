@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from .letters import LETTER_A
-from .number_forms import Rule
 from .numbers import cardinal
-from .schedules import Phrase
+from .rules import Phrase, Rule
 
 _QUALITIES = {
     "maj": "major",

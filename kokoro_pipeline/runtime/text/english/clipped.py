@@ -18,6 +18,7 @@ from .magnitudes import MAGNITUDE_NAMES
 from .pleadings import PLEADINGS
 from .products import PRODUCTS
 from .reports import REPORTS
+from .rules import kept_point
 from .schedules import SCHEDULES
 from .sports import MATCHES
 from .tables import table
@@ -77,11 +78,6 @@ _INGREDIENTS = (
     "|cheese|buttermilk|yogurt|onions?|shortening|margarine|cilantro|mayonnaise|extract|chili"
     "|cayenne|turmeric"
 )
-_SENTENCE_ENDS = re.compile(r"\s*$|\s+[A-Z“\"]")
-
-
-def _point(match: re.Match[str]) -> str:
-    return "." * bool(_SENTENCE_ENDS.match(match.string, match.end()))
 
 
 def _with_case(words: dict[str, str]) -> Callable[[re.Match[str]], str]:
@@ -159,8 +155,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"(?<=onfirmation )#\s?(?=[A-Z\d])"), "number "),
     (re.compile(r"\b[Mm]ed(?:\.?-|\.\s)(?=(?:high|low|heat)\b)"), "medium "),
     (re.compile(r"\bF[Ww][Dd]?(?=:)"), "forward"),
-    (re.compile(r"(?<=[\d%kKmM] )p\.a\.?(?!\w)"), lambda m: f"per annum{_point(m)}"),
-    (re.compile(r"(?<=\d )ea\b\.?"), lambda m: f"each{_point(m) * m[0].endswith('.')}"),
+    (re.compile(r"(?<=[\d%kKmM] )p\.a\.?(?!\w)"), lambda m: f"per annum{kept_point(m)}"),
+    (re.compile(r"(?<=\d )ea\b\.?"), lambda m: f"each{kept_point(m)}"),
     (re.compile(rf"(?<!\bdew )(?<!ing )\b([Pp])t\.(?=\s(?:{_PATIENT_DOES})(?!\w))"), r"\1atient"),
     (re.compile(r"\b([Hh])x(?=\sof\b)"), r"\1istory"),
     (re.compile(rf"(?<!\w)c/o(?=\s(?:{_COMPLAINTS})\b)|(?<=[Pp]atient )c/o\b"), "complaining of"),
@@ -228,9 +224,9 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
         "century.",
     ),
     (re.compile(r"(?:(?<=\bratio of )|(?<=\bratio )(?=[a-z]{2}))([a-z]+):([a-z]+)\b"), r"\1 to \2"),
-    (re.compile(r"(?<=\bof )exp\b\.?"), lambda m: f"experience{_point(m) * m[0].endswith('.')}"),
+    (re.compile(r"(?<=\bof )exp\b\.?"), lambda m: f"experience{kept_point(m)}"),
     (re.compile(r"\bbus\.(?=\s(?:days?|hrs?|hours?)\b)"), "business"),
-    (re.compile(r"(?<=\d)(?:-|\s)?pk\b\.?"), lambda m: f"-pack{_point(m) * m[0].endswith('.')}"),
+    (re.compile(r"(?<=\d)(?:-|\s)?pk\b\.?"), lambda m: f"-pack{kept_point(m)}"),
     (re.compile(r"\bplat\.(?=\s\d)"), "platform"),
     (re.compile(r"\b([Vv])it\.?(?=\s[A-EK]\d{0,2}\b)"), r"\1itamin"),
     (re.compile(r"(?<=\w )a-(?=(?:year|day|week|month|night|piece|head|side)\b(?!-))"), "a "),
@@ -265,7 +261,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     ),
     (
         re.compile(r"(?<=\d(?:st|nd|rd|th) )(ult|inst|prox)\b\.?"),
-        lambda m: f"{_OF_THE_MONTH[m[1]]}{_point(m) * m[0].endswith('.')}",
+        lambda m: f"{_OF_THE_MONTH[m[1]]}{kept_point(m)}",
     ),
     (re.compile(r"(?<=[\dkKM] )reqs?(?=/|\sper\b)"), "requests"),
     (re.compile(r"\bCal\.(?=\s(?:Civ|Penal|Code|Gov|Lab|Bus|Fam|Evid|Const)\b)"), "California"),
@@ -285,7 +281,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"\bS?Fr\.?\s(?=\d)"), "CHF "),
     (re.compile(r"(?<![\w.,'])\d{1,3}(?:'\d{3})+(?![\d'\"])"), lambda m: m[0].replace("'", "")),
     (re.compile(r"(?<=\d)[.,][-–—](?=[\s.,;)]|$)"), ""),
-    (re.compile(r"(?<=\bper )yd\b\.?"), lambda m: f"yard{_point(m) * m[0].endswith('.')}"),
+    (re.compile(r"(?<=\bper )yd\b\.?"), lambda m: f"yard{kept_point(m)}"),
 )
 
 

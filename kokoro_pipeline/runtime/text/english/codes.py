@@ -7,8 +7,9 @@ import re
 from ..tracked import Piece, Replacement
 from .chemistry import ELEMENT
 from .letters import LETTER_A
-from .number_forms import Rule, looks_like_year
+from .number_forms import looks_like_year
 from .numbers import cardinal, digits, in_pairs, year
+from .rules import Rule
 
 _FORMULA = re.compile(rf"(?:{ELEMENT}(?!0)\d{{0,3}}){{2,}}")
 _IBAN_BEFORE = re.compile(r"\bIBAN\b[^.;!?]{0,20}$")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Replacement
-from .schedules import Phrase
+from .rules import Phrase
 
 _COUNTED = (
     "attempt|batch|chapter|chunk|day|disc|ep|episode|epoch|exercise|file|frame|image|installment"

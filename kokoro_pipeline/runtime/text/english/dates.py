@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Replacement
-from .number_forms import DASH, START, Rule
+from .number_forms import DASH, START
 from .numbers import cardinal, ordinal, year
+from .rules import Rule
 
 MONTHS = (
     "January",

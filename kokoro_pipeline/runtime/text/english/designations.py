@@ -6,8 +6,8 @@ import re
 
 from ..tracked import Piece
 from .letters import LETTER_A, letter_piece
-from .number_forms import Rule
 from .numbers import cardinal, digits, in_pairs, plural
+from .rules import Rule
 from .tables import word_sets
 
 _DESIGNATED = "|".join(

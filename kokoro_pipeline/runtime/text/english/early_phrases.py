@@ -8,7 +8,7 @@ from ..tracked import Tracked
 from .counters import COUNTERS
 from .inches import INCHES_IN_BRACKETS
 from .old_money import OLD_MONEY
-from .schedules import Phrase
+from .rules import Phrase
 from .scripture import CHAPTERS
 from .short_forms import SHORT_FORMS
 from .signed import SIGNED

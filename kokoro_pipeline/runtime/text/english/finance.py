@@ -6,7 +6,7 @@ import re
 
 from ..tracked import Piece
 from .numbers import cardinal
-from .schedules import Phrase
+from .rules import Phrase
 
 _HALVES = {"1": "first", "2": "second"}
 _PER = {"h": "hour", "hr": "hour", "w": "week", "wk": "week", "m": "month", "y": "year"}

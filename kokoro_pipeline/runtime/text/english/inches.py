@@ -6,7 +6,7 @@ import re
 
 from ..tracked import Piece
 from .number_forms import NUMBER, is_one
-from .schedules import Phrase
+from .rules import Phrase
 
 _PART = r"\d{1,2}/\d{1,2}"
 _JOINT = r"(?:\s?[-–x×]\s?|\s(?:to|by|or|and)\s)"

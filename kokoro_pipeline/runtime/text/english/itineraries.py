@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
-from .schedules import Phrase
+from .rules import Phrase
 from .weather import COMPASS, CORNERS
 
 _DIRECTIONS = {**COMPASS, **CORNERS}

@@ -6,7 +6,7 @@ import re
 
 from ..tracked import Piece
 from .numbers import cardinal
-from .schedules import Phrase
+from .rules import Phrase
 
 _WORDS = {"k": "knit", "p": "purl", "sl": "slip", "ch": "chain", "yo": "yarn over"}
 _COUNT = r"\d{1,2}(?:tog)?(?!\w)"

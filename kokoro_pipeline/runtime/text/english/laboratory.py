@@ -6,7 +6,7 @@ import re
 
 from ..tracked import Piece
 from .numbers import in_pairs
-from .schedules import Phrase
+from .rules import Phrase
 
 _NAMES = {
     **{"Am": "americium", "Co": "cobalt", "Cs": "cesium", "Ir": "iridium", "Lu": "lutetium"},

@@ -6,7 +6,7 @@ import re
 
 from ..tracked import Piece
 from .dates import MONTHS
-from .schedules import Phrase
+from .rules import Phrase
 from .tables import table
 
 _MONTH = "|".join(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
-from .number_forms import Rule
 from .numbers import in_pairs
+from .rules import Rule
 
 _PLAYS = (
     r"Hamlet|Macbeth|Othello|Lear|Tempest|Romeo and Juliet|Twelfth Night|Julius Caesar|Coriolanus"

@@ -7,7 +7,7 @@ import re
 from ..tracked import Piece, Replacement
 from .number_forms import NOUN_AFTER
 from .numbers import cardinal, plural
-from .schedules import Phrase, kept_point
+from .rules import Phrase, kept_point
 from .tables import pairs, table, word_sets
 
 _LISTED = {kind: "|".join(sorted(words)) for kind, words in word_sets("listed").items()}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from .number_forms import NUMBER, START, Rule, plain
+from .number_forms import NUMBER, START, plain
+from .rules import Rule
 
 MAGNITUDE_NAMES = {
     **dict.fromkeys(("k", "K", "thousand"), "thousand"),

@@ -6,8 +6,8 @@ import re
 
 from ..tracked import Piece, Replacement
 from .letters import LETTER_A, letter_name
-from .number_forms import Rule
 from .numbers import cardinal, ordinal
+from .rules import Rule
 
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _POWER = "[⁻⁺]?[⁰¹²³⁴-⁹]{1,6}|ⁿ"

@@ -10,7 +10,6 @@ from .number_forms import (
     NOUN_AFTER,
     NUMBER,
     START,
-    Rule,
     is_attributive,
     is_one,
     is_one_of_a_kind,
@@ -18,6 +17,7 @@ from .number_forms import (
     to_next,
 )
 from .numbers import cardinal, in_pairs, plural
+from .rules import Rule
 from .tables import pairs, table, word_sets
 from .tagging.kinds import CLOSED, IRREGULAR_PAST, VERBS
 

@@ -13,13 +13,13 @@ from .number_forms import (
     NOUN_AFTER,
     NUMBER,
     START,
-    Rule,
     is_attributive,
     is_one,
     is_one_of_a_kind,
     plain,
 )
 from .numbers import cardinal, fraction, plural
+from .rules import Rule
 from .tables import table, word_sets
 from .tagging.kinds import CLOSED, IRREGULAR_PAST, LISTS, VERBS, Kind
 

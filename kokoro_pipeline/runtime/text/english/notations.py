@@ -9,8 +9,8 @@ from .dates import MONTHS
 from .letters import LETTER_A
 from .mathematics import SUPERSCRIPTS
 from .measures import PER_UNIT, UNIT, unit_per
-from .number_forms import Rule
 from .numbers import cardinal, digits, fraction, year
+from .rules import Rule
 
 _METRIC = r"k?g|m[lL]|[lL]|[cmk]?m"
 _CUSTOMARY = r"oz|lbs?|fl\.? oz|in|inch(?:es)?|ft|pt|pints?|cups?|tbsp|tsp|miles|gal"

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from ..tracked import Piece, Replacement
+from ..tracked import Piece
 from .numbers import cardinal, decimal, digits
-
-Rule = tuple[re.Pattern[str], Callable[[re.Match[str], bool], Replacement]]
-"""A pattern and what replaces its matches; the second argument chooses British English."""
 
 NUMBER = (
     r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d\d)+,\d{3}(?!\d)|\d+(?:\.\d+)?|(?<![\d.])\.\d+)"

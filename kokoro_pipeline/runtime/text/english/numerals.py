@@ -23,9 +23,10 @@ from .mathematics import EQUATIONS, POWERS
 from .measures import INCHES, MIXED_SIZES, SIZES, UNIT, UNITS
 from .money import MONEY
 from .notations import NOTATIONS
-from .number_forms import NUMBER, START, Rule, apart, looks_like_year, plain, side_by_side, to_next
+from .number_forms import NUMBER, START, apart, looks_like_year, plain, side_by_side, to_next
 from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
 from .phones import EXTENSION, KEYPAD, PHONES
+from .rules import Rule
 from .scripture import VERSES
 from .sports import BATTING, CRICKET, RECORDS, is_score
 from .streets import DIRECTIONS, HOUSES, PLACES

@@ -6,8 +6,9 @@ import re
 
 from ..tracked import Piece
 from .measures import UNIT
-from .number_forms import Rule, plain
+from .number_forms import plain
 from .numbers import cardinal, digits
+from .rules import Rule
 
 
 def _phone(match: re.Match[str], british: bool) -> str:

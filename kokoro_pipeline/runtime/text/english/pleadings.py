@@ -7,7 +7,7 @@ import re
 from ..tracked import Piece
 from .letters import letter_name
 from .numbers import cardinal
-from .schedules import Phrase, kept_point
+from .rules import Phrase, kept_point
 
 
 def _letter_of_section(match: re.Match[str]) -> list[Piece]:

@@ -7,7 +7,7 @@ import re
 from ..tracked import Piece
 from .codes import characters
 from .numbers import cardinal
-from .schedules import Phrase
+from .rules import Phrase
 
 _SIDES = "[WDHL]|Dia|SH"
 _SIDE_NAMES = {"W": "wide", "D": "deep", "H": "high", "L": "long"}

@@ -7,7 +7,7 @@ import re
 from ..tracked import Piece
 from .dates import MONTHS
 from .numbers import cardinal, digits, in_pairs, plural
-from .schedules import Phrase
+from .rules import Phrase
 
 _ROMAN_MONTHS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _BOUND = {"N": "northbound", "S": "southbound", "E": "eastbound", "W": "westbound"}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from ..tracked import Piece, Replacement
+from ..tracked import Piece
 from .dates import MONTHS
+from .rules import Phrase, kept_point
 from .tables import table
-
-Phrase = tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replacement]]
 
 _SHORT_MONTHS = {name[:3].upper(): name for name in MONTHS}
 _MONTH = "|".join(
@@ -31,13 +29,7 @@ _SPAN_STARTS = (
 )
 _AGES = "yr|mo|wk|hr|min|sec"
 _TIMES_BY_LETTER = {"MWF": "Monday, Wednesday, Friday", "MW": "Monday, Wednesday"}
-_SENTENCE_ENDS = re.compile(r"\s*$|\s+[A-Z“\"]")
 _NUMBERED_CENTURY = r"\d(?:st|nd|rd|th)"
-
-
-def kept_point(match: re.Match[str]) -> str:
-    """The point of an abbreviation, if it also ends the sentence."""
-    return "." * (match[0].endswith(".") and bool(_SENTENCE_ENDS.match(match.string, match.end())))
 
 
 def _span(match: re.Match[str]) -> list[Piece]:

@@ -6,10 +6,9 @@ import re
 
 from ..tracked import Piece, Replacement
 from .letters import letter_name
-from .number_forms import Rule
 from .numbers import cardinal
 from .roman_numerals import is_numeral, roman_value
-from .schedules import Phrase
+from .rules import Phrase, Rule
 from .tables import word_sets
 
 

@@ -9,7 +9,7 @@ from .dates import MONTHS
 from .letters import LETTER_A, letter_name
 from .number_forms import is_one
 from .numbers import cardinal
-from .schedules import Phrase, kept_point
+from .rules import Phrase, kept_point
 
 _KEYS = {"⌘": "Command", "⌥": "Option", "⇧": "Shift", "⌃": "Control"}
 _COUNTED_BY_ORDINALS = (

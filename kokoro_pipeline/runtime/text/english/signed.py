@@ -6,7 +6,7 @@ import re
 
 from ..tracked import Piece, Replacement
 from .letters import letter_name
-from .schedules import Phrase
+from .rules import Phrase
 
 _COMPARED = {"<": "less than", ">": "more than", "≤": "at most", "≥": "at least"}
 _SCALED = (

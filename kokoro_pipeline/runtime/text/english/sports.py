@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Replacement
-from .number_forms import Rule
 from .numbers import cardinal, in_pairs
-from .schedules import Phrase
+from .rules import Phrase, Rule
 
 _CRICKET = re.compile(
     r"\b(?:overs?|ov|wickets?|innings|declared|runs|crease|bowl(?:ed|ers?)|batt?(?:ing|ers?|sm[ae]n)"

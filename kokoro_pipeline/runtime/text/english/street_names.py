@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
-from .schedules import Phrase, kept_point
+from .rules import Phrase, kept_point
 
 _ROADS = {
     **{"St": "Street", "Dr": "Drive", "Ln": "Lane", "Ct": "Court", "Pl": "Place", "Sq": "Square"},

@@ -7,8 +7,9 @@ import re
 from ..tracked import Piece
 from .designations import designation
 from .letters import letter_piece
-from .number_forms import Rule, is_one, plain
+from .number_forms import is_one, plain
 from .numbers import digits, in_pairs
+from .rules import Rule
 from .tables import table, word_sets
 from .weather import COMPASS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from .numbers import digits, in_pairs
-from .schedules import Phrase
+from .rules import Phrase
 
 
 def _port(number: str) -> str:

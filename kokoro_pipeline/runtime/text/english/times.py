@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Replacement
-from .number_forms import DASH, END, NUMBER, START, Rule, is_attributive, plain
+from .number_forms import DASH, END, NUMBER, START, is_attributive, plain
 from .numbers import cardinal, digits, in_pairs, year
+from .rules import Rule
 
 _HALF_DAY = r"([ap]\.?m|[AP]\.?[Mm])\b"  # but pM is a concentration
 _HOUR = r"(?:1[0-2]|0?[1-9])"

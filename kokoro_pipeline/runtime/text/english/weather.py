@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .schedules import Phrase
+from .rules import Phrase
 
 COMPASS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 CORNERS = {"NE": "northeast", "NW": "northwest", "SE": "southeast", "SW": "southwest"}

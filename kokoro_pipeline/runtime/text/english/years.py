@@ -6,8 +6,9 @@ import re
 
 from ..tracked import Piece, Replacement
 from .counts_or_years import is_count
-from .number_forms import DASH, Rule
+from .number_forms import DASH
 from .numbers import cardinal, plural, year
+from .rules import Rule
 
 
 def _era(match: re.Match[str], british: bool) -> list[Piece]:
