@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
+from .number_forms import digit_by_digit
 from .numbers import cardinal, digits
 from .rules import Rule
-
-
-def _spoken_by_digits(match: re.Match[str], british: bool) -> list[Piece]:
-    """What pilots say digit by digit: "squawk 7700"."""
-    return [Piece(digits(match[1]), *match.span(1))]
 
 
 def _flight_level(match: re.Match[str], british: bool) -> list[Piece]:
@@ -40,7 +36,7 @@ def _runway(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 AVIATION: tuple[Rule, ...] = (
-    (re.compile(r"\b(?:[Ss]quawk(?:ing)?|QNH) (\d{4})\b"), _spoken_by_digits),
+    (re.compile(r"\b(?:[Ss]quawk(?:ing)?|QNH) (\d{4})\b"), digit_by_digit),
     (
         re.compile(
             r"\b[Rr](?:un)?way (\d{1,2})([LRC])?(?:/(\d{1,2})([LRC])?)?"

@@ -7,7 +7,7 @@ import re
 from ..tracked import Piece, Replacement
 from .chemistry import ELEMENT
 from .letters import LETTER_A
-from .number_forms import looks_like_year
+from .number_forms import apart, looks_like_year
 from .numbers import cardinal, digits, in_pairs, year
 from .rules import Rule
 
@@ -102,10 +102,6 @@ def _form(match: re.Match[str], british: bool) -> Replacement:
     return [Piece(in_pairs(match[1], british) + suffix, match.start(1), match.end())]
 
 
-def _apart(match: re.Match[str], british: bool) -> str:
-    return " "
-
-
 CODES: tuple[Rule, ...] = (
     (re.compile(r"(?<![\w-])(?!CVE)[A-Z]{2,6}-\d{2,6}-\d{3,8}(?![\w-]|[.,]\d)"), _numbered),
     (
@@ -190,7 +186,7 @@ CODES: tuple[Rule, ...] = (
             r"(?<=\b[A-Z])/(?=[A-Z]-\d)|(?<=\b[A-Z]-\d\d)/(?=\d\d(?![\w/]))"
             r"|(?:(?<=\b[A-Z]\d)|(?<=\b[A-Z]{2}\d)|(?<=\b[A-Z]\d\d))/(?=[A-Z]{1,2}\d{1,2}\b)"
         ),
-        _apart,
+        apart,
     ),
 )
 """What no rule for numbers may take apart."""

@@ -6,6 +6,7 @@ import re
 
 from ..tracked import Piece, Replacement
 from .letters import LETTER_A, letter_name
+from .number_forms import letter_by_letter, minus
 from .numbers import cardinal, ordinal
 from .rules import Rule
 
@@ -212,10 +213,6 @@ def _integral(match: re.Match[str], british: bool) -> str:
     return f"the integral from {low} to {match[2].translate(SUPERSCRIPTS)} of "
 
 
-def _minus(match: re.Match[str], british: bool) -> str:
-    return " minus "
-
-
 def _times_root(match: re.Match[str], british: bool) -> str:
     return " times the square root of "
 
@@ -263,10 +260,6 @@ def _floor(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(f"the {name} of ", match.start(), start), Piece("", end, match.end())]
 
 
-def _corners(match: re.Match[str], british: bool) -> str:
-    return ".".join(match[0])
-
-
 def _of_freedom(match: re.Match[str], british: bool) -> list[Piece]:
     """The degrees of freedom of a statistic: "F(2, 57) = 4.9"."""
     joint = [Piece(" and ", *match.span(3))] if match[3] else []
@@ -310,7 +303,7 @@ EQUATIONS: tuple[Rule, ...] = (
     ),
     (re.compile(r"[⌊⌈‖]([^⌊⌋⌈⌉‖\n]{1,60})[⌋⌉‖]"), _floor),
     (re.compile(r"(?<=△[A-Z]{3})\s?[~∼]\s?(?=△)"), _similar),
-    (re.compile(r"(?<=[△∠])[A-Z]{3}\b"), _corners),
+    (re.compile(r"(?<=[△∠])[A-Z]{3}\b"), letter_by_letter),
     (
         re.compile(r"(?:\b[FtB]|χ²|χ2)(\()(\d{1,4})(?:(,) ?(\d{1,5}))?(\))(?=\s?[=<>≈])"),
         _of_freedom,
@@ -334,7 +327,7 @@ EQUATIONS: tuple[Rule, ...] = (
     (re.compile(r"\bd²([a-z])/d([a-z])²"), _second_derivative),
     (re.compile(r"(?<=∂²[a-z])/(?=∂)"), _over),
     (re.compile(r"\(([a-z])\s?([-−+])\s?(\d)\)(?:st|nd|rd|th)\b"), _place),
-    (re.compile(r"(?<=\d[²³⁰¹⁴-⁹])\s[-−–]\s(?=\d{1,9}(?![\da-zA-Z]))"), _minus),
+    (re.compile(r"(?<=\d[²³⁰¹⁴-⁹])\s[-−–]\s(?=\d{1,9}(?![\da-zA-Z]))"), minus),
     (re.compile(r"∫\s?([\da-z])([⁰¹²³⁴-⁹ⁿ]|∞)(?!\s?d[a-z]\b)\s?"), _integral),
     (re.compile(r"(?<=\d)\s?[x×]\s?(?=\d[\d.,]*\s?=)"), _times),
     (

@@ -10,6 +10,7 @@ from .number_forms import (
     NOUN_AFTER,
     NUMBER,
     START,
+    apart,
     is_attributive,
     is_one,
     is_one_of_a_kind,
@@ -130,11 +131,6 @@ def _with_hundredths(match: re.Match[str], british: bool) -> str:
 def _stone(match: re.Match[str], british: bool) -> str:
     """The unit of "11st 6lb", which is no ordinal."""
     return " stone"
-
-
-def _of_each(match: re.Match[str], british: bool) -> str:
-    """The sign of "2 x 400g tins", which are two tins."""
-    return " "
 
 
 _SIZED = re.compile(
@@ -425,7 +421,7 @@ SIZES: tuple[Rule, ...] = (
             rf"(?<=\d)\s?[x×]\s?(?={NUMBER}[\s-]?(?:[km]?g|lbs?|oz\.?|[cm]?[lL])"
             rf"\s(?:{_MEASURED['container']})s?\b(?!\s(?:be|hold)\b))"
         ),
-        _of_each,
+        apart,
     ),
     (
         re.compile(

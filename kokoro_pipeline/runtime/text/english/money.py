@@ -13,12 +13,13 @@ from .number_forms import (
     NOUN_AFTER,
     NUMBER,
     START,
+    in_the_plural,
     is_attributive,
     is_one,
     is_one_of_a_kind,
     plain,
 )
-from .numbers import cardinal, fraction, plural
+from .numbers import cardinal, fraction
 from .rules import Rule
 from .tables import table, word_sets
 from .tagging.kinds import CLOSED, IRREGULAR_PAST, LISTS, VERBS, Kind
@@ -94,11 +95,6 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
     unknown = match.string[match.end() : match.end() + 1].isalpha()  # the letter of "$12e"
     rest = f" per {_per_what(per, power)}" if per else " " if unknown else ""
     return ("minus " if minus else "") + words + rest
-
-
-def _bills(match: re.Match[str], british: bool) -> str:
-    """Bills by their value: "three $20s"."""
-    return plural(cardinal(int(match[1])))
 
 
 def _names_a_price(match: re.Match[str]) -> bool:
@@ -199,7 +195,7 @@ MONEY: tuple[Rule, ...] = (
     (re.compile(r"(?<![\w.,])(\d{1,3}(?:\.\d{3})+(?:,\d\d)?)(?=\s?(?:€|kr\b|zł))"), _continental),
     (re.compile(r"(?<![\w.,])(\d+,\d\d)(?=\s?(?:kr\b|zł|EUR\b))"), _continental),
     (re.compile(rf"\b({_CODES})\s?({NUMBER}){MAGNITUDE}(?!\w)"), _money_before),
-    (re.compile(rf"[{_SIGNS}](\d{{1,3}})s\b"), _bills),
+    (re.compile(rf"[{_SIGNS}](\d{{1,3}})s\b"), in_the_plural),
     (
         re.compile(rf"([{_SIGNS}])(?:(\d{{1,3}})[\s-])?(\d)/(\d)\s(million|billion|trillion)\b"),
         _fraction_of_money,

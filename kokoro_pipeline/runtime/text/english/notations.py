@@ -9,6 +9,7 @@ from .dates import MONTHS
 from .letters import LETTER_A
 from .mathematics import SUPERSCRIPTS
 from .measures import PER_UNIT, UNIT, unit_per
+from .number_forms import minus
 from .numbers import cardinal, digits, fraction, year
 from .rules import Rule
 
@@ -118,10 +119,6 @@ def _point(match: re.Match[str], british: bool) -> str:
     return "."
 
 
-def _minus(match: re.Match[str], british: bool) -> str:
-    return " minus "
-
-
 def _transposed(match: re.Match[str], british: bool) -> list[Piece]:
     letter = LETTER_A if match[1] == "A" else match[1]
     return [Piece(f"{letter} transpose", *match.span())]
@@ -212,7 +209,7 @@ NOTATIONS: tuple[Rule, ...] = (
         re.compile(r"\b[Ss]ections?\s\d{3,4}(\s?[-–]\s?)(?=\d{2,4}(?![\w-]|[.,]\d))"),
         _to,
     ),
-    (re.compile(r"(?<!\w)[-−]\s?(?=∞)"), _minus),
+    (re.compile(r"(?<!\w)[-−]\s?(?=∞)"), minus),
     (re.compile(r"\b([A-Z])\^T\b"), _transposed),
     (
         re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece
-from .numbers import cardinal, decimal, digits
+from .numbers import cardinal, decimal, digits, plural
 
 NUMBER = (
     r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d\d)+,\d{3}(?!\d)|\d+(?:\.\d+)?|(?<![\d.])\.\d+)"
@@ -67,8 +67,32 @@ def to_next(match: re.Match[str], british: bool) -> list[Piece]:
 
 
 def apart(match: re.Match[str], british: bool) -> str:
-    """The hyphen of "A2-70", which is no range."""
+    """The sign of "A2-70", which is no range, or of "2 x 400g tins", which are two tins."""
     return " "
+
+
+def apart_within(match: re.Match[str], british: bool) -> list[Piece]:
+    """The sign in the first group, as that of "IEC 60601-1"."""
+    return [Piece(" ", *match.span(1))]
+
+
+def digit_by_digit(match: re.Match[str], british: bool) -> list[Piece]:
+    """The number in the first group, as in "squawk 7700", "ISO 27001", "75002 Paris"."""
+    return [Piece(digits(match[1]), *match.span(1))]
+
+
+def in_the_plural(match: re.Match[str], british: bool) -> str:
+    """The number in the first group, of which there are several: "three $20s", "the low 50s"."""
+    return plural(cardinal(int(match[1])))
+
+
+def minus(match: re.Match[str], british: bool) -> str:
+    return " minus "
+
+
+def letter_by_letter(match: re.Match[str], british: bool) -> str:
+    """The corners of "triangle ABC", or the letters of a province."""
+    return ".".join(match[0])
 
 
 def side_by_side(match: re.Match[str], british: bool) -> str:

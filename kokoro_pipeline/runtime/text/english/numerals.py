@@ -23,7 +23,16 @@ from .mathematics import EQUATIONS, POWERS
 from .measures import INCHES, MIXED_SIZES, SIZES, UNIT, UNITS
 from .money import MONEY
 from .notations import NOTATIONS
-from .number_forms import NUMBER, START, apart, looks_like_year, plain, side_by_side, to_next
+from .number_forms import (
+    NUMBER,
+    START,
+    apart,
+    apart_within,
+    looks_like_year,
+    plain,
+    side_by_side,
+    to_next,
+)
 from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
 from .phones import EXTENSION, KEYPAD, PHONES
 from .rules import Rule
@@ -43,10 +52,6 @@ def _digits(match: re.Match[str], british: bool) -> str:
 def _lettered(match: re.Match[str], british: bool) -> list[Piece]:
     """The letter A before a number: "A4"."""
     return [letter_piece(match, 1), Piece(" ", match.end(1), match.end())]
-
-
-def _apart_at(match: re.Match[str], british: bool) -> list[Piece]:
-    return [Piece(" ", *match.span(1))]
 
 
 def _cards(match: re.Match[str], british: bool) -> list[Piece]:
@@ -243,7 +248,7 @@ _RULES: tuple[Rule, ...] = (
         re.compile(r"(?<![^\s(,\"“])([<>≤≥])(?=[$£€]?\.?\d)(?!3\s*$)"),
         _at_least,
     ),
-    (re.compile(r"\bK(-)(?=9s?\b(?!\s(?:school|student|education|campus)))"), _apart_at),
+    (re.compile(r"\bK(-)(?=9s?\b(?!\s(?:school|student|education|campus)))"), apart_within),
     (re.compile(r"\bK([-–])(?=\d{1,2}\b)|(?<=[A-Z]\d)–(?=[A-Z]\d)"), to_next),
     *KEYPAD,
     (re.compile(r"(?<=\d[A-Z])([-–])(?=\d{1,2}[A-Z]\b)"), to_next),

@@ -7,7 +7,7 @@ import re
 from ..tracked import Piece
 from .designations import designation
 from .letters import letter_piece
-from .number_forms import is_one, plain
+from .number_forms import digit_by_digit, is_one, letter_by_letter, plain
 from .numbers import digits, in_pairs
 from .rules import Rule
 from .tables import table, word_sets
@@ -60,11 +60,6 @@ def _postal_code(match: re.Match[str], british: bool) -> list[Piece]:
     return pieces
 
 
-def _foreign_postal_code(match: re.Match[str], british: bool) -> list[Piece]:
-    """The code before a town of Europe: "10 rue de la Paix, 75002 Paris"."""
-    return [Piece(digits(match[1]), *match.span(1))]
-
-
 _AUSTRALIAN = {
     **{"NSW": "New South Wales", "VIC": "Victoria", "QLD": "Queensland", "TAS": "Tasmania"},
     **{"WA": "Western Australia", "SA": "South Australia", "ACT": "A.C.T", "NT": "N.T"},
@@ -79,11 +74,6 @@ def _australian(match: re.Match[str], british: bool) -> str:
 def _unit_of_house(match: re.Match[str], british: bool) -> list[Piece]:
     """The slash between a unit and the number of its house: "12/14 Smith Street"."""
     return [Piece(", ", *match.span(2))]
-
-
-def _province(match: re.Match[str], british: bool) -> str:
-    """The province before a Canadian postal code."""
-    return ".".join(match[0])
 
 
 _STATES = "|".join(
@@ -146,7 +136,7 @@ DIRECTIONS: tuple[Rule, ...] = (
 )
 
 PLACES: tuple[Rule, ...] = (
-    (re.compile(rf"\b(?:{_PROVINCES})(?=\s[A-Z]\d[A-Z]\s?\d[A-Z]\d\b)"), _province),
+    (re.compile(rf"\b(?:{_PROVINCES})(?=\s[A-Z]\d[A-Z]\s?\d[A-Z]\d\b)"), letter_by_letter),
     (re.compile(rf"\b({'|'.join(_AUSTRALIAN)})\s(\d{{4}})(?![\w-]|[.,]\d)"), _australian),
     (
         re.compile(
@@ -161,7 +151,7 @@ PLACES: tuple[Rule, ...] = (
             r"|\b[A-Z][^\W\d_]{3,30}\.? \d{1,3}[a-z]?),"
             r" (\d{5})(?=\s[A-Z][a-z])"
         ),
-        _foreign_postal_code,
+        digit_by_digit,
     ),
     (re.compile(rf"\b({_STATES})\s(\d{{5}})(?:-(\d{{4}}))?(?![\w-]|[.,]\d)"), _postal_code),
 )

@@ -5,8 +5,17 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Replacement
-from .number_forms import DASH, END, NUMBER, START, is_attributive, plain
-from .numbers import cardinal, digits, in_pairs, year
+from .number_forms import (
+    DASH,
+    END,
+    NUMBER,
+    START,
+    apart_within,
+    digit_by_digit,
+    is_attributive,
+    plain,
+)
+from .numbers import cardinal, in_pairs, year
 from .rules import Rule
 
 _HALF_DAY = r"([ap]\.?m|[AP]\.?[Mm])\b"  # but pM is a concentration
@@ -237,16 +246,6 @@ def _standard(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(", " + year(int(match[3]), british), match.end(2), match.end(3))]
 
 
-def _part_of_standard(match: re.Match[str], british: bool) -> list[Piece]:
-    """The hyphen of "IEC 60601-1"."""
-    return [Piece(" ", *match.span(1))]
-
-
-def _number_of_standard(match: re.Match[str], british: bool) -> list[Piece]:
-    """Five digits, which are read one by one: "ISO 27001"."""
-    return [Piece(digits(match[1]), *match.span(1))]
-
-
 def _of_four_digits(hour: str, minute: str) -> str:
     """A time as soldiers say it: "oh six fifteen", "fourteen hundred"."""
     words = "oh " * (int(hour) < 10) + cardinal(int(hour))
@@ -406,8 +405,8 @@ TIMES: tuple[Rule, ...] = (
         re.compile(rf"\b({_STANDARDS})(\d{{2,6}}(?:-\d{{1,3}})?):((?:19|20)\d\d)\b"),
         _standard,
     ),
-    (re.compile(rf"\b{_STANDARDS}\d{{2,6}}(-)(?=\d{{1,2}}(?![\w-]|[.,]\d))"), _part_of_standard),
-    (re.compile(rf"\b{_STANDARDS}(\d{{5}})(?!\d|-\d{{1,3}}-\d)"), _number_of_standard),
+    (re.compile(rf"\b{_STANDARDS}\d{{2,6}}(-)(?=\d{{1,2}}(?![\w-]|[.,]\d))"), apart_within),
+    (re.compile(rf"\b{_STANDARDS}(\d{{5}})(?!\d|-\d{{1,3}}-\d)"), digit_by_digit),
     (re.compile(rf"{START}(2[5-9]|[3-5]\d):([0-5]\d){END}"), _minutes_and_seconds),
     (re.compile(rf"{START}{NUMBER}(?::{NUMBER}){{1,4}}{END}"), _ratio),
 )

@@ -36,10 +36,6 @@ _PART_BEFORE = re.compile(
 _FACTOR = re.compile(r"\)?\s?pi\b|\)[b-z]\b")
 
 
-def _time_signature(match: re.Match[str], british: bool) -> str:
-    return " ".join(cardinal(int(part)) for part in match.groups() if part)
-
-
 def _article(noun: str) -> str:
     return "an" if noun[0] in "aeio" or noun.startswith("hour") else "a"
 
@@ -170,7 +166,7 @@ FRACTIONS: tuple[Rule, ...] = (
             r"|rhythm|groove|feel|march|bar)\b|,? (?:to|and|or|then) \d{1,2}/(?:2|4|8|16)[- ]time)"
             r"|(?<=\b[Ii]n )(\d{1,2})/([48])(?=[.,;)]|\s(?:at|and|with)\b|$)"
         ),
-        _time_signature,
+        side_by_side,
     ),
     (re.compile(r"(?<![^\s(=])[-−](?=(?:\d{1,3}\s)?\d{1,3}/\d{1,4}(?![\w/]|[.,]\d))"), _negative),
     (re.compile(r"(?:(?<=\d/\d)|(?<=\d/\d\d))\"-(?=\d)"), apart),

@@ -6,7 +6,7 @@ import re
 
 from ..tracked import Piece, Replacement
 from .counts_or_years import is_count
-from .number_forms import DASH
+from .number_forms import DASH, in_the_plural
 from .numbers import cardinal, plural, year
 from .rules import Rule
 
@@ -85,11 +85,6 @@ def _decade(match: re.Match[str], british: bool) -> str:
     return plural(year(int(text), british) if len(text) == 4 else cardinal(int(text)))
 
 
-def _about(match: re.Match[str], british: bool) -> str:
-    """Numbers near each other, as of heat and rates: "in the low 50s"."""
-    return plural(cardinal(int(match[1])))
-
-
 def _ages(match: re.Match[str], british: bool) -> str:
     """People by their ages: "the 12-15s"."""
     return f"{cardinal(int(match[1]))} to {plural(cardinal(int(match[2])))}"
@@ -124,7 +119,7 @@ YEARS: tuple[Rule, ...] = (
             rf"|(?<=\b[Mm]id-to-high )|(?<=\b[Mm]id to high )|(?<=\b[Ll]ow to mid ))"
             rf"(\d{{1,3}})['’]?s\b(?!{_TIMED})"
         ),
-        _about,
+        in_the_plural,
     ),
     (re.compile(r"(?<!\w)'0(\d)(?![\w'])"), _short_year),
     (
