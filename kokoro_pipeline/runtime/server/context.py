@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,8 +57,11 @@ class ServerContext:
         """The phonemes that the model knows."""
         return Vocabulary(load_config(self.artifact.config).vocab)
 
-    def request_of(self, body: SpeechBody) -> SpeechRequest:
-        """The checked request of a body. Raises Problem or InputError."""
+    async def request_of(self, body: SpeechBody) -> SpeechRequest:
+        """The checked request of a body, whose document and lexicon another thread has read.
+
+        Raises Problem or InputError.
+        """
         if body.model not in MODELS:
             raise Problem(
                 404,
@@ -66,8 +70,11 @@ class ServerContext:
                 code="model_not_found",
             )
         self.check_text(body.input)
+        return await asyncio.to_thread(self._request, body)
+
+    def _request(self, body: SpeechBody) -> SpeechRequest:
         chosen = body.lang_code if body.lang is None else body.lang
-        return SpeechRequest(
+        request = SpeechRequest(
             text=body.input,
             voice=self.voice(body.voice_name),
             lang=None if chosen is None else find_language(chosen).code,
@@ -77,6 +84,9 @@ class ServerContext:
             lexicon=lexicon_of(body.lexicon, self.vocabulary) if body.lexicon else None,
             ssml=body.ssml,
         )
+        if request.ssml:
+            request.document  # noqa: B018 - parsed once, and here
+        return request
 
     def voice(self, name: str) -> str:
         """A voice or blend of the artifact. Raises Problem."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 
@@ -26,7 +28,7 @@ class Metrics:
             "kokoro_active_requests", "Requests that are spoken or wait", registry=self._registry
         )
         self.busy = Gauge("kokoro_busy_workers", "Engines that work", registry=self._registry)
-        self.waiting = Gauge(
+        self._waiting = Gauge(
             "kokoro_waiting_pieces", "Pieces that wait for an engine", registry=self._registry
         )
         self.first_audio = Histogram(
@@ -35,6 +37,10 @@ class Metrics:
             buckets=(0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30),
             registry=self._registry,
         )
+
+    def watch_waiting(self, waiting: Callable[[], float]) -> None:
+        """Ask `waiting` how many pieces wait, whenever somebody reads the metrics."""
+        self._waiting.set_function(waiting)
 
     def text(self) -> bytes:
         """The metrics as Prometheus reads them."""

@@ -12,12 +12,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..audio import MEDIA_TYPES
 from ..speech.request import SpeechRequest
-from ..text.phonemize import phonemize
 from ..voices import load_voice
 from ..voices.tensor_file import encode_tensor
 from .audio_answers import stream_audio, stream_captions, whole_audio
 from .bodies import read_body, read_json
 from .context import client_of, context_of
+from .departures import while_connected
 from .problems import Problem
 from .routes_openai import json_body
 from .schemas import (
@@ -28,7 +28,7 @@ from .schemas import (
     DevPhonemizeBody,
     WordTimestamp,
 )
-from .speaking import whole_speech
+from .speaking import speak_whole
 
 router = APIRouter(tags=["Kokoro-FastAPI"])
 
@@ -40,12 +40,12 @@ async def captioned_speech(request: Request) -> Response:
     """Speak a text; each line of the answer is JSON with audio and the times of its words."""
     context = context_of(request)
     body = await read_body(request, CaptionedBody, context.settings)
-    spoken = context.request_of(body)
-    pieces = await context.speaker.begin(spoken, client_of(request))
-    name = body.response_format
+    spoken = await context.request_of(body)
+    client, name = client_of(request), body.response_format
     if body.stream:
+        pieces = await while_connected(request, context.speaker.begin(spoken, client))
         return stream_captions(pieces, name, {}, timestamps=body.return_timestamps)
-    speech = await whole_speech(pieces)
+    speech = await while_connected(request, speak_whole(context.speaker, spoken, client))
     audio = await asyncio.to_thread(whole_audio, speech, name)
     words = [
         WordTimestamp(word=w.text, start_time=round(w.start, 4), end_time=round(w.end, 4))
@@ -65,7 +65,7 @@ async def dev_phonemize(request: Request) -> DevPhonemes:
     context = context_of(request)
     body = await read_body(request, DevPhonemizeBody, context.settings)
     context.check_text(body.text, "text")
-    read = await asyncio.to_thread(phonemize, body.text, body.language)
+    read = await while_connected(request, context.speaker.phonemes(body.text, body.language))
     return DevPhonemes(
         phonemes=read.phonemes, tokens=list(context.vocabulary.encode(read.phonemes).ids)
     )
@@ -84,7 +84,7 @@ async def generate_from_phonemes(request: Request) -> Response:
     spoken = SpeechRequest(
         phonemes=body.phonemes, voice=context.voice(body.voice), speed=body.speed
     )
-    pieces = await context.speaker.begin(spoken, client_of(request))
+    pieces = await while_connected(request, context.speaker.begin(spoken, client_of(request)))
     return stream_audio(pieces, "wav", {})
 
 

@@ -9,10 +9,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from ..text.phonemize import phonemize
 from .audio_answers import stream_audio, stream_events, whole_audio
 from .bodies import read_body
 from .context import client_of, context_of
+from .departures import while_connected
 from .schemas import (
     MODELS,
     Phonemes,
@@ -22,7 +22,7 @@ from .schemas import (
     Timestamps,
     Word,
 )
-from .speaking import whole_speech
+from .speaking import speak_whole
 
 router = APIRouter(tags=["speech"])
 
@@ -64,12 +64,12 @@ async def create_speech(request: Request) -> Response:
     """Speak a text, and send the audio while it is made."""
     context = context_of(request)
     body = await read_body(request, SpeechBody, context.settings)
-    spoken = context.request_of(body)
+    spoken = await context.request_of(body)
     ignored = ["instructions"] * bool(body.instructions) + list(spoken.ignored)
     headers = {"X-Kokoro-Voice": str(spoken.voice)}
     if ignored:
         headers["X-Kokoro-Ignored"] = ", ".join(ignored[:20])
-    pieces = await context.speaker.begin(spoken, client_of(request))
+    pieces = await while_connected(request, context.speaker.begin(spoken, client_of(request)))
     if body.stream_format == "sse":
         return stream_events(pieces, body.response_format, headers, len(body.input))
     return stream_audio(pieces, body.response_format, headers)
@@ -84,8 +84,9 @@ async def create_timestamps(request: Request) -> Timestamps:
     """Speak a text; the answer has the audio and the times of its words."""
     context = context_of(request)
     body = await read_body(request, SpeechBody, context.settings)
-    pieces = await context.speaker.begin(context.request_of(body), client_of(request))
-    speech = await whole_speech(pieces)
+    spoken = await context.request_of(body)
+    work = speak_whole(context.speaker, spoken, client_of(request))
+    speech = await while_connected(request, work)
     audio = await asyncio.to_thread(whole_audio, speech, body.response_format)
     return Timestamps(
         audio=base64.b64encode(audio).decode("ascii"),
@@ -105,7 +106,7 @@ async def create_phonemes(request: Request) -> Phonemes:
     context = context_of(request)
     body = await read_body(request, PhonemizeBody, context.settings)
     context.check_text(body.input)
-    read = await asyncio.to_thread(phonemize, body.input, body.lang)
+    read = await while_connected(request, context.speaker.phonemes(body.input, body.lang))
     return Phonemes(
         phonemes=read.phonemes,
         words=[

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TypeVar
 
 import anyio
 
@@ -17,6 +18,8 @@ from ..speech.pieces import Piece
 from ..speech.progress import Progress
 from ..speech.request import SpeechRequest
 from ..speech.result import Speech, join_speech
+from ..text.phonemize import Phonemized, join_sentences, read_sentences
+from ..text.reading import Sentence
 from .engines import Engine, Job
 from .failures import log
 from .metrics import Metrics
@@ -25,6 +28,7 @@ from .settings import ServerSettings
 from .turns import Turns
 from .voice_names import resolve_voice
 
+T = TypeVar("T")
 Pieces = AsyncGenerator[Speech, None]
 
 LONGEST_SILENCE = 600.0
@@ -49,6 +53,7 @@ class Speaker:
         self._turns = Turns(engines)
         self._settings = settings
         self._metrics = metrics
+        metrics.watch_waiting(lambda: self._turns.waiting)
         self._active = 0
         self._piece_seconds = 1.0
 
@@ -58,13 +63,7 @@ class Speaker:
         Raises Problem 429 where too many wait, and whatever speaking the first piece raises, so
         that the answer has a status that says so.
         """
-        if self._active >= self._settings.max_requests:
-            raise Problem(
-                429,
-                f"{self._active} requests are being spoken or wait: try again later",
-                code="too_many_requests",
-                headers={"Retry-After": str(self._wait())},
-            )
+        self._require_room()
         pieces = self._speak(request, client)
         try:
             first = await anext(pieces)
@@ -72,6 +71,28 @@ class Speaker:
             await pieces.aclose()
             raise
         return _resumed(first, pieces)
+
+    async def phonemes(self, text: str, lang: str) -> Phonemized:
+        """The phonemes of a text, read sentence by sentence, so that others are read in between.
+
+        Raises Problem 429 where too many wait, TimeoutError, and what `phonemize` raises.
+        """
+        self._require_room()
+        found: list[Sentence] = []
+        with self._counted(), anyio.fail_after(self._settings.time_limit):
+            sentences = read_sentences(text, lang)
+            while (sentence := await _read(sentences)) is not None:
+                found.append(sentence)
+            return await asyncio.to_thread(join_sentences, found)
+
+    def _require_room(self) -> None:
+        if self._active >= self._settings.max_requests:
+            raise Problem(
+                429,
+                f"{self._active} requests are being spoken or wait: try again later",
+                code="too_many_requests",
+                headers={"Retry-After": str(self._wait())},
+            )
 
     def _wait(self) -> int:
         return max(1, math.ceil(self._active * self._piece_seconds / len(self._engines)))
@@ -93,7 +114,7 @@ class Speaker:
             progress = Progress()
             following = _read(texts)
             try:
-                while (piece := await following) is not None:
+                while (piece := await self._within(following)) is not None:
                     following = _read(texts)
                     if piece.silence > LONGEST_SILENCE:
                         raise InputError(
@@ -116,6 +137,10 @@ class Speaker:
             if rest := progress.end():
                 log.warning("left unspoken at the end of a request: %d parts", len(rest))
 
+    async def _within(self, following: asyncio.Task[Piece | None]) -> Piece | None:
+        with anyio.fail_after(self._settings.time_limit):
+            return await following
+
     async def _piece(
         self, piece: Piece, request: SpeechRequest, chunks: int, client: str
     ) -> Speech | None:
@@ -137,7 +162,6 @@ class Speaker:
     async def _work(self, job: Job, client: str, begun: asyncio.Event) -> Speech | None:
         async with self._turns.turn(client) as engine:
             begun.set()
-            self._metrics.waiting.set(self._turns.waiting)
             started = time.perf_counter()
             with self._metrics.busy.track_inprogress():
                 speech = await engine.run(job)
@@ -152,9 +176,9 @@ class Speaker:
             engine.close()
 
 
-def _read(texts: Iterator[Piece]) -> asyncio.Task[Piece | None]:
-    """Read the next piece of the text on another thread."""
-    return asyncio.create_task(asyncio.to_thread(next, texts, None))
+def _read(parts: Iterator[T]) -> asyncio.Task[T | None]:
+    """Read the next part of a text on another thread."""
+    return asyncio.create_task(asyncio.to_thread(next, parts, None))
 
 
 def _ignore(work: asyncio.Task[Speech | None]) -> None:
@@ -163,8 +187,13 @@ def _ignore(work: asyncio.Task[Speech | None]) -> None:
         work.exception()
 
 
-async def whole_speech(pieces: Pieces) -> Speech:
-    """All pieces joined. Raises Problem 413 if they are too long for an answer in one part."""
+async def speak_whole(speaker: Speaker, request: SpeechRequest, client: str) -> Speech:
+    """All pieces of a request, joined.
+
+    Raises what `Speaker.begin` raises, and Problem 413 if they are too long for an answer in one
+    part.
+    """
+    pieces = await speaker.begin(request, client)
     found: list[Speech] = []
     seconds = 0.0
     try:

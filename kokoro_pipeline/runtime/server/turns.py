@@ -25,7 +25,7 @@ class Turns(Generic[E]):
     @property
     def waiting(self) -> int:
         """How many wait for a turn."""
-        return sum(map(len, self._waiting.values()))
+        return sum(not each.done() for asked in self._waiting.values() for each in asked)
 
     @asynccontextmanager
     async def turn(self, client: str) -> AsyncIterator[E]:

@@ -55,11 +55,16 @@ def phonemize(
     Raises InputError for an unknown language, for text with nothing to speak and for a pause that
     cannot be, EnvironmentFault if the extra of the language is not installed.
     """
+    return join_sentences(read_sentences(text, lang, lexicon=lexicon))
+
+
+def join_sentences(sentences: Iterable[Sentence]) -> Phonemized:
+    """The phonemes of a text that was read by `read_sentences`."""
     parts: list[str] = []
     words: list[Word] = []
     unspoken: list[str] = []
     length = 0
-    for sentence in read_sentences(text, lang, lexicon=lexicon):
+    for sentence in sentences:
         words.extend(word.moved(0, length) for word in sentence.words)
         unspoken.extend(sentence.unspoken)
         if sentence.phonemes:

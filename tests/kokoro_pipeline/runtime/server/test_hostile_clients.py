@@ -24,6 +24,7 @@ httpx = pytest.importorskip("httpx")
 
 SPEECH = "/v1/audio/speech"
 LIMIT = 1
+MOST = 3
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,11 @@ def impatient(start_server, toy_artifact):
 @pytest.fixture(scope="module")
 def two_workers(start_server, toy_artifact):
     return start_server(toy_artifact, "--workers", "2")
+
+
+@pytest.fixture(scope="module")
+def patient(start_server, toy_artifact):
+    return start_server(toy_artifact, "--max-requests", str(MOST))
 
 
 @pytest.fixture
@@ -119,6 +125,40 @@ def metric(server: Any, name: str) -> float:
 
 def active(server: Any) -> float:
     return metric(server, "kokoro_active_requests")
+
+
+BOOK = "A sentence of a book, which goes on for quite some time, as books do. " * 2500
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        (SPEECH, {"input": BOOK}),
+        ("/v1/audio/timestamps", {"input": BOOK}),
+        ("/dev/captioned_speech", {"input": BOOK, "stream": False}),
+        ("/v1/phonemize", {"input": BOOK}),
+        ("/dev/phonemize", {"text": BOOK}),
+    ],
+)
+def test_nothing_is_done_for_who_left(patient, path, fields):
+    """Neither before an answer begins, nor for one that comes as a whole."""
+    body = json.dumps(fields).encode()
+    host, port = patient.url.removeprefix("http://").split(":")
+    left = [socket.create_connection((host, int(port))) for _ in range(MOST)]
+    for each in left:
+        each.sendall(head(path, len(body)) + body)
+    deadline = time.monotonic() + 20
+    while active(patient) < MOST and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert active(patient) == MOST
+    assert patient.post(SPEECH, json={"input": "Hi."}).status_code == 429
+    for each in left:
+        each.close()
+    while active(patient) > 0 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert active(patient) == 0
+    assert metric(patient, "kokoro_waiting_pieces") == 0
+    assert patient.post(SPEECH, json={"input": "Hi."}).status_code == 200
 
 
 @pytest.mark.slow

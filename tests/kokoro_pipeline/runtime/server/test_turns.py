@@ -40,6 +40,28 @@ def test_a_book_does_not_starve_a_sentence() -> None:
     assert order.count("book") == 10
 
 
+def test_who_gave_up_waits_no_more() -> None:
+    """The metrics tell how many pieces wait; a cancelled one stays in the queue until its turn."""
+
+    async def speak(turns: Turns[int], client: str) -> None:
+        async with turns.turn(client):
+            pass
+
+    async def run() -> list[int]:
+        turns, seen = Turns([1]), []
+        async with turns.turn("first"):
+            waiting = [asyncio.create_task(speak(turns, str(n))) for n in range(3)]
+            await asyncio.sleep(0)
+            seen.append(turns.waiting)
+            waiting[1].cancel()
+            await asyncio.sleep(0)
+            seen.append(turns.waiting)
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return [*seen, turns.waiting]
+
+    assert asyncio.run(run()) == [3, 2, 0]
+
+
 def test_clients_are_served_in_rotation() -> None:
     """One client with many requests gets no more turns than one with a single request."""
     order: list[str] = []
