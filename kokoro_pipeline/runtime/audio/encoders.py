@@ -8,6 +8,7 @@ pipe the header says that the length is unknown.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +30,14 @@ _COMPRESSED = {
 }
 """libsndfile's format and subtype."""
 
+_STREAMED = {"mp3": {"bitrate_mode": "CONSTANT", "compression_level": 0.5}}
+"""What libsndfile is told besides, for an output that cannot be rewritten.
+
+The first frame of MP3 of a variable bit rate states the length. It is written at the end, and until
+then a reader of the file takes a length from it that is too short. The mode has no effect without
+the level.
+"""
+
 FORMATS = ("wav", "pcm", *_COMPRESSED, "aac")
 """Names of the formats. "pcm" is 16-bit little-endian samples without a header."""
 
@@ -49,7 +58,8 @@ def make_encoder(
     """An encoder of one of the FORMATS, at `sample_rate` samples per second.
 
     `floating` keeps samples as float32 and is for WAV only. `rewritable` says that the patches of
-    the end will be applied: a WAV file then has to stay below 4 GiB.
+    the end will be applied: a WAV file then has to stay below 4 GiB, and MP3 has a variable bit
+    rate.
 
     Raises InputError for an unknown format or rate, EnvironmentFault if the format needs the extra
     `audio`, which is not installed.
@@ -64,7 +74,7 @@ def make_encoder(
         return _Aac(sample_rate)
     if name not in _COMPRESSED:
         raise InputError(f"unknown format {name!r}; known are {', '.join(FORMATS)}")
-    return _Compressed(name, sample_rate)
+    return _Compressed(name, sample_rate, {} if rewritable else _STREAMED.get(name, {}))
 
 
 def check_format(name: str) -> None:
@@ -91,7 +101,7 @@ class _Pcm:
 
 
 class _Compressed:
-    def __init__(self, name: str, sample_rate: int) -> None:
+    def __init__(self, name: str, sample_rate: int, options: Mapping[str, Any]) -> None:
         self.clipped = 0
         self._name = name
         self._soundfile = _soundfile(name)
@@ -105,6 +115,7 @@ class _Compressed:
             channels=1,
             format=kind,
             subtype=subtype,
+            **options,
         )
 
     def encode(self, samples: np.ndarray) -> bytes:

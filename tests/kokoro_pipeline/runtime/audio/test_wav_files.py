@@ -15,7 +15,13 @@ import numpy as np
 import pytest
 
 from kokoro_pipeline.errors import EnvironmentFault, InputError
-from kokoro_pipeline.runtime.audio import check_writable, encode_wav, write_audio, write_wav
+from kokoro_pipeline.runtime.audio import (
+    AudioStream,
+    check_writable,
+    encode_wav,
+    write_audio,
+    write_wav,
+)
 
 RATE = 24_000
 TONE = (0.8 * np.sin(2 * np.pi * 440 * np.arange(2400) / RATE)).astype(np.float32)
@@ -335,6 +341,21 @@ def test_formats_of_the_audio_extra(tmp_path: Path, suffix: str) -> None:
     assert rate == RATE
     assert abs(read.size / TONE.size - 1) < 1.5
     assert 0.8 < np.abs(read).max() < 1.5
+
+
+@pytest.mark.parametrize("name", ["mp3", "ogg", "opus"])
+def test_a_stream_tells_its_whole_length(name: str) -> None:
+    soundfile = pytest.importorskip("soundfile")
+    voice = np.random.Generator(np.random.Philox(3)).standard_normal(5 * RATE, np.float32) * 0.1
+    voice[RATE : 3 * RATE] = 0  # a variable bit rate falls here
+    content = io.BytesIO()
+    stream = AudioStream(content, name, RATE)
+    for start in range(0, voice.size, 5000):
+        stream.write(voice[start : start + 5000])
+    stream.finish()
+    content.seek(0)
+    read, _ = soundfile.read(content)
+    assert 0 <= read.size - voice.size < RATE / 4  # MP3 pads at both ends
 
 
 def test_float_is_for_wav(tmp_path: Path) -> None:
