@@ -19,6 +19,7 @@ from kokoro_pipeline.extras import install_command
 
 from .encoding import Encoder, Ending, Patch
 from .ogg import with_fixed_serial
+from .rates import check_rate
 from .samples import check_samples, to_pcm16
 from .wav import WavEncoder
 
@@ -61,20 +62,21 @@ def make_encoder(
     the end will be applied: a WAV file then has to stay below 4 GiB, and MP3 has a variable bit
     rate.
 
-    Raises InputError for an unknown format or rate, EnvironmentFault if the format needs the extra
-    `audio`, which is not installed.
+    Raises InputError for an unknown format and for a rate that it does not take,
+    EnvironmentFault if the format needs the extra `audio`, which is not installed.
     """
     if floating and name != "wav":
         raise InputError(f"float samples are written to .wav files only, not as {name}")
+    if name not in FORMATS:
+        raise InputError(f"unknown format {name!r}; known are {', '.join(FORMATS)}")
+    rate = check_rate(name, sample_rate)
     if name == "wav":
-        return WavEncoder(sample_rate, floating=floating, rewritable=rewritable)
+        return WavEncoder(rate, floating=floating, rewritable=rewritable)
     if name == "pcm":
         return _Pcm()
     if name == "aac":
-        return _Aac(sample_rate)
-    if name not in _COMPRESSED:
-        raise InputError(f"unknown format {name!r}; known are {', '.join(FORMATS)}")
-    return _Compressed(name, sample_rate, {} if rewritable else _STREAMED.get(name, {}))
+        return _Aac(rate)
+    return _Compressed(name, rate, {} if rewritable else _STREAMED.get(name, {}))
 
 
 def check_format(name: str) -> None:

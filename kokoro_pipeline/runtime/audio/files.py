@@ -21,11 +21,12 @@ from .wav import encode_wav
 _SUFFIXES = {".wave": "wav", ".raw": "pcm", ".oga": "ogg"}
 
 
-def format_of(path: Path, name: str | None = None) -> str:
+def format_of(path: str | os.PathLike[str], name: str | None = None) -> str:
     """The format to write to a path: `name`, or what the suffix says, or WAV without a suffix.
 
     Raises InputError for an unknown suffix, and for one that says another format than `name`.
     """
+    path = Path(path)
     suffix = path.suffix.lower()
     said = _SUFFIXES.get(suffix, suffix[1:] if suffix[1:] in FORMATS else None)
     if name is None:
@@ -41,7 +42,7 @@ def format_of(path: Path, name: str | None = None) -> str:
     return name
 
 
-def check_writable(path: Path, name: str | None = None) -> None:
+def check_writable(path: str | os.PathLike[str], name: str | None = None) -> None:
     """Check that audio can be written to a path, to be called before synthesis.
 
     The content of an existing file is preserved.
@@ -51,7 +52,7 @@ def check_writable(path: Path, name: str | None = None) -> None:
     which is not installed.
     """
     check_format(format_of(path, name))
-    check_place(path)
+    check_place(Path(path))
 
 
 def check_place(path: Path) -> None:
@@ -132,17 +133,24 @@ class AudioFile:
     """
 
     def __init__(
-        self, path: Path, sample_rate: int, *, name: str | None = None, floating: bool = False
+        self,
+        path: str | os.PathLike[str],
+        sample_rate: int,
+        *,
+        name: str | None = None,
+        floating: bool = False,
     ) -> None:
-        """`name` is the format, by default that of the suffix.
+        """`sample_rate` is in samples per second, `name` the format, by default the suffix's.
 
         Raises InputError and EnvironmentFault like `check_writable` and `make_encoder`.
         """
-        self.path = path
+        self.path = path = Path(path)
         """The file to write."""
         self.samples = 0
         """Samples written so far."""
         self._bytes = 0
+        self._ended = False
+        self._kept: Path | None = None
         self._target = Path(os.path.realpath(path))  # a symbolic link stays one
         regular = not path.exists() or path.is_file()
         self._replaces = regular and path.exists()
@@ -188,7 +196,13 @@ class AudioFile:
         self._bytes += len(content)
 
     def finish(self) -> None:
-        """Complete the file; it replaces the existing one. Raises EnvironmentFault if it cannot."""
+        """Complete the file, which replaces the existing one. It does nothing for one that ended.
+
+        Raises EnvironmentFault if it cannot; the existing file then stays.
+        """
+        if self._ended:
+            return
+        self._ended = True
         try:
             with self._file:
                 self._complete()
@@ -198,12 +212,20 @@ class AudioFile:
         except OSError as error:
             self._remove()
             raise EnvironmentFault(f"cannot write {self.path}: {error.strerror}") from error
+        self._kept = self.path
 
     def interrupt(self) -> Path | None:
         """Make what was written so far a valid file; returns its path, or None if it is empty.
 
         An existing file stays, and what was written is kept beside it, with ".partial" in its name.
+        For a file that ended already, it only returns the path.
         """
+        if not self._ended:
+            self._ended = True
+            self._kept = self._keep()
+        return self._kept
+
+    def _keep(self) -> Path | None:
         if not self.samples:
             self._remove()
             return None
@@ -247,7 +269,7 @@ class AudioFile:
 
 
 def write_audio(
-    path: Path,
+    path: str | os.PathLike[str],
     samples: np.ndarray,
     sample_rate: int,
     *,
@@ -256,8 +278,9 @@ def write_audio(
 ) -> int:
     """Write mono `samples` (float32 [n]) in the format given by the path's suffix, by default WAV.
 
-    `name` is another format. `floating` writes float samples and is only supported for WAV. Returns
-    the number of clipped samples. An existing file stays as it was if anything fails.
+    `sample_rate` is in samples per second. `name` is another format. `floating` writes float
+    samples and is only supported for WAV. Returns the number of clipped samples. An existing
+    file stays as it was if anything fails.
 
     Raises InputError and EnvironmentFault like `check_writable` and `AudioFile`.
     """
@@ -288,8 +311,7 @@ def write_wav(
     the file cannot be written; an existing file then stays as it was.
     """
     if isinstance(target, str | os.PathLike):
-        path = Path(target)
-        return write_audio(path, samples, sample_rate, name="wav", floating=floating)
+        return write_audio(target, samples, sample_rate, name="wav", floating=floating)
     content, clipped = encode_wav(samples, sample_rate, floating=floating)
     try:
         _write_all(target, content)

@@ -9,6 +9,7 @@ import numpy as np
 from kokoro_pipeline.errors import InputError
 
 from .encoding import Ending, Patch
+from .rates import check_rate
 from .samples import check_samples, to_pcm16
 
 LARGEST = (1 << 32) - 1
@@ -24,16 +25,14 @@ class WavEncoder:
         self, sample_rate: int, *, floating: bool = False, rewritable: bool = False
     ) -> None:
         """See `make_encoder`. Raises InputError for an invalid rate."""
-        if not 0 < sample_rate <= LARGEST // 4:
-            raise InputError(f"the sample rate {sample_rate} is not a positive number of samples")
+        self._sample_rate = check_rate("wav", sample_rate)
         self.clipped = 0
         self._floating = floating
         self._rewritable = rewritable
         self._width = 4 if floating else 2
         self._size = 0
-        self._header = wav_header(sample_rate, floating, None)
+        self._header = wav_header(self._sample_rate, floating, None)
         self._begun = False
-        self._sample_rate = sample_rate
 
     def encode(self, samples: np.ndarray) -> bytes:
         """See `Encoder`."""
@@ -94,7 +93,8 @@ def encode_wav(
     """The bytes of a WAV file of mono `samples` (float32 [n]) and the number of clipped ones.
 
     `sample_rate` is in samples per second. With `floating`, samples are kept as float32 and none is
-    clipped. Raises InputError for invalid samples (rank, dtype, NaN, more than 4 GiB).
+    clipped. Raises InputError for invalid samples (rank, dtype, NaN, more than 4 GiB) and for a
+    rate that is not a whole number from 1 to 2**30 - 1.
     """
     encoder = WavEncoder(sample_rate, floating=floating, rewritable=True)
     content = encoder.encode(samples)

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from kokoro_pipeline.errors import InputError
 
 from ..engine.arrays import Array
+from ..text.arguments import check_lexicon_argument, check_text
 from ..text.languages import find_language, language_of_voice
 from ..text.lexicon import Lexicon
 from ..text.ssml import Ssml, parse_ssml
@@ -63,20 +64,15 @@ class SpeechRequest:
             raise InputError("give either a text or phonemes")
         if self.phonemes is not None:
             check_phonemes(self.phonemes)
-        elif isinstance(self.text, bytes) or not isinstance(self.text, Iterable):
-            raise InputError(
-                f"text is {type(self.text).__name__}, expected a string or strings in order"
-            )
+        else:
+            check_text(self.text)
         object.__setattr__(self, "speed", check_speed(self.speed))
         object.__setattr__(self, "seed", check_seed(self.seed))
         check_voice(self.voice)
         if self.lang is not None:
             find_language(self.lang)
         _check_splitting(self.splitting)
-        if self.lexicon is not None and not isinstance(self.lexicon, Lexicon):
-            raise InputError(
-                f"lexicon is {type(self.lexicon).__name__}, expected a Lexicon: read_lexicon(FILE)"
-            )
+        check_lexicon_argument(self.lexicon)
         if self.ssml and not isinstance(self.text, str):
             raise InputError("an SSML document is given as one string")
 
@@ -118,7 +114,7 @@ class SpeechRequest:
         assert self.text is not None
         if self.ssml:
             return read_runs(self.document.runs, self.document.source, lexicon=self.lexicon)
-        return read_text(_strings(self.text), self.language, lexicon=self.lexicon)
+        return read_text(self.text, self.language, lexicon=self.lexicon)
 
 
 def splitting_of(
@@ -146,16 +142,6 @@ def _check_splitting(splitting: Splitting) -> None:
             raise InputError(
                 f"{name} is {pause!r}, expected milliseconds from 0 to {LONGEST_PAUSE:g}"
             )
-
-
-def _strings(text: str | Iterable[str]) -> str | Iterator[str]:
-    return text if isinstance(text, str) else map(_string, text)
-
-
-def _string(part: Any) -> str:
-    if not isinstance(part, str):
-        raise InputError(f"a part of the text is {type(part).__name__}, expected a string")
-    return part
 
 
 def check_phonemes(phonemes: Any) -> None:

@@ -322,8 +322,9 @@ FORMATS: dict[str, Callable[[Speech], str]] = {
 """By suffix, in lower case."""
 
 
-def check_subtitles(path: Path) -> None:
+def check_subtitles(path: str | os.PathLike[str]) -> None:
     """Raises InputError for an unknown suffix or a path that cannot be written."""
+    path = Path(path)
     if path.suffix.lower() not in FORMATS:
         known = ", ".join((".srt", ".vtt", ".json", ".TextGrid", ".lab"))
         raise InputError(f"cannot write {path}: unknown subtitles {path.suffix!r}; known: {known}")
@@ -332,12 +333,13 @@ def check_subtitles(path: Path) -> None:
     check_place(path)
 
 
-def write_subtitles(path: Path, speech: Speech) -> None:
+def write_subtitles(path: str | os.PathLike[str], speech: Speech) -> None:
     """Write the subtitles of a speech in the format of the suffix; an older file stays on failure.
 
     Raises InputError like `check_subtitles`, EnvironmentFault if the file cannot be written.
     """
     check_subtitles(path)
+    path = Path(path)
     text = FORMATS[path.suffix.lower()](speech)
     target = Path(os.path.realpath(path))  # a symbolic link stays one
     growing = beside(target)

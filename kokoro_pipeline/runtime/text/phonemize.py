@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from kokoro_pipeline.errors import InputError
 
+from .arguments import check_lexicon_argument, check_text, checked_strings
 from .languages import Language, find_language
 from .lexicon import Lexicon, with_pronunciations
 from .pauses import PAUSE, seconds
@@ -52,8 +53,8 @@ def phonemize(
     The running time is linear in the length of the text, and the function is
     thread-safe.
 
-    Raises InputError for an unknown language, for text with nothing to speak and for a pause that
-    cannot be, EnvironmentFault if the extra of the language is not installed.
+    Raises InputError for an argument of another type, an unknown language, text with nothing to
+    speak and a pause that cannot be, EnvironmentFault if the extra of the language is missing.
     """
     return join_sentences(read_sentences(text, lang, lexicon=lexicon))
 
@@ -85,7 +86,7 @@ def read_sentences(
     sentences do not depend on the parts. Positions of words count from the beginning of the text.
     A paragraph that another one follows ends with a mark.
 
-    The language is checked at the call. Raises InputError after the last sentence if none had
+    The arguments are checked at the call. Raises InputError after the last sentence if none had
     anything to speak.
     """
     items = read_text(text, lang, lexicon=lexicon)
@@ -104,8 +105,9 @@ def read_text(
     cannot be read, or a text with nothing to speak, and EnvironmentFault if the extra of the
     language is missing.
     """
-    language = find_language(lang)
-    return _items(text, _Voice(language, lexicon))
+    check_text(text)
+    voice = _Voice(find_language(lang), lexicon)
+    return _items(checked_strings(text), voice)
 
 
 def read_runs(
@@ -138,6 +140,10 @@ class _Voice:
 
     language: Language
     lexicon: Lexicon | None
+
+    def __post_init__(self) -> None:
+        """Raises InputError for a lexicon of another type."""
+        check_lexicon_argument(self.lexicon)
 
     def read(self, text: Tracked, source: str) -> list[Sentence]:
         """The sentences of a part of `source`, with their words there."""

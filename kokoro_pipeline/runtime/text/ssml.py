@@ -79,10 +79,13 @@ def parse_ssml(source: str, lang: str = "en-us") -> Ssml:
     A voice brings the language of its name (`ff_siwis` French), which `lang` or `xml:lang` inside
     overrides. White space counts as one space.
 
-    Raises InputError with its line for what is not well-formed, an unknown element, attribute or
-    value, elements nested in the wrong way, phonemes that the model does not know, and a pause that
-    is too long; EnvironmentFault if the `text` extra is not installed.
+    Raises InputError for a source that is no string, and with its line for what is not well-formed,
+    an unknown element, attribute or value, elements nested in the wrong way, phonemes that the
+    model does not know, and a pause that is too long; EnvironmentFault if the `text` extra is not
+    installed.
     """
+    if not isinstance(source, str):
+        raise InputError(f"source is {type(source).__name__}, expected a document as a string")
     text = source.removeprefix("\ufeff")
     root = parse(text)
     if root.name != "speak":

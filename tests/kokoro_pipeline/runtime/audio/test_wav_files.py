@@ -16,12 +16,15 @@ import pytest
 
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 from kokoro_pipeline.runtime.audio import (
+    AudioFile,
     AudioStream,
     check_writable,
     encode_wav,
+    format_of,
     write_audio,
     write_wav,
 )
+from kokoro_pipeline.runtime.audio.rates import RATES
 
 RATE = 24_000
 TONE = (0.8 * np.sin(2 * np.pi * 440 * np.arange(2400) / RATE)).astype(np.float32)
@@ -130,10 +133,37 @@ def test_what_is_no_audio(tmp_path: Path, samples: np.ndarray, message: str) -> 
     assert file.read_text() == "mine"
 
 
-@pytest.mark.parametrize("rate", [0, -1, 1 << 32])
-def test_bad_rate(rate: int) -> None:
-    with pytest.raises(InputError, match="sample rate"):
-        encode_wav(TONE, rate)
+@pytest.mark.parametrize(
+    ("name", "rates", "takes"),
+    [
+        ("wav", (0, -1, 1 << 32, 24000.5, "24000", None), r"wav .* 1 to 1073741823"),
+        ("pcm", (0, 24000.5), r"pcm .* 1 to 1073741823"),
+        ("flac", (0, 655_351), r"flac .* 1 to 655350"),
+        ("ogg", (0, -1, 200_001), r"ogg .* 1 to 200000"),
+        ("mp3", (12_345, 96_000), r"mp3 .* 8000, 11025, .*, 44100 and 48000"),
+        ("opus", (12_345, 44_100), r"opus .* 8000, 12000, 16000, 24000 and 48000"),
+        ("aac", (12_345, 24_001), r"aac .* 7350, 8000, .*, 88200 and 96000"),
+    ],
+)
+def test_bad_rate(tmp_path: Path, name: str, rates: tuple[object, ...], takes: str) -> None:
+    for rate in rates:
+        with pytest.raises(InputError, match=takes) as caught:
+            write_audio(tmp_path / f"x.{name}", TONE, rate)  # type: ignore[arg-type]
+        assert f"sample rate {rate!r}" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_rate_of_bytes() -> None:
+    with pytest.raises(InputError, match="sample rate 0"):
+        encode_wav(TONE, 0)
+
+
+def test_every_rate_that_a_format_takes(tmp_path: Path) -> None:
+    pytest.importorskip("soundfile")
+    pytest.importorskip("av")
+    for name, rates in RATES.items():
+        for rate in (rates[0], np.int64(rates[-1])) if isinstance(rates, range) else rates:
+            assert write_audio(tmp_path / f"x.{name}", TONE, rate) == 0
 
 
 def test_more_than_riff_can_name() -> None:
@@ -272,6 +302,38 @@ def test_a_file_that_is_replaced_keeps_its_permissions_and_its_link(tmp_path: Pa
     write_wav(link, TONE, RATE)
     assert link.is_symlink() and file.read_bytes()[:4] == b"RIFF"
     assert file.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_path_may_be_a_string(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_writable("a.wav")
+    write_audio("a.wav", TONE, RATE)
+    file = AudioFile("b.wav", RATE)
+    file.write(TONE)
+    file.finish()
+    assert (file.path, format_of("x.pcm")) == (Path("b.wav"), "pcm")
+    assert Path("a.wav").read_bytes() == Path("b.wav").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["wav", "flac", "aac"])
+@pytest.mark.parametrize("existing", [False, True])
+@pytest.mark.parametrize("ends", ["finish", "interrupt"])
+@pytest.mark.parametrize("again", ["finish", "interrupt"])
+def test_an_end_after_the_end_does_nothing(
+    tmp_path: Path, name: str, existing: bool, ends: str, again: str
+) -> None:
+    pytest.importorskip("av" if name == "aac" else "soundfile")
+    path = tmp_path / f"x.{name}"
+    if existing:
+        path.write_bytes(b"mine")
+    file = AudioFile(path, RATE)
+    file.write(TONE)
+    first = getattr(file, ends)()
+    written = {entry: entry.read_bytes() for entry in tmp_path.iterdir()}
+    second = getattr(file, again)()
+    assert {entry: entry.read_bytes() for entry in tmp_path.iterdir()} == written
+    if again == "interrupt":
+        assert second == (path if ends == "finish" else first)
 
 
 def test_a_file_that_cannot_be_opened_is_kept(

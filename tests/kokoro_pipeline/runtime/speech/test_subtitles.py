@@ -154,6 +154,11 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path, name: str) -> None:
         write_subtitles(tmp_path / name, spoken("Hi."))
 
 
+def test_a_path_may_be_a_string(tmp_path: Path) -> None:
+    write_subtitles(str(tmp_path / "x.srt"), spoken("Hi."))
+    assert "Hi." in (tmp_path / "x.srt").read_text()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.srt").symlink_to("/dev/full")

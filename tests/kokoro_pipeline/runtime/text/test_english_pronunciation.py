@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from kokoro_pipeline.config import default_config
 from kokoro_pipeline.errors import InputError
-from kokoro_pipeline.runtime.text import Phonemized, Vocabulary, phonemize
+from kokoro_pipeline.runtime.text import (
+    Phonemized,
+    Vocabulary,
+    parse_ssml,
+    phonemize,
+    read_sentences,
+)
 from kokoro_pipeline.runtime.text.english.tables import table
 
 VOCABULARY = Vocabulary(default_config().vocab)
@@ -316,6 +323,23 @@ def test_what_is_not_english_is_reported() -> None:
     result = read("Hi 😀, 世界!")
     assert result.phonemes == "hˈI,!"
     assert result.unspoken == ("😀", "世界")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: phonemize(b"x"), "text is bytes, expected a string"),
+        (lambda: phonemize(5), "text is int, expected a string"),
+        (lambda: phonemize(["x", 5]), "a part of the text is int, expected a string"),
+        (lambda: phonemize("x", lexicon="m.tsv"), r"lexicon is str, .*read_lexicon\(FILE\)"),
+        (lambda: read_sentences(5), "text is int"),
+        (lambda: parse_ssml(5), "source is int, expected a document as a string"),
+        (lambda: parse_ssml(b"<speak/>"), "source is bytes"),
+    ],
+)
+def test_an_argument_of_another_type_is_named(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
 
 
 @pytest.mark.parametrize("lang", ["tlh", "", "c", "english"])
