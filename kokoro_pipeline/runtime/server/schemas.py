@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 ResponseFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 Speed = Annotated[float, Field(ge=0.1, le=10, allow_inf_nan=False)]
@@ -12,6 +13,18 @@ Seed = Annotated[int, Field(ge=0, le=2**63)]
 
 MODELS = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts", "hexgrad/Kokoro-82M")
 """Names of models that are answered with Kokoro."""
+
+_DATED = re.compile(rf"({'|'.join(map(re.escape, MODELS))})-\d{{4}}-\d{{2}}-\d{{2}}", re.ASCII)
+
+
+def _without_date(model: str) -> str:
+    """The name of a known model without the date of its release, which OpenAI puts behind it."""
+    dated = _DATED.fullmatch(model)
+    return dated[1] if dated else model
+
+
+Model = Annotated[str, AfterValidator(_without_date)]
+"""A name of a model; that it is known is checked with the request."""
 
 
 class VoiceId(BaseModel):
@@ -26,7 +39,7 @@ class SpeechBody(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     input: str = Field(description="The text.")
-    model: str = "kokoro"
+    model: Model = "kokoro"
     voice: str | VoiceId = Field(
         "af_heart", description="A name, a blend such as af_bella(2)+af_sky(1), or OpenAI's name."
     )

@@ -61,6 +61,21 @@ def test_openai_gets_the_bits_of_the_synthesizer(client, expected, options):
     assert answer.content == expected(TEXT, **given)
 
 
+@pytest.mark.parametrize(
+    ("model", "status"),
+    [
+        ("gpt-4o-mini-tts-2025-12-15", 200),
+        ("tts-1-2025-03-20", 200),
+        ("gpt-4o-mini-tts-2025-12", 404),
+        ("gpt-4o-mini-tts-latest", 404),
+        ("dall-e-2025-12-15", 404),
+    ],
+)
+def test_a_known_model_may_have_the_date_of_its_release(server, model, status):
+    answer = server.post("/v1/audio/speech", json={"input": "Hi.", "model": model})
+    assert answer.status_code == status
+
+
 def test_openais_voices_speak_on_every_artifact(client):
     """Where the artifact lacks the voice, the nearest answers, and the header names it."""
     answer = client.audio.speech.with_raw_response.create(
