@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import stat
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -107,6 +108,8 @@ def read_entries(path: Path, defaults: Defaults) -> list[Entry]:
     else:
         readers = {".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": _csv, ".epub": _epub}
         reader = readers.get(path.suffix.lower())
+        if reader is None and not path.exists():
+            raise InputError(f"cannot read {path}: it does not exist")
         if reader is None:
             raise InputError(
                 f"cannot tell what {path} is: a batch reads .jsonl, .csv and .epub files and "
@@ -182,6 +185,9 @@ def _csv(path: Path) -> Rows:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             names = reader.fieldnames or []
+            if not names:
+                what = "begins with an empty line" if path.stat().st_size else "is empty"
+                raise InputError(f"{path} {what}: its first row names the columns")
             unknown = sorted(set(names) - set(FIELDS))
             if unknown or len(set(names)) < len(names) or not {"text", "phonemes"} & set(names):
                 raise InputError(
@@ -213,13 +219,21 @@ def _cells(row: dict[Any, Any]) -> Row:
 
 def _folder(path: Path) -> Rows:
     for file in sorted(path.iterdir()):
-        if file.suffix.lower() != ".txt" or file.name.startswith(".") or not file.is_file():
-            continue
-        try:
-            text = file.read_bytes().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            yield file.name, Row({"id": file.stem}, f"not UTF-8: {error}")
-            continue
+        if file.suffix.lower() == ".txt" and not file.name.startswith("."):
+            yield from _text_file(file)
+
+
+def _text_file(file: Path) -> Rows:
+    """The row of a text, with a fault for a link to nothing; none for a folder or a device."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            return
+        text = file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        yield file.name, Row({"id": file.stem}, f"cannot be read: {error.strerror}")
+    except UnicodeDecodeError as error:
+        yield file.name, Row({"id": file.stem}, f"not UTF-8: {error}")
+    else:
         yield file.name, Row({"id": file.stem, "text": text})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -123,7 +124,8 @@ def test_a_line_that_is_not_utf8_is_one_fault(tmp_path):
         ("in.csv", "text,text\na,b\n", "each once"),
         ("in.csv", "text,pitch\na,b\n", "text, pitch"),
         ("in.csv", 'text\n"a\n', "line 2: unexpected end"),
-        ("in.csv", "", "of which one is text"),
+        ("in.csv", "", r"in\.csv is empty: its first row"),
+        ("in.csv", "\ntext\na\n", r"in\.csv begins with an empty line: its first row"),
         ("in.csv", "text\n", "holds nothing to speak"),
         ("in.jsonl", "\n", "holds nothing to speak"),
         ("in.pdf", "%PDF", "cannot tell what"),
@@ -141,6 +143,12 @@ def test_an_input_that_cannot_be_read(tmp_path, name, text, said):
 @pytest.mark.parametrize("name", ["none.csv", "none.jsonl", "none.epub"])
 def test_an_input_that_does_not_exist(tmp_path, name):
     with pytest.raises(InputError, match="cannot read .*No such file|cannot read .*no such file"):
+        read_entries(tmp_path / name, Defaults())
+
+
+@pytest.mark.parametrize("name", ["nosuch", "nosuch.txt", "nosuch/"])
+def test_a_name_without_a_suffix_that_does_not_exist(tmp_path, name):
+    with pytest.raises(InputError, match=r"cannot read .*nosuch.*: it does not exist"):
         read_entries(tmp_path / name, Defaults())
 
 
@@ -172,6 +180,21 @@ def test_a_folder_of_texts(tmp_path):
     ]
     assert (entries[2].id, entries[2].place) == ("c", "c.txt")
     assert "not UTF-8" in (entries[2].fault or "")
+
+
+def test_links_to_nothing_in_a_folder_are_entries_with_a_fault(tmp_path):
+    (tmp_path / "fine.txt").write_text("Fine.")
+    (tmp_path / "folder.txt").mkdir()
+    (tmp_path / "linked.txt").symlink_to("fine.txt")
+    (tmp_path / "loop.txt").symlink_to("loop.txt")
+    (tmp_path / "nothing.txt").symlink_to("absent")
+    faults = {entry.place: entry.fault for entry in read_entries(tmp_path, Defaults())}
+    assert faults == {
+        "fine.txt": None,
+        "linked.txt": None,
+        "loop.txt": f"cannot be read: {os.strerror(errno.ELOOP)}",
+        "nothing.txt": f"cannot be read: {os.strerror(errno.ENOENT)}",
+    }
 
 
 def test_the_chapters_of_an_epub(tmp_path):
