@@ -23,6 +23,9 @@ _REMEDIES = {
     errno.ENAMETOOLONG: "the name is too long: write somewhere else with -o",
 }
 
+_BEGIN = 100
+"""Bytes of its name that what takes the place of a file begins with."""
+
 
 def fault(path: Path, error: OSError) -> EnvironmentFault:
     """Convert an OSError from writing to `path` to an EnvironmentFault."""
@@ -32,7 +35,9 @@ def fault(path: Path, error: OSError) -> EnvironmentFault:
 
 def beside(path: Path) -> Path:
     """A new hidden name in the folder of `path`, for what takes its place when it is complete."""
-    return path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
+    # A name has up to 255 bytes, and a cut that splits a character leaves that one out.
+    begin = os.fsencode(path.name)[:_BEGIN].decode(errors="ignore")
+    return path.with_name(f".{begin}.{secrets.token_hex(4)}")
 
 
 @contextlib.contextmanager

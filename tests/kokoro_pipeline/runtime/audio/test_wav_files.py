@@ -304,6 +304,15 @@ def test_a_file_that_is_replaced_keeps_its_permissions_and_its_link(tmp_path: Pa
     assert file.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.parametrize("stem", [82 * "汉", "a" + 62 * "🙂", 251 * "x"], ids=len)
+def test_a_name_of_any_length_can_be_replaced(tmp_path: Path, stem: str) -> None:
+    path = tmp_path / f"{stem}.wav"
+    for samples in (TONE[:10], TONE):
+        write_audio(path, samples, RATE)
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == encode_wav(TONE, RATE)[0]
+
+
 def test_a_path_may_be_a_string(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     check_writable("a.wav")
