@@ -27,6 +27,8 @@ LARGEST_STYLE = 1e4
 _RAW_BYTES = math.prod(PACK_SHAPE) * 4
 _NAMED = 8
 """The most voices that an error lists."""
+_SHOWN = 80
+"""The most characters of a voice as it was given that an error quotes."""
 
 
 def load_voice(
@@ -53,7 +55,7 @@ def load_voice(
         raise InputError(f"a voice is a name, a path or an array, not {type(voice).__name__}")
     text = voice.strip()
     if "\0" in text:
-        raise InputError(f"{text!r} is not the name of a voice")
+        raise InputError(f"{_quoted(text)} is not the name of a voice")
     if _is_file_name(text) and os.path.isfile(text):  # noqa: PTH113  (Path's raises)  whatever commas and colons its name has
         return read_voice_file(Path(text))
     parts = parse_blend(text)
@@ -84,7 +86,7 @@ def check_voice(voice: object) -> None:
     elif not isinstance(voice, str):
         raise InputError(f"a voice is a name, a path or an array, not {type(voice).__name__}")
     elif "\0" in voice:
-        raise InputError(f"{voice.strip()!r} is not the name of a voice")
+        raise InputError(f"{_quoted(voice.strip())} is not the name of a voice")
     elif not _is_file_name(voice.strip()):
         parse_blend(voice.strip())
 
@@ -115,19 +117,24 @@ def parse_blend(text: str) -> dict[str, float]:
             weight = float(number)
         except ValueError:
             raise InputError(
-                f"voice {text!r}: {number!r} is not a weight; write NAME:0.6"
+                f"voice {_quoted(text)}: {_quoted(number)} is not a weight; write NAME:0.6"
             ) from None
         if not name:
-            raise InputError(f"voice {text!r}: a name is missing; write NAME or NAME:0.6,NAME:0.4")
+            raise InputError(
+                f"voice {_quoted(text)}: a name is missing; write NAME or NAME:0.6,NAME:0.4"
+            )
         if not (math.isfinite(weight) and weight > 0):
-            raise InputError(f"voice {text!r}: the weight {number} of {name} is not positive")
+            raise InputError(
+                f"voice {_quoted(text)}: the weight {number[:_SHOWN]} of {name[:_SHOWN]} is not "
+                "positive"
+            )
         if name in parts:
-            raise InputError(f"voice {text!r}: {name} appears twice")
+            raise InputError(f"voice {_quoted(text)}: {name[:_SHOWN]} appears twice")
         parts[name] = weight
     if not math.isfinite(sum(parts.values())):
-        raise InputError(f"voice {text!r}: the sum of the weights is not finite")
+        raise InputError(f"voice {_quoted(text)}: the sum of the weights is not finite")
     if 0 < weighted < len(parts):
-        raise InputError(f"voice {text!r}: give a weight to every voice or to none")
+        raise InputError(f"voice {_quoted(text)}: give a weight to every voice or to none")
     return parts
 
 
@@ -199,10 +206,10 @@ def _load_one(name: str, directory: Path) -> np.ndarray:
     if name in files:
         return read_voice_file(files[name])
     if not files:
-        raise InputError(f"unknown voice {name!r}: {directory} holds no voices")
-    near = difflib.get_close_matches(name, files, n=5, cutoff=0.5)
+        raise InputError(f"unknown voice {_quoted(name)}: {directory} holds no voices")
+    near = difflib.get_close_matches(name[:_SHOWN], files, n=5, cutoff=0.5)
     said = f"did you mean {' or '.join(near)}?" if near else f"it has {_some(sorted(files))}"
-    raise InputError(f"unknown voice {name!r} in {directory}: {said}")
+    raise InputError(f"unknown voice {_quoted(name)} in {directory}: {said}")
 
 
 def _load_promised(name: str, directory: Path) -> np.ndarray:
@@ -214,6 +221,10 @@ def _load_promised(name: str, directory: Path) -> np.ndarray:
     except InputError as error:
         raise ArtifactError(f"the artifact's voice {name} is damaged: {error}; {remedy}") from error
     raise ArtifactError(f"the artifact's voice {name} is gone from {directory}: {remedy}")
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def _some(names: list[str]) -> str:

@@ -141,6 +141,27 @@ def test_bad_blends(folder: Path, text: str, message: str) -> None:
         load_voice(text, folder)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        50_000 * "af_heart+",
+        50_000 * "af_heart,",
+        50_000 * "a" + ":x",
+        "a:" + 50_000 * "x",
+        50_000 * "a" + ":0",
+        "a:-" + 50_000 * "1",
+        ",".join(2 * [50_000 * "a"]),
+        "a:1," + 50_000 * "b",
+        50_000 * "a" + "\0",
+    ],
+    ids=lambda text: f"{text[:2]}-{len(text)}".replace("\0", ""),
+)
+def test_an_error_quotes_the_beginning_of_a_long_voice(folder: Path, text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_voice(text, folder)
+    assert len(str(caught.value)) < 500
+
+
 def test_order_of_a_blend_is_kept() -> None:
     assert parse_blend("b:1,a:2") == {"b": 1.0, "a": 2.0}
 
