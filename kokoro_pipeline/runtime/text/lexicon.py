@@ -137,6 +137,9 @@ def check_lexicon(
 ) -> tuple[list[Entry], list[Problem]]:
     """The entries of a file that are right, and what is wrong with the others, in order.
 
+    An entry that gives a word other phonemes than an earlier one, as the same part of speech, is
+    wrong.
+
     Raises InputError for a file that cannot be read, is not UTF-8 or has another ending.
     """
     path = Path(file)
@@ -155,10 +158,11 @@ def check_lexicon(
     known = vocabulary or _vocabulary()
     entries: list[Entry] = []
     problems: list[Problem] = []
+    first: dict[tuple[str, str | None], Entry] = {}
     for row in reader(text, str(path)):
         if isinstance(row, Problem):
             problems.append(row)
-        elif message := _mistake(row, known):
+        elif message := _mistake(row, known) or _contradiction(row, first):
             problems.append(Problem(row.source, row.line, message))
         else:
             entries.append(row)
@@ -192,6 +196,15 @@ def _mistake(entry: Entry, vocabulary: Vocabulary) -> str | None:
     if entry.part is not None and entry.part not in PARTS:
         return f"{entry.part!r} is not a part of speech: {', '.join(PARTS)}"
     return None
+
+
+def _contradiction(entry: Entry, first: dict[tuple[str, str | None], Entry]) -> str | None:
+    """What is wrong with an entry beside the first of its word and part, which is kept."""
+    earlier = first.setdefault((entry.word, entry.part), entry)
+    if earlier.phonemes == entry.phonemes:
+        return None
+    what = repr(entry.word) if entry.part is None else f"{entry.word!r} as {entry.part}"
+    return f"{what} is {entry.phonemes!r}, and {earlier.phonemes!r} in line {earlier.line}"
 
 
 def _part(text: str) -> str | None:
