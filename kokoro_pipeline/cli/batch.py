@@ -12,6 +12,7 @@ from . import arguments, exit_codes
 from .command import Command, UsageError
 from .console import Console, seconds
 from .say import NOT_SPEECH
+from .signals import signals_raised
 from .speech_output import FORMATS
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         engine=args.engine,
         address=args.address,
     )
-    with _Progress(len(entries), console) as progress:
+    with signals_raised(), _Progress(len(entries), console) as progress:
         results = run_batch(entries, options, progress.add)
     return _report(args, results, progress, console)
 

@@ -283,6 +283,19 @@ def test_a_killed_batch_goes_on_where_it_was(batch, toy_artifact, tmp_path, name
     assert content(out) == content(whole)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_batch_that_is_ended_says_so_and_nothing_else(toy_artifact, tmp_path, workers):
+    file, out = many(tmp_path / "in.jsonl", 2000), tmp_path / "out"
+    words = command(toy_artifact, file, "-o", out, "--workers", workers)
+    with subprocess.Popen(words, stderr=subprocess.PIPE, env=environment(), text=True) as running:
+        deadline = time.monotonic() + 60
+        while not list(out.glob("e*")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        running.send_signal(signal.SIGTERM)
+        _, said = running.communicate(timeout=60)
+    assert (running.returncode, said) == (143, "kokoro-pipeline: error: ended by SIGTERM\n")
+
+
 @pytest.mark.slow
 def test_what_has_changed_is_spoken_again(batch, tmp_path):
     out = tmp_path / "out"
