@@ -1,13 +1,15 @@
 """Subtitles and alignment files from the times of words.
 
 Cues follow the common rules: at most two lines of 42 characters (a wide character counts as two),
-at most seven seconds, and an end at the end of a sentence where one is near.
+at most seven seconds, and an end at the end of a sentence where one is near. Only a word that fits
+a line and takes longer than seven seconds is shown for longer.
 """
 
 from __future__ import annotations
 
 import html
 import json
+import math
 import os
 import shutil
 import unicodedata
@@ -34,7 +36,7 @@ _CLAUSE_ENDS = frozenset(",;:—、，；：")
 
 @dataclass(frozen=True)
 class CueWord:
-    """A word with the marks around it, as it is shown."""
+    """A word with the marks around it, or a part of a long one, as it is shown."""
 
     text: str
     start: float
@@ -74,8 +76,8 @@ def make_cues(speech: Speech) -> list[Cue]:
     """The cues of a speech, in order and without overlap."""
     cues: list[Cue] = []
     pending: list[CueWord] = []
-    for word in _cue_words(speech):
-        if pending and (
+    for word in (part for whole in _cue_words(speech) for part in _parts(whole)):
+        while pending and (
             _width([*pending, word]) > LINE * LINES - _slack([*pending, word])
             or word.end - pending[0].start > LONGEST
         ):
@@ -90,6 +92,40 @@ def make_cues(speech: Speech) -> list[Cue]:
     if pending:
         cues.append(Cue(tuple(pending)))
     return cues
+
+
+def _parts(word: CueWord) -> Iterator[CueWord]:
+    """A word that is wider than a line, in even parts that fit a line and the longest time.
+
+    Its time is shared by their widths. Other words stay whole, however long they are spoken: a part
+    of a number would be read as another number.
+    """
+    width = _columns(word.text)
+    if width <= LINE:
+        yield word
+        return
+    seconds = word.end - word.start
+    fitting = min(LINE, int(width * LONGEST / max(seconds, LONGEST)))
+    count = math.ceil(width / max(fitting, 2))
+    passed = 0
+    for text in _cut(word.text, math.ceil(width / count)):
+        start, first = word.start + seconds * passed / width, not passed
+        passed += _columns(text)
+        end = word.start + seconds * passed / width
+        yield CueWord(text, start, end, word.spaced and first)
+
+
+def _cut(text: str, most: int) -> Iterator[str]:
+    """Pieces of a text of at most `most` columns, at least 2, each as wide as it can be."""
+    piece, width = "", 0
+    for character in text:
+        columns = _columns(character)
+        if width + columns > most:
+            yield piece
+            piece, width = "", 0
+        piece += character
+        width += columns
+    yield piece
 
 
 def _closes_sentence(text: str) -> bool:

@@ -14,6 +14,7 @@ from kokoro_pipeline.runtime.speech.result import join_speech, outline
 from kokoro_pipeline.runtime.speech.subtitles import (
     LINE,
     LONGEST,
+    _cut,
     as_json,
     make_cues,
     write_subtitles,
@@ -69,9 +70,35 @@ def test_cues_follow_the_common_rules(speech: Speech) -> None:
     ends = [time for cue in cues for time in (cue.start, cue.end)]
     assert ends == sorted(ends)
     for cue in cues:
-        assert cue.end - cue.start <= LONGEST or len(cue.words) == 1
+        assert cue.end - cue.start <= LONGEST
         assert 1 <= len(cue.lines()) <= 2
-        assert all(len(line) <= LINE or " " not in line for line in cue.lines())
+        assert all(len(line) <= LINE for line in cue.lines())
+
+
+@pytest.mark.parametrize("length", [43, 60, 85, 127, 500])
+@pytest.mark.parametrize("frames", [1, 12])
+def test_a_word_that_is_longer_than_a_line_is_cut(length: int, frames: int) -> None:
+    address = "https://www.example.org/" + "abcdefghij/" * length
+    text = f"See {address[:length]} there."
+    speech = spoken(text, frames)
+    cues = make_cues(speech)
+    assert shown(speech) == "".join(text.split())
+    assert all(len(line) <= LINE for cue in cues for line in cue.lines())
+    assert all(cue.end - cue.start <= LONGEST + 1e-9 for cue in cues)
+    times = [time for cue in cues for word in cue.words for time in (word.start, word.end)]
+    assert times == sorted(times)
+    assert (times[0], times[-1]) == (speech.words[0].start, speech.words[-1].end)
+
+
+def test_what_a_clause_leaves_fits_a_cue_with_the_next_word() -> None:
+    words = ["la" * 10, "ma" * 20, "na" * 10]
+    cues = make_cues(spoken(f"Sing dear friends, {' '.join(words)}", frames=1))
+    assert all(len(line) <= LINE for cue in cues for line in cue.lines())
+
+
+def test_a_long_word_is_cut_by_width() -> None:
+    assert list(_cut("汉汉汉a汉", 5)) == ["汉汉", "汉a汉"]
+    assert list(_cut("汉a", 2)) == ["汉", "a"]
 
 
 def test_every_word_is_shown_as_it_is_written() -> None:
