@@ -21,6 +21,7 @@ from .schemas import (
     SpeechBody,
     Timestamps,
     Word,
+    without_date,
 )
 from .speaking import speak_whole
 
@@ -130,7 +131,7 @@ async def show_model(name: str) -> Response:
 
     from .problems import Problem
 
-    if name not in MODELS:
+    if without_date(name) not in MODELS:
         raise Problem(404, f"there is no model {name[:80]!r}", code="model_not_found")
     return JSONResponse(_model(name))
 

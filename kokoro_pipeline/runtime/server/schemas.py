@@ -17,13 +17,13 @@ MODELS = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts", "hexgrad/Kokoro-82M"
 _DATED = re.compile(rf"({'|'.join(map(re.escape, MODELS))})-\d{{4}}-\d{{2}}-\d{{2}}", re.ASCII)
 
 
-def _without_date(model: str) -> str:
+def without_date(model: str) -> str:
     """The name of a known model without the date of its release, which OpenAI puts behind it."""
     dated = _DATED.fullmatch(model)
     return dated[1] if dated else model
 
 
-Model = Annotated[str, AfterValidator(_without_date)]
+Model = Annotated[str, AfterValidator(without_date)]
 """A name of a model; that it is known is checked with the request."""
 
 

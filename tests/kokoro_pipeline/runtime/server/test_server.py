@@ -286,7 +286,11 @@ def test_a_field_is_named_as_in_the_request(server):
 
 
 def test_monitors_may_ask_for_the_head_alone(server):
-    for path, status in (("/health", 200), ("/v1/models", 200), ("/", 200), ("/nowhere", 404)):
+    model = "/v1/models/gpt-4o-mini-tts-2025-12-15"
+    for path, status in (
+        *((known, 200) for known in ("/health", "/v1/models", model, "/")),
+        ("/nowhere", 404),
+    ):
         answer = httpx.head(server.url + path)
         assert (answer.status_code, answer.content) == (status, b"")
         assert int(answer.headers["content-length"]) == len(server.get(path).content)
