@@ -104,7 +104,9 @@ class _Builder:
         self.ignored: list[Ignored] = []
         self._source = source
         self._vocabulary = Vocabulary(default_config().vocab)
-        self._text = Tracked("", ())
+        self._parts: list[Tracked] = []
+        self._has_words = False
+        """Whether the parts are more than white space."""
         self._marks: list[Mark] = []
         self._manner: Manner | None = None
 
@@ -133,9 +135,9 @@ class _Builder:
 
     def close(self, ends: str) -> None:
         """Complete a run; what only repeats the end of the last one changes that."""
-        text = _collapsed(self._text)
+        text = _collapsed(Tracked.joined(self._parts))
         marks, manner = self._marks, self._manner
-        self._text, self._marks, self._manner = Tracked("", ()), [], None
+        self._parts, self._has_words, self._marks, self._manner = [], False, [], None
         if text.text and manner is not None:
             self.runs.append(TextRun(text, manner, tuple(marks), ends))  # type: ignore[arg-type]
             return
@@ -148,11 +150,13 @@ class _Builder:
                     break
 
     def _add(self, text: Tracked, manner: Manner) -> None:
-        if manner != self._manner and text.text.strip():
-            if self._text.text.strip():
+        has_words = bool(text.text.strip())
+        if manner != self._manner and has_words:
+            if self._has_words:
                 self.close("nothing")
             self._manner = manner
-        self._text += text
+        self._has_words = self._has_words or has_words
+        self._parts.append(text)
 
     def _break(self, element: Element) -> None:
         given = element.attributes.get("time")
@@ -183,8 +187,7 @@ class _Builder:
 
     def _written(self, element: Element, manner: Manner) -> Tracked:
         """The text of an element that holds nothing else, as it is to be read."""
-        parts = [child for child in element.children if isinstance(child, Tracked)]
-        text = sum(parts, Tracked("", ()))
+        text = Tracked.joined(child for child in element.children if isinstance(child, Tracked))
         written = " ".join(text.text.split())
         if not written:
             raise XmlError(f"<{element.name}> is empty", element.line)

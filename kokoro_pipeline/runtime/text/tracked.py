@@ -44,6 +44,12 @@ class Tracked:
         """An original, each of whose characters stands for itself."""
         return cls(text, [(i, i + 1) for i in range(len(text))])
 
+    @classmethod
+    def joined(cls, parts: Iterable[Tracked]) -> Tracked:
+        """The parts behind one another. Adding them one by one would take quadratic time."""
+        held = list(parts)
+        return cls("".join(part.text for part in held), [s for part in held for s in part.spans])
+
     def __len__(self) -> int:
         return len(self.text)
 

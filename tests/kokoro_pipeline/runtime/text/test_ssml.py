@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from kokoro_pipeline.errors import InputError
@@ -297,6 +299,23 @@ def test_a_document_with_nothing_to_say_is_refused() -> None:
 )
 def test_durations(written: str, value: float) -> None:
     assert seconds(written) == value
+
+
+@pytest.mark.parametrize(
+    ("start", "unit", "end"),
+    [("", "a line\n", ""), ("", "&amp; ", ""), ("<sub alias='b'>", "a\n", "</sub>")],
+)
+def test_a_long_document_takes_linear_time(start: str, unit: str, end: str) -> None:
+    """The parser gives each line and each reference by itself; copying all before takes 25 times
+    as long for five times the text."""
+
+    def taken(times: int) -> float:
+        begin = time.process_time()
+        parse_ssml(f"<speak>{start}{unit * times}{end}</speak>")
+        return time.process_time() - begin
+
+    taken(1)  # what is imported at the first call
+    assert taken(20_000) < 12 * taken(4_000) + 0.25
 
 
 def test_pauses_in_plain_text() -> None:
