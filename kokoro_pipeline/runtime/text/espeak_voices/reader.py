@@ -26,7 +26,8 @@ _DANDAS = "।॥"
 _WORD = re.compile(rf"[^\s{_DANDAS}]+|[{_DANDAS}]+")
 # Stock reads "3,50" as two numbers around a comma; it is one entry all the same.
 _INSIDE_NUMBERS = ".,:"
-_ODD_SPACE = re.compile(r"[^\S \u00a0\u202f]")
+# NUL ends a string of the C library, which would lose the rest of the clause.
+_ODD_SPACE = re.compile(r"[^\S \u00a0\u202f]|\0")
 _STRESS = re.compile("[ˈˌ ]")
 _HELD = 900
 """Phonemes and ends of words that eSpeak surely holds: it drops what is over 1,000 of a clause."""

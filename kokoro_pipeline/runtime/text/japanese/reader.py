@@ -61,6 +61,7 @@ _SIGNS = {
     "×": "かける",
     "÷": "わる",
     "#": "シャープ",
+    "\0": " ",  # it ends a string of MeCab, which would lose the rest
 }
 _DEGREES = re.compile("°[CF]?")
 _SPACES = re.compile(r"\s+")

@@ -233,6 +233,24 @@ def test_long_lists_of_what_is_spelled_or_counted_are_read_to_the_end(code: str,
     check_positions(text, read)
 
 
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("es", "Hola\0 amigo mío, bien."),
+        ("fr", "Bonjour\0 tout le monde, ça va ?"),
+        ("hi", "यह\0 बड़ा घर, ठीक है।"),
+        ("it", "Ciao\0 amico mio, bene."),
+        ("ja", "猫\0です。"),
+        ("pt-br", "Olá\0meu amigo, bem."),
+    ],
+)
+def test_nul_is_a_space(code: str, text: str):
+    """It ends a string of eSpeak and of MeCab, which lost what stands behind it."""
+    read = phonemize(text, code)
+    assert read == phonemize(text.replace("\0", " "), code)
+    check_positions(text, read)
+
+
 @pytest.mark.slow
 def test_the_tables_are_what_the_installed_kokoro_reads():
     """Japanese is left out: kokoro imports packages for it that are not needed here."""
