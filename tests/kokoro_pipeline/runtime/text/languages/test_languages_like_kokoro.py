@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -249,6 +250,51 @@ def test_nul_is_a_space(code: str, text: str):
     read = phonemize(text, code)
     assert read == phonemize(text.replace("\0", " "), code)
     check_positions(text, read)
+
+
+MISAKIS_OWN = [
+    *(
+        "ww",
+        "猫猫猫猫",
+        "---",
+        "ーーー",
+        "a = b",
+        "っっ",
+        "((「猫」))",
+        "『猫』, [犬]: «鳥»!",
+        "。、？",
+    ),
+    *(
+        "「（猫）」。猫",
+        "猫 犬。",
+        "あっ！",
+        "ラジオーーー",
+        "人人ｗｗｗ",
+        "$5-3=2%",
+        "東京都庁前駅東京都庁前駅",
+    ),
+]
+
+
+@pytest.mark.parametrize("text", [" ".join(text for text, _ in rows("ja")), *MISAKIS_OWN])
+def test_japanese_words_are_joined_as_misaki_joins_them(text: str, monkeypatch: pytest.MonkeyPatch):
+    reader = LANGUAGES["ja"].reader()
+    read = reader.read(text)
+    monkeypatch.delattr(reader._pieces.__self__._speller, "_romaji_tokens")  # type: ignore[attr-defined]
+    assert read == reader.read(text)
+
+
+@pytest.mark.parametrize("sign", "1-ー=$猫")
+def test_a_run_of_one_japanese_sign_takes_linear_time(sign: str):
+    """Trying each end of a run from each of its words takes 64 times as long for four times it."""
+
+    def taken(times: int) -> float:
+        start = time.process_time()
+        list(LANGUAGES["ja"].reader().read(sign * times))
+        return time.process_time() - start
+
+    taken(1)  # what is loaded at the first call
+    assert taken(800) < 12 * taken(200) + 0.25
 
 
 @pytest.mark.slow
