@@ -216,14 +216,17 @@ class _Splitter:
         return _Decision.CUT
 
     def _forced(self) -> int:
-        """Where to cut a text without sentence ends: after a clause, else between words."""
+        """Where to cut a text without sentence ends: after a clause, else between words or letters.
+
+        Among nothing but combining marks it is cut at the limit: cutting mark by mark is slow.
+        """
         window = self._buffer[:MAX_SEGMENT]
         clauses = [m.end() for m in _CLAUSE.finditer(window, MAX_SEGMENT // 2)]
         spaces = [m.end() for m in _SPACE.finditer(window)]
         for end in (*reversed(clauses), *reversed(spaces)):
             if self._outside_markup(end) is not _Decision.KEEP:
                 return end
-        end = MAX_SEGMENT
-        while end > 1 and unicodedata.combining(self._buffer[end]):
-            end -= 1
-        return end
+        letters = (
+            end for end in range(MAX_SEGMENT, 0, -1) if not unicodedata.combining(self._buffer[end])
+        )
+        return next(letters, MAX_SEGMENT)

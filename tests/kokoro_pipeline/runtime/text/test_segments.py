@@ -98,6 +98,20 @@ def test_no_more_text_is_taken_than_the_next_segment_needs() -> None:
     assert taken[4:] == ["\n"]  # two line ends are enough for a paragraph
 
 
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("x" * 999 + "e" + "\u0301" * 3 + "y" * 1000, [999, 1000, 4]),
+        ("e" + "\u0301" * 2500, [1000, 1000, 501]),
+        ("ae" + "\u0301" * 2500, [1, 1000, 1000, 501]),
+    ],
+)
+def test_an_accent_stays_with_its_letter_as_far_as_a_segment_can_hold(
+    text: str, sizes: list[int]
+) -> None:
+    assert [len(segment.text) for segment in split_segments(text, ENGLISH)] == sizes
+
+
 def test_the_time_is_linear_in_the_length() -> None:
     """A quadratic search would take minutes and end in the suite's timeout."""
     assert sum(1 for _ in split_segments("A short one. " * 80_000, ENGLISH)) == 80_000
