@@ -19,6 +19,7 @@ from kokoro_pipeline.errors import InputError, KokoroError
 
 from ..speech.pieces import Splitting
 from ..speech.request import SpeechRequest, Voice
+from ..text.surrogates import check_surrogates
 
 FIELDS = ("id", "text", "phonemes", "voice", "lang", "speed", "seed")
 _LONGEST_ID = 200
@@ -84,8 +85,10 @@ class Defaults:
             if name in given and not isinstance(given[name], str):
                 raise InputError(f"{name} is {type(given[name]).__name__}, expected a string")
         text = given.get("text")
-        if text is not None and not text.strip():
-            raise InputError("the text is empty: there is nothing to say")
+        if text is not None:
+            if not text.strip():
+                raise InputError("the text is empty: there is nothing to say")
+            check_surrogates(text)
         return SpeechRequest(
             text=text,
             phonemes=given.get("phonemes"),

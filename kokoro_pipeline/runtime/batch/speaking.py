@@ -78,27 +78,16 @@ class EntrySpeaker:
         self._synthesizer.close()
 
     def _speak(self, entry: Entry, request: SpeechRequest, key: str) -> Result:
-        folder, name = self._options.output, f"{entry.id}.{self._options.format}"
-        growing = folder / f"{GROWING}{name}"
-        with output(folder / name):
-            file = AudioFile(growing, SAMPLE_RATE, name=self._options.format)
-        outlines: list[Speech] = []
+        final = self._options.output / f"{entry.id}.{self._options.format}"
+        growing = final.with_name(f"{GROWING}{final.name}")
+        whole, clipped = self._audio(request, growing, final)
         try:
-            with warnings.catch_warnings():
-                # What ends a text and has no phonemes; the rest is in the pieces.
-                warnings.simplefilter("ignore", UnspokenTextWarning)
-                for speech in self._synthesizer.render(request):
-                    with output(folder / name):
-                        file.write(speech.audio)
-                    outlines.append(outline(speech))
+            subtitles = self._subtitles(entry, whole)
+            audio = _rename(growing, final)
         except BaseException:
-            file.discard()
+            with contextlib.suppress(OSError):  # the first error is the one to report
+                growing.unlink(missing_ok=True)
             raise
-        with output(folder / name):
-            file.finish()
-        whole = join_speech(outlines, samples=False)
-        subtitles = self._subtitles(entry, whole)
-        audio = _rename(growing, folder / name)
         return Result(
             id=entry.id,
             place=entry.place,
@@ -107,10 +96,31 @@ class EntrySpeaker:
             subtitles=subtitles,
             samples=len(whole.audio),
             seconds=whole.seconds,
-            clipped=file.clipped,
+            clipped=clipped,
             synthetic=whole.synthetic,
             unspoken=(*whole.unspoken, *map(str, whole.unknown)),
         )
+
+    def _audio(self, request: SpeechRequest, growing: Path, final: Path) -> tuple[Speech, int]:
+        """Write the audio, whose outline is returned with the number of clipped samples."""
+        with output(final):
+            file = AudioFile(growing, SAMPLE_RATE, name=self._options.format)
+        outlines: list[Speech] = []
+        try:
+            with warnings.catch_warnings():
+                # What ends a text and has no phonemes; the rest is in the pieces.
+                warnings.simplefilter("ignore", UnspokenTextWarning)
+                for speech in self._synthesizer.render(request):
+                    with output(final):
+                        file.write(speech.audio)
+                    outlines.append(outline(speech))
+            whole = join_speech(outlines, samples=False)
+        except BaseException:
+            file.discard()
+            raise
+        with output(final):
+            file.finish()
+        return whole, file.clipped
 
     def _subtitles(self, entry: Entry, speech: Speech) -> Written | None:
         if self._options.subtitles is None:

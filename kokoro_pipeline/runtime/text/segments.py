@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from .surrogates import check_surrogates
+
 MAX_SEGMENT = 1000
 """Code points after which a segment is cut without a sentence end."""
 
@@ -62,8 +64,11 @@ def split_segments(text: str | Iterable[str], ends: SentenceEnds) -> Iterator[Se
     """The segments of a text, or of the strings that make it up, in order.
 
     Only white space and bullets are left out between them. Of an iterable, no more is consumed
-    than is needed to find the end of the next segment.
+    than is needed to find the end of the next segment. Raises InputError for half of a character,
+    of a string before its first segment.
     """
+    if isinstance(text, str):
+        check_surrogates(text)
     splitter = _Splitter(ends)
     for part in _slices(text) if isinstance(text, str) else text:
         yield from splitter.feed(part)
@@ -98,6 +103,7 @@ class _Splitter:
         self._final = False
 
     def feed(self, part: str) -> Iterator[Segment]:
+        check_surrogates(part, self._position + len(self._buffer))
         self._buffer += part
         return self._segments()
 

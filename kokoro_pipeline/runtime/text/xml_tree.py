@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,12 +63,13 @@ class _Handler(handler.ContentHandler):
         self.open: list[Element] = []
         self.root: Element | None = None
         self._source = source
-        self._lines = [0, *(match.end() for match in _LINE_END.finditer(source))]
+        self.lines = [0, *(match.end() for match in _LINE_END.finditer(source))]
+        """Where the lines of the source begin."""
 
     def position(self) -> tuple[int, int]:
         """Line and position in the source of what the parser has found."""
         line = self._parser.getLineNumber() or 1
-        return line, self._lines[line - 1] + (self._parser.getColumnNumber() or 0)
+        return line, self.lines[line - 1] + (self._parser.getColumnNumber() or 0)
 
     def startElement(self, name: str, attrs: Any) -> None:  # noqa: N802 -- SAX's name
         line, start = self.position()
@@ -96,8 +98,9 @@ class _Handler(handler.ContentHandler):
 def parse(source: str) -> Element:
     """The root element of a document.
 
-    Raises XmlError with the line for what is not well-formed, entities that a document defines, and
-    elements nested too deep; EnvironmentFault if the `text` extra is not installed.
+    Raises XmlError with the line for what is not well-formed, half of a character, entities that a
+    document defines, and elements nested too deep; EnvironmentFault if the `text` extra is not
+    installed.
     """
     try:
         reader = importlib.import_module("defusedxml.expatreader")
@@ -116,6 +119,10 @@ def parse(source: str) -> Element:
     except SAXParseException as error:
         line = error.getLineNumber() or 1
         raise XmlError(f"it is not well-formed XML ({error.getMessage()})", line) from error
+    except UnicodeEncodeError as error:
+        line = bisect_right(found.lines, error.start)
+        wrong = f"U+{ord(source[error.start]):04X} is half of a character"
+        raise XmlError(f"it is not Unicode ({wrong})", line) from error
     except forbidden as error:
         line, _ = found.position()
         raise XmlError(

@@ -18,7 +18,7 @@ import pytest
 
 from kokoro_pipeline.artifact.locks import hold_folder
 from kokoro_pipeline.errors import EnvironmentFault, InputError
-from kokoro_pipeline.runtime.batch import runner
+from kokoro_pipeline.runtime.batch import runner, speaking
 from kokoro_pipeline.runtime.batch.inputs import Defaults, read_entries
 from kokoro_pipeline.runtime.batch.speaking import BatchOptions
 
@@ -79,6 +79,7 @@ def results(folder: Path) -> list[dict[str, Any]]:
         ({"text": "a", "phonemes": "a"}, "either a text or phonemes"),
         ({"text": ["a"]}, "text is list"),
         ({"text": " \n"}, "the text is empty"),
+        ('{"text": "Oh \\ud800"}', "U+D800 at position 3 is half of a character"),
         ({"phonemes": ""}, "the phonemes are empty"),
         ({"phonemes": "a", "pitch": 2}, "unknown pitch; known are id, text"),
         ({"phonemes": "a", "speed": "fast"}, "speed is 'fast'"),
@@ -358,6 +359,28 @@ def test_subtitles_are_of_texts(batch, tmp_path):
     (out / "a.srt").unlink()
     batch(file, "-o", out, "--subtitles", "srt")
     assert content(out) == first
+
+
+@pytest.mark.parametrize(
+    ("name", "subtitles"),
+    [("join_speech", None), ("write_subtitles", "json"), ("file_sha256", None)],
+)
+def test_nothing_is_left_of_an_entry_that_fails_behind_its_audio(
+    name, subtitles, toy_artifact, tmp_path, monkeypatch
+):
+    def fail(*_: Any, **__: Any) -> None:
+        raise ValueError("failed")
+
+    (entry,) = read_entries(many(tmp_path / "in.jsonl", 1), Defaults())
+    out = tmp_path / "out"
+    out.mkdir()
+    speaker = speaking.EntrySpeaker(BatchOptions(toy_artifact, out, subtitles=subtitles, threads=1))
+    monkeypatch.setattr(speaking, name, fail)
+    try:
+        assert "failed" in (speaker.speak(entry, "key").error or "")
+    finally:
+        speaker.close()
+    assert content(out) == {}
 
 
 def test_a_worker_that_dies_is_named(toy_artifact, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.runtime.text.english.sentence_ends import ENGLISH
 from kokoro_pipeline.runtime.text.segments import MAX_SEGMENT, SentenceEnds, split_segments
 
@@ -110,6 +111,19 @@ def test_an_accent_stays_with_its_letter_as_far_as_a_segment_can_hold(
     text: str, sizes: list[int]
 ) -> None:
     assert [len(segment.text) for segment in split_segments(text, ENGLISH)] == sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("\ud800 hi", "U\\+D800 at position 0 "),
+        ("One. Two. " * 1000 + "\udfff", "U\\+DFFF at position 10000 "),
+        (["One. ", "Two \ud83d", "\ude00"], "U\\+D83D at position 9 "),
+    ],
+)
+def test_half_of_a_character_is_refused_with_its_place(text: str | list[str], place: str) -> None:
+    with pytest.raises(InputError, match=place):
+        list(split_segments(text, ENGLISH))
 
 
 def test_the_time_is_linear_in_the_length() -> None:

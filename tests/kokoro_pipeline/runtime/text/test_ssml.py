@@ -212,6 +212,7 @@ def test_say_as(kind: str, written: str, form: str, lang: str, expected: str) ->
         ("<speak>\n<s><p>b</p></s></speak>", 2, "<p> cannot be inside <s>"),
         ("<speak>\n<s>a<emphasis><s>b</s></emphasis></s></speak>", 2, "<s> cannot be inside <s>"),
         ("<speak>\n<speak>a</speak></speak>", 2, "outermost"),
+        ("<speak>\n\ud800</speak>", 2, "U.D800 is half of a character"),
         ("<speak>" + "<emphasis>" * 100 + "</emphasis>" * 100 + "</speak>", 1, "deeper than 64"),
     ],
 )

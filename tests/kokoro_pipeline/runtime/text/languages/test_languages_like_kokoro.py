@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_pipeline.config import default_config
+from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.runtime.text import LANGUAGES, Phonemized, phonemize, read_sentences
 from kokoro_pipeline.runtime.text.vocabulary import Vocabulary
 
@@ -250,6 +251,13 @@ def test_nul_is_a_space(code: str, text: str):
     read = phonemize(text, code)
     assert read == phonemize(text.replace("\0", " "), code)
     check_positions(text, read)
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_half_of_a_character_is_refused(code: str):
+    """The C libraries take UTF-8, which it has not."""
+    with pytest.raises(InputError, match="U.D800 at position 3 is half of a character"):
+        phonemize("Hi \ud800", code)
 
 
 MISAKIS_OWN = [
