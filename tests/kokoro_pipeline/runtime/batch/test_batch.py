@@ -231,6 +231,98 @@ def test_the_chapters_of_an_epub(tmp_path):
             read_entries(tmp_path / name, Defaults())
 
 
+CONTAINER = (
+    '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles><rootfile '
+    'full-path="a.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
+)
+METADATA = '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"/>'
+XHTML = "application/xhtml+xml"
+
+
+def item(name: str, media_type: str = XHTML) -> str:
+    return f'<item id="{name}" href="{name}.xhtml" media-type="{media_type}"/>'
+
+
+def small_epub(
+    path: Path,
+    page: bytes = b"<p>Hi</p>",
+    metadata: str = METADATA,
+    manifest: str = f"<manifest>{item('one')}</manifest>",
+    spine: str = '<spine><itemref idref="one"/></spine>',
+) -> Path:
+    pytest.importorskip("ebooklib")
+    package = f'<package xmlns="http://www.idpf.org/2007/opf">{metadata}{manifest}{spine}</package>'
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("META-INF/container.xml", CONTAINER)
+        archive.writestr("a.opf", package)
+        archive.writestr("one.xhtml", page)
+        archive.writestr("two.xhtml", b"<p>Two</p>")
+    return path
+
+
+def spoken(path: Path) -> list[str]:
+    return [str(each.request and each.request.text) for each in read_entries(path, Defaults())]
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p>Café</p>".encode(), "Café"),
+        ("<title>Café</title><meta charset='utf-8'/><p>Café</p>".encode(), "Café"),
+        ("<p>Café</p>".encode("utf-8-sig"), "Café"),
+        ("<p>Café</p>".encode("utf-16"), "Café"),
+        ("<?xml version='1.0' encoding='utf-16'?><p>Café</p>".encode("utf-16-le"), "Café"),
+        ("<?xml version='1.0' encoding='utf-16'?><p>Café</p>".encode(), "Café"),
+        ("<?xml version='1.0' encoding='latin-1'?><p>Café</p>".encode("latin-1"), "Café"),
+        ("<?xml version='1.0' encoding='no such'?><p>Café</p>".encode(), "Café"),
+        ("<meta content='text/html; charset=cp1251'><p>Да</p>".encode("cp1251"), "Да"),
+        ("<p>Café</p>".encode("latin-1"), "Café"),
+        (b"<p>a <![CDATA[x < y & z]]> b</p>", "a x < y & z b"),
+        (b"<!DOCTYPE html [<!ENTITY a 'b'>]><head><title>T</title></head><p>c</p>", "c"),
+        (b"<!DOCTYPE html PUBLIC '-//W3C//DTD' 'http://x'>\n<p>c</p>", "c"),
+        (b"<div>" * 1500 + b"deep" + b"</div>" * 1500 + b"<p>after</p>", "deep\n\nafter"),
+        (b"<p>a<b>b</b>c<!-- no -->d<?no?>e<script>no</script>f</p>g", "abcdef\n\ng"),
+    ],
+)
+def test_a_page_of_an_epub(tmp_path: Path, page: bytes, text: str) -> None:
+    assert spoken(small_epub(tmp_path / "a.epub", page)) == [text]
+
+
+@pytest.mark.parametrize(
+    ("parts", "texts"),
+    [
+        ({"metadata": ""}, ["Hi"]),
+        ({"metadata": "<metadata/>"}, ["Hi"]),
+        ({"spine": '<spine toc="none"><itemref idref="one"/></spine>'}, ["Hi"]),
+        (
+            {
+                "manifest": f"<manifest>{item('one', 'image/png')}{item('two', 'text/html')}"
+                "</manifest>",
+                "spine": '<spine><itemref idref="one"/><itemref idref="two"/></spine>',
+            },
+            ["Two"],
+        ),
+    ],
+)
+def test_an_epub_is_read_without_what_no_chapter_needs(
+    tmp_path: Path, parts: dict[str, Any], texts: list[str]
+) -> None:
+    assert spoken(small_epub(tmp_path / "a.epub", **parts)) == texts
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"spine": ""}, "a.opf has no <spine>"),
+        ({"manifest": ""}, "a.opf has no <manifest>"),
+        ({"page": b"<div>" * 5000 + b"deep"}, "elements of one.xhtml are nested too deep"),
+    ],
+)
+def test_what_an_epub_lacks_is_named(tmp_path: Path, parts: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_entries(small_epub(tmp_path / "a.epub", **parts), Defaults())
+
+
 def test_faults_do_not_stop_the_rest_and_a_second_run_changes_nothing(batch, tmp_path):
     file = write_lines(
         tmp_path / "in.jsonl",
