@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import secrets
 import shutil
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import InputError
-from .disk import replace_folder, sync, writing
+from .disk import beginning, replace_folder, sync, writing
 from .locks import clear_leftovers, hold_folder
 
 
@@ -30,7 +31,7 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not replace and path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise InputError(f"{path} exists already: name a new folder, or remove it first")
-        clear_leftovers(path.parent.glob(f"{_sign(path)}*"))
+        clear_leftovers(path.parent.glob(f"{glob.escape(_sign(path))}*"))
         sibling = _sibling(path)
         sibling.mkdir()
         lock = hold_folder(sibling)
@@ -51,7 +52,7 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def _sign(path: Path) -> str:
-    return f".{path.name}.writing-"
+    return f".{beginning(path)}.writing-"
 
 
 def _sibling(path: Path) -> Path:

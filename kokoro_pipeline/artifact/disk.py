@@ -35,9 +35,16 @@ def fault(path: Path, error: OSError) -> EnvironmentFault:
 
 def beside(path: Path) -> Path:
     """A new hidden name in the folder of `path`, for what takes its place when it is complete."""
-    # A name has up to 255 bytes, and a cut that splits a character leaves that one out.
-    begin = os.fsencode(path.name)[:_BEGIN].decode(errors="ignore")
-    return path.with_name(f".{begin}.{secrets.token_hex(4)}")
+    return path.with_name(f".{beginning(path)}.{secrets.token_hex(4)}")
+
+
+def beginning(path: Path) -> str:
+    """What the name of a hidden sibling of `path` begins with, behind its point.
+
+    A name has up to 255 bytes, and the sibling's is longer. A cut that splits a character leaves
+    that one out.
+    """
+    return os.fsencode(path.name)[:_BEGIN].decode(errors="ignore")
 
 
 @contextlib.contextmanager

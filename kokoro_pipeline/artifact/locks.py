@@ -72,8 +72,10 @@ def clear_leftovers(folders: Iterable[Path]) -> list[Path]:
         except FileNotFoundError:
             continue
         if lock is not None:
-            shutil.rmtree(folder)
-            os.close(lock)
+            try:
+                shutil.rmtree(folder)
+            finally:
+                os.close(lock)
     return held
 
 

@@ -84,8 +84,8 @@ class Backend(ABC):
     """The kernels of a device. `fused`: whether to fuse and, on a CPU, to use fast algorithms.
 
     Below, "sequence" means float32 in the layout of the kernels, [B, L, C] or [B, C, L], and B and
-    L are symbolic. A bias in brackets is an argument unless it is packed with the weight. Every
-    method raises InputError for sizes that the device has no kernel for.
+    L are symbolic. A bias in brackets is an argument unless it is packed with the weight. A
+    kernel raises InputError when it is made for sizes that the device cannot have.
     """
 
     fused: bool

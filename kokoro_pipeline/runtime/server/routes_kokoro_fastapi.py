@@ -17,7 +17,7 @@ from ..voices.tensor_file import encode_tensor
 from .audio_answers import stream_audio, stream_captions, whole_audio
 from .bodies import read_body, read_json
 from .context import client_of, context_of
-from .departures import while_connected
+from .disconnects import while_connected
 from .problems import Problem
 from .routes_openai import json_body
 from .schemas import (

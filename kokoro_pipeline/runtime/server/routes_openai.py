@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from .audio_answers import stream_audio, stream_events, whole_audio
 from .bodies import read_body
 from .context import client_of, context_of
-from .departures import while_connected
+from .disconnects import while_connected
 from .schemas import (
     MODELS,
     Phonemes,

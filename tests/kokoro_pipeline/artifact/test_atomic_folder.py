@@ -39,11 +39,13 @@ def kill_a_writer(path: Path) -> None:
     assert not path.exists()
 
 
-def test_what_a_killed_writer_left_is_cleared(tmp_path: Path) -> None:
-    kill_a_writer(tmp_path / "out")
+@pytest.mark.parametrize("name", ["out", "out[1]*", "汉" * 82], ids=["plain", "pattern", "long"])
+def test_what_a_killed_writer_left_is_cleared(tmp_path: Path, name: str) -> None:
+    """Also where the name means something as a pattern, or has nearly 255 bytes."""
+    kill_a_writer(tmp_path / name)
     assert len(list(tmp_path.iterdir())) == 1
-    write(tmp_path / "out", "y")
-    assert content(tmp_path) == {"out/part": "y"}
+    write(tmp_path / name, "y")
+    assert content(tmp_path) == {f"{name}/part": "y"}
 
 
 def test_what_a_running_writer_holds_stays(tmp_path: Path) -> None:
