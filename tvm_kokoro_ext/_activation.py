@@ -144,7 +144,7 @@ def _rests_on(concerns: Callable[[Fix], bool]) -> bool:
 def _surrounds_imports(fix: Fix) -> bool:
     """Whether a fix matters to the import of every program."""
     everywhere = fix.prepare is not None or fix.around is not None
-    return everywhere or (fix.needs_torch and fix.install is not None)
+    return not fix.needs_symbols and (everywhere or (fix.needs_torch and fix.install is not None))
 
 
 def _concerns_building(fix: Fix) -> bool:
@@ -429,14 +429,16 @@ def _prepared(original: Callable[..., Any]) -> Callable[..., Any]:
             for record in applied:
                 if record.fix.prepare is not None:
                     prepared = record.fix.prepare(prepared, names)
-            confirm(partial(_converts, _operators(exported_program) | _operators(prepared)))
+            operators = _operators(exported_program) | _operators(prepared)
+            confirm(partial(_matters_to, operators, bool(prepared.range_constraints)))
         return original(self, prepared, *args, **kwargs)
 
     return from_exported_program
 
 
-def _converts(operators: set[str], fix: Fix) -> bool:
-    return not operators.isdisjoint(fix.converters)
+def _matters_to(operators: set[str], symbols: bool, fix: Fix) -> bool:
+    """Whether a fix matters to a program of these operators, with or without symbolic sizes."""
+    return (symbols and fix.needs_symbols) or not operators.isdisjoint(fix.converters)
 
 
 def _operators(program: Any) -> set[str]:

@@ -64,6 +64,9 @@ class Fix:
         A cheap check of whether this TVM has the defect; None if there is no cheap one.
     needs_torch
         Whether the fix affects the PyTorch frontend, and thus waits if torch is missing.
+    needs_symbols
+        Whether the fix does nothing for a program without symbolic sizes; its probe waits for one
+        that has them.
     """
 
     id: str
@@ -77,6 +80,7 @@ class Fix:
     install: Callable[[], Callable[[], None]] | None = None
     probe: Callable[[], bool] | None = None
     needs_torch: bool = True
+    needs_symbols: bool = False
 
     def affects(self, version: Version) -> bool:
         """Whether the version guard includes this version of apache-tvm."""

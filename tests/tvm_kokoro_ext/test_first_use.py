@@ -155,24 +155,29 @@ def keeps_nan():
 LLVM = {"kind": "llvm"}
 
 
-def clamped():
+def clamped(sizes=None):
     """A program of one operator, of which there is a fix."""
 
     class Clamped(torch.nn.Module):
         def forward(self, x):
             return x.clamp(min=2)
 
-    return torch.export.export(Clamped(), (torch.arange(4),))
+    return torch.export.export(Clamped(), (torch.arange(4),), dynamic_shapes=sizes)
 
 
 def every(fix):
     return True
 
 
-def imports(fix):
-    """What matters to importing `clamped()`."""
+def imports_symbols(fix):
+    """What matters to importing `clamped(sizes)`."""
     surrounds = fix.prepare or fix.around or (fix.install and fix.needs_torch)
     return bool(surrounds) or "clamp.default" in fix.converters
+
+
+def imports(fix):
+    """What matters to importing `clamped()`."""
+    return imports_symbols(fix) and not fix.needs_symbols
 
 
 def builds(fix):
@@ -181,6 +186,10 @@ def builds(fix):
 
 USES = {
     "importing": (lambda: frontend.from_exported_program(clamped()), imports),
+    "importing symbolic sizes": (
+        lambda: frontend.from_exported_program(clamped(({0: torch.export.Dim("n")},))),
+        imports_symbols,
+    ),
     "legalizing": (lambda: tvm.relax.transform.LegalizeOps(), builds),
     "the default pipeline": (lambda: tvm.relax.get_pipeline("zero")(relu()), builds),
     "compiling": (lambda: tvm.compile(relu(), tvm.target.Target(LLVM)), builds),

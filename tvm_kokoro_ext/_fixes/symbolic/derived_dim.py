@@ -114,4 +114,5 @@ FIX = Fix(
     affected="",
     install=install,
     probe=_probe.wrong(_still_wrong),
+    needs_symbols=True,
 )

@@ -189,4 +189,5 @@ FIX = Fix(
     affected="",
     install=install,
     probe=_still_wrong,
+    needs_symbols=True,
 )

@@ -77,4 +77,5 @@ FIX = Fix(
     affected=">=0.27",
     install=install,
     probe=_probe.wrong(_still_wrong),
+    needs_symbols=True,
 )
