@@ -56,6 +56,18 @@ NEGATIVE = [
         lambda n: (torch.randn(2, 4, n),),
         symbolic=(True,),
     ),
+    Case(
+        "wrapped",
+        lambda x: x[torch.arange(100, 200).to(torch.int8).long()]
+        + x[(torch.arange(100).to(torch.int8) * 99).long()],
+        lambda n: (torch.randn(300, n),),
+    ),
+    Case(
+        "scaled",
+        lambda x: x[torch.ops.aten.sub.Scalar(torch.arange(3), 1, 2)]
+        + x[torch.ops.aten.rsub.Scalar(torch.arange(3), 1, 1)],
+        rows,
+    ),
     Case("select_last", lambda x: x[:, -1] + x[:, 0], rows),
     Case("select_symbolic", lambda x: x.select(1, x.shape[1] - 2), rows, symbolic=(True,)),
     Case("positive", lambda x, i: x[i], lambda n: (*rows(n), torch.tensor([1, 0])), wrong=None),

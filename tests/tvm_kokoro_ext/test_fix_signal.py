@@ -225,6 +225,16 @@ FUNCTIONS = [
         **EP,
     ),
     Case(
+        "scaled_operands",
+        of_complex(
+            lambda z, w: (torch.add(z, w, alpha=2 - 1j), torch.sub(z, w, alpha=3)),
+            lambda z, w: (torch.ops.aten.add.Scalar(z, 3, 2), torch.ops.aten.sub.Scalar(z, 3, 2)),
+            lambda z, w: (torch.rsub(z, 3, alpha=2), torch.rsub(z, w, alpha=1 + 2j)),
+        ),
+        two,
+        tolerance=1e-4,
+    ),
+    Case(
         "parts",
         of_complex(
             lambda z, w: (

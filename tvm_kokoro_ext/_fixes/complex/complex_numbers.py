@@ -67,15 +67,15 @@ def _part(name: str) -> Converter:
 def _binary(function: Callable[[Any, Complex, Complex], Complex]) -> Converter:
     @needs_previous
     def convert(importer: Any, node: Any, previous: Any) -> Any:
-        operands = importer.retrieve_args(node)[:2]
+        *operands, alpha = _emit.arguments(importer, node, "self", "other", "alpha", alpha=1)
         if not any(isinstance(value, Complex | complex) for value in operands):
             return previous(node)
+        if node.target.__name__.startswith("rsub"):  # other - alpha * self
+            operands.reverse()
         dtype = _PARTS[str(node.meta["val"].dtype)]
         lhs, rhs = (_complex.of(importer, value, dtype) for value in operands)
-        alpha = node.kwargs.get("alpha", 1)
-        if alpha != 1:
-            factor = importer._retrieve_args(alpha)
-            rhs = _complex.multiply(importer, rhs, _complex.of(importer, factor, dtype))
+        if _compat.is_prim(alpha) or alpha != 1:
+            rhs = _complex.multiply(importer, rhs, _complex.of(importer, alpha, dtype))
         return function(importer, lhs, rhs)
 
     return convert
@@ -350,8 +350,9 @@ _KNOWN: dict[str, Converter] = {
     "resolve_conj.default": _unary(lambda importer, x: x),
     "resolve_neg.default": _unary(lambda importer, x: x),
     **dict.fromkeys(("add.Tensor", "add.Scalar"), _binary(_complex.add)),
-    **dict.fromkeys(("sub.Tensor", "sub.Scalar"), _binary(_complex.subtract)),
-    "rsub.Scalar": _binary(lambda importer, x, y: _complex.subtract(importer, y, x)),
+    **dict.fromkeys(
+        ("sub.Tensor", "sub.Scalar", "rsub.Tensor", "rsub.Scalar"), _binary(_complex.subtract)
+    ),
     **dict.fromkeys(("mul.Tensor", "mul.Scalar"), _binary(_complex.multiply)),
     **dict.fromkeys(("div.Tensor", "div.Scalar"), _binary(_complex.divide)),
     "matmul.default": _binary(_complex.matmul),

@@ -22,6 +22,9 @@ _SAME_VALUES = frozenset(
     "repeat reshape roll select slice squeeze t to transpose unsqueeze view".split()
 )
 
+#: Operators that multiply an operand by their `alpha`.
+_SCALED = frozenset(("add", "sub", "rsub"))
+
 
 def nonnegative(node: Any) -> bool:
     """Whether all elements of the node's result are provably nonnegative."""
@@ -32,6 +35,27 @@ def interval(value: Any, depth: int = _DEPTH) -> Interval:
     """Bounds on the elements of a node or on a number; (-inf, inf) if nothing is known."""
     if isinstance(value, int | float):
         return (float(value), float(value))
+    found = _computed(value, depth)
+    return found if _holds(value, found) else _ANY
+
+
+def _holds(node: Any, bounds: Interval) -> bool:
+    """Whether the dtype of the node's result holds these values, so that none wraps around.
+
+    A bound of infinity stands for the number of elements, which 32 bits hold.
+    """
+    dtype = getattr(getattr(node, "meta", {}).get("val"), "dtype", None)
+    if dtype is None or dtype.is_floating_point or dtype.itemsize == 8:
+        return True
+    size = dtype.itemsize
+    bits = 8 * size - dtype.is_signed
+    lowest, highest = (-(2**bits) if dtype.is_signed else 0), 2**bits - 1
+    finite = [bound for bound in bounds if size < 4 or not math.isinf(bound)]
+    return all(lowest <= bound <= highest for bound in finite)
+
+
+def _computed(value: Any, depth: int) -> Interval:
+    """Bounds on the elements of a node by its operator, as of numbers of any size."""
     if depth == 0 or getattr(value, "op", None) != "call_function":
         return _COUNT if _is_size(value) else _ANY
     name = value.target.__name__.split(".")[0]
@@ -49,9 +73,10 @@ def _is_size(value: Any) -> bool:
 
 
 def _operands(node: Any, depth: int) -> list[Interval]:
-    if node.kwargs.get("alpha", 1) != 1:
+    name = node.target.__name__.split(".")[0]
+    if name in _SCALED and (len(node.args) > 2 or node.kwargs.get("alpha", 1) != 1):
         return [_ANY, _ANY]
-    names = {"clamp": ("min", "max")}.get(node.target.__name__.split(".")[0], ())
+    names = {"clamp": ("min", "max")}.get(name, ())
     args = [*node.args, *(node.kwargs.get(name) for name in names[len(node.args) - 1 :])]
     return [_ANY if argument is None else interval(argument, depth - 1) for argument in args]
 
