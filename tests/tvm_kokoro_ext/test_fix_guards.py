@@ -178,7 +178,6 @@ SMALLEST = {
     "max": (lambda x: x.max(), 1),
     "amax": (lambda x: x.amax(0), 1),
     "amin_of_list": (lambda x: x[:, None].amin((0, 1)), 1),
-    "nanmedian": (lambda x: x.nanmedian(), 1),
     "kthvalue": (lambda x: x.kthvalue(2).values, 2),
 }
 

@@ -192,6 +192,17 @@ def found_among_integers(x):
     )
 
 
+def selected_factors(x):
+    y = x[:, x[0] > 0]
+    product = torch.baddbmm(torch.ones(1, 3, 3), y[None], y.T[None], beta=0.5)
+    return torch.addmm(torch.ones(3, 3), y, y.T, alpha=2), product
+
+
+def selected_places(x):
+    y = x[x > 0]
+    return torch.nonzero_static(y - 1, size=3), y.nanmedian(), x[x > 9].nanmedian()
+
+
 def found_places(x):
     few, many = (torch.nonzero_static(x, size=size) for size in (3, 40))
     return few, many, torch.nonzero_static(x[0] > 5, size=2, fill_value=7)
@@ -287,6 +298,8 @@ DECOMPOSE = [
     ),
     Case("isin_nan", found_beside_nan, lambda n: (torch.cat([torch.randn(2, n), nans(n)]),)),
     Case("isin_integers", found_among_integers, lambda n: (torch.randint(-9, 9, (5, n)),)),
+    Case("selected_factors", selected_factors, lambda n: (torch.randn(3, n),), tolerance=1e-4),
+    Case("selected_places", selected_places, lambda n: (torch.randn(3, n),)),
     Case("nonzero_static", found_places, lambda n: (torch.randint(0, 3, (2, n)),)),
     Case("spherical_bessel", spherical, lambda n: (torch.cat([torch.randn(n), SPECIAL]),)),
     Case(

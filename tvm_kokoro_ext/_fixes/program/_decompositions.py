@@ -66,13 +66,13 @@ def index_reduce(
 
 
 def nanmedian(x: Any) -> Any:
+    """NaN of no floats; of no integers there is none, and `amin` refuses them."""
     import torch
 
-    if 0 in x.shape:
-        if not x.is_floating_point():
-            raise NotImplementedError("nanmedian() of an empty integer tensor has no value")
-        return x.new_full((), math.nan)
-    return torch.ops.aten.nanmedian.dim(x.reshape(-1), 0)[0]
+    numbers = x.reshape(-1)
+    if x.is_floating_point():  # one more, which is left out with the others that are NaN
+        numbers = torch.cat([numbers, numbers.new_full((1,), math.nan)])
+    return torch.ops.aten.nanmedian.dim(numbers, 0)[0]
 
 
 def nanmedian_of_dimension(x: Any, dim: int, keepdim: bool = False) -> Any:
@@ -125,7 +125,7 @@ def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Any:
     """The indices [size, rank] of the first elements that are not 0, and rows of the fill value."""
     import torch
 
-    if 0 in x.shape or x.dim() == 0:
+    if x.dim() == 0 or 0 in [extent for extent in x.shape if isinstance(extent, int)]:
         return torch.full((size, x.dim()), fill_value)
     found = (x != 0).reshape(-1)
     row = torch.where(found, found.to(torch.int64).cumsum(0) - 1, size).clamp(max=size)

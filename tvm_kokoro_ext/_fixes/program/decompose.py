@@ -116,7 +116,13 @@ def _infinite_or_symbolic(number: Any) -> bool:
 
 def _drops_a_term(node: Any) -> bool:
     """addmm or baddbmm with a factor of 0, which stock mishandles, or over no elements."""
-    return 0 in (_given(node, "alpha"), _given(node, "beta")) or _value(node.args[1]).shape[-1] == 0
+    factors = _given(node, "alpha"), _given(node, "beta")
+    return 0 in factors or _is_zero(_value(node.args[1]).shape[-1])
+
+
+def _is_zero(size: Any) -> bool:
+    """Whether a size is 0; to ask whether a symbolic one is would add a guard, or raise."""
+    return isinstance(size, int) and size == 0
 
 
 def _is_float64(node: Any) -> bool:
@@ -204,7 +210,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     ),
     "isin.Tensor_Tensor": lambda node: _given(node, "invert") or kept_whole.is_among_floats(node),
     "_cdist_forward.default": lambda node: (
-        node.args[2] in (0, math.inf) or _value(node.args[0]).shape[-1] == 0
+        node.args[2] in (0, math.inf) or _is_zero(_value(node.args[0]).shape[-1])
     ),
     "einsum.default": _sums_ellipsis,
     "pad.default": _wraps_what_is_cut,
