@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from .surrogates import check_surrogates
+from .surrogates import check_surrogates, with_whole_pairs
 
 MAX_SEGMENT = 1000
 """Code points after which a segment is cut without a sentence end."""
@@ -65,12 +65,12 @@ def split_segments(text: str | Iterable[str], ends: SentenceEnds) -> Iterator[Se
 
     Only white space and bullets are left out between them. Of an iterable, no more is consumed
     than is needed to find the end of the next segment. Raises InputError for half of a character,
-    of a string before its first segment.
+    of a string before its first segment; two strings may share one.
     """
     if isinstance(text, str):
         check_surrogates(text)
     splitter = _Splitter(ends)
-    for part in _slices(text) if isinstance(text, str) else text:
+    for part in _slices(text) if isinstance(text, str) else with_whole_pairs(text):
         yield from splitter.feed(part)
     yield from splitter.finish()
 

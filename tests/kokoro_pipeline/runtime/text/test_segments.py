@@ -118,12 +118,25 @@ def test_an_accent_stays_with_its_letter_as_far_as_a_segment_can_hold(
     [
         ("\ud800 hi", "U\\+D800 at position 0 "),
         ("One. Two. " * 1000 + "\udfff", "U\\+DFFF at position 10000 "),
-        (["One. ", "Two \ud83d", "\ude00"], "U\\+D83D at position 9 "),
+        (["One. ", "Two \ud83d", "", "x\ude00"], "U\\+D83D at position 9 "),
+        (["One. ", "Two \ud83d"], "U\\+D83D at position 9 "),
     ],
 )
 def test_half_of_a_character_is_refused_with_its_place(text: str | list[str], place: str) -> None:
     with pytest.raises(InputError, match=place):
         list(split_segments(text, ENGLISH))
+
+
+@pytest.mark.parametrize(
+    "strings", [["One. Two \ud83d", "\ude00 three."], ["One. Two \ud83d", "", "\ude00", " three."]]
+)
+def test_a_character_that_two_strings_share_is_whole(strings: list[str]) -> None:
+    """Clients cut a text between the two units that a character has in UTF-16."""
+    segments = list(split_segments(strings, ENGLISH))
+    assert [(segment.text, segment.start) for segment in segments] == [
+        ("One.", 0),
+        ("Two \N{GRINNING FACE} three.", 5),
+    ]
 
 
 def test_the_time_is_linear_in_the_length() -> None:
