@@ -53,7 +53,11 @@ def _whole_number(text: str, kind: str) -> int:
     return int(plain.replace("−", "-"))
 
 
-def _in_words(number: int, lang: str, to: str) -> str:
+def in_words(number: int, lang: str, to: str) -> str:
+    """A number as "cardinal" or "ordinal" in a language of num2words.
+
+    Raises EnvironmentFault if it is not installed.
+    """
     try:
         num2words = importlib.import_module("num2words").num2words
     except ImportError as error:
@@ -66,7 +70,7 @@ def _in_words(number: int, lang: str, to: str) -> str:
 
 def _cardinal(text: str, form: str, lang: str) -> str:
     number = _whole_number(text, "cardinal")
-    return _in_words(number, lang, "cardinal") if lang in _NUM2WORDS else str(number)
+    return in_words(number, lang, "cardinal") if lang in _NUM2WORDS else str(number)
 
 
 def _ordinal(text: str, form: str, lang: str) -> str:
@@ -80,7 +84,7 @@ def _ordinal(text: str, form: str, lang: str) -> str:
         raise InputError(f"say-as ordinal is not known in {lang}")
     if number < 1:
         raise InputError(f"say-as ordinal needs a number above 0, not {text!r}")
-    return _in_words(number, lang, "ordinal")
+    return in_words(number, lang, "ordinal")
 
 
 def _digits(text: str, form: str, lang: str) -> str:
@@ -93,7 +97,7 @@ def _digits(text: str, form: str, lang: str) -> str:
 def _spaced(symbols: list[str], lang: str) -> str:
     """Single letters and digits in the words of a language, so that they are not read as one."""
     if lang in _NUM2WORDS:
-        symbols = [_in_words(int(s), lang, "cardinal") if s.isdigit() else s for s in symbols]
+        symbols = [in_words(int(s), lang, "cardinal") if s.isdigit() else s for s in symbols]
     return " ".join(symbols)
 
 
@@ -108,7 +112,7 @@ def _characters(text: str, form: str, lang: str) -> str:
             # Alone, the letters A and I would be words.
             said.append(f"[{symbol}](/{letters.lexicon.golds[symbol.upper()]}/)")
         elif symbol.isdigit():
-            said.append(_in_words(int(symbol), lang, "cardinal"))
+            said.append(in_words(int(symbol), lang, "cardinal"))
         else:
             said.append(_SIGNS.get(symbol, symbol))
     return " ".join(said)
@@ -126,10 +130,11 @@ def _date(text: str, form: str, lang: str) -> str:
     parts = dict(zip(form, map(int, numbers), strict=True))
     if not 1 <= parts.get("m", 1) <= 12 or not 1 <= parts.get("d", 1) <= 31:
         raise InputError(f"{text!r} is no date of the form {form}")
-    return _written_date(parts, lang)
+    return written_date(parts, lang)
 
 
-def _written_date(parts: dict[str, int], lang: str) -> str:
+def written_date(parts: dict[str, int], lang: str) -> str:
+    """A date of the parts "y", "m" and "d", some of which may be missing, in a language."""
     year, month, day = (parts.get(part) for part in "ymd")
     if lang in ("ja", "zh"):
         units = ((year, "年"), (month, "月"), (day, "日"))
@@ -139,7 +144,7 @@ def _written_date(parts: dict[str, int], lang: str) -> str:
     if base == "en":
         if day is None:
             return " ".join(str(part) for part in (name, year) if part)
-        written = f"{name} {day}" if name else _in_words(day, lang, "ordinal")
+        written = f"{name} {day}" if name else in_words(day, lang, "ordinal")
         return f"{written}, {year}" if year else written
     of = " de " if base in ("es", "pt-br") else " "
     first = "1er" if base == "fr" and day == 1 else day

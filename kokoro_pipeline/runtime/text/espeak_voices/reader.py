@@ -1,19 +1,23 @@
-"""Read a language with an eSpeak voice, as kokoro does by misaki's `EspeakG2P`.
+"""Read Spanish, French, Hindi, Italian and Brazilian Portuguese as kokoro does by misaki's
+`EspeakG2P`.
 
-misaki hands a whole text to phonemizer, which cuts it at punctuation, has each clause read by
-eSpeak, and puts the marks back. Here the same is done clause by clause, so that it is known what
-every word became. eSpeak is licensed under the GPL; see `espeak.py`.
+What eSpeak would misread is written out first (`normalize.py`). misaki hands a whole text to
+phonemizer, which cuts it at punctuation, has each clause read by eSpeak, and puts the marks back.
+Here the same is done clause by clause, so that it is known what every word became. eSpeak is
+licensed under the GPL; see `espeak.py`.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..espeak import ClauseReader, clause_reader
 from ..pieces import Piece, PieceReader
 from ..reading import Reader
+from ..tracked import Tracked
+from .normalize import normalizer
 from .word_shares import share
 
 _VOICES = {"es": "es", "fr": "fr-fr", "hi": "hi", "it": "it", "pt-br": "pt-br"}
@@ -24,8 +28,6 @@ _MARKS = re.compile(r'\s*[;:,.!?¡¿—…"«»“”(){}\[\]][;:,.!?¡¿—…"
 _SPELLED = {"«": "“", "»": "”"}
 _DANDAS = "।॥"
 _WORD = re.compile(rf"[^\s{_DANDAS}]+|[{_DANDAS}]+")
-# Stock reads "3,50" as two numbers around a comma; it is one entry all the same.
-_INSIDE_NUMBERS = ".,:"
 # NUL ends a string of the C library, which would lose the rest of the clause.
 _ODD_SPACE = re.compile(r"[^\S \u00a0\u202f]|\0")
 _STRESS = re.compile("[ˈˌ ]")
@@ -42,7 +44,13 @@ def load_reader(code: str) -> Reader:
     Raises EnvironmentFault if the `text` extra is not installed, or eSpeak does not start.
     """
     read = clause_reader(_VOICES[code])
-    return PieceReader(lambda text: _numbers_joined(text, list(_pieces(text, read))))
+    normalize = normalizer(code)
+
+    def pieces(text: str) -> list[Piece]:
+        written_out = normalize(Tracked.of(text))
+        return _placed(written_out, _pieces(written_out.text, read))
+
+    return PieceReader(pieces)
 
 
 def _pieces(text: str, read: ClauseReader) -> Iterator[Piece]:
@@ -98,20 +106,22 @@ def _held(characters: int, alone: list[str]) -> list[slice]:
     return [slice(first, last) for first, last in zip(cuts, [*cuts[1:], len(alone)], strict=True)]
 
 
-def _numbers_joined(text: str, pieces: list[Piece]) -> list[Piece]:
-    """The pieces with a number and the points and commas inside it as one."""
-    joined: list[Piece] = []
+def _placed(text: Tracked, pieces: Iterable[Piece]) -> list[Piece]:
+    """The pieces of a text that was written out, at what they stand for in the original.
+
+    Those that share a part of it are one, with what is between them.
+    """
+    placed: list[Piece] = []
+    said = -1  # the last piece with a part of the text
     for piece in pieces:
-        if piece.start == piece.end and not piece.sound:
+        start, end = text.span(piece.start, piece.end)
+        if start < end and said >= 0 and start < placed[said].end:
+            sound = "".join(each.sound for each in placed[said:]) + piece.sound
+            placed[said:] = [Piece(placed[said].start, max(placed[said].end, end), sound)]
             continue
-        last = joined[-1] if joined else None
-        if last is not None and last.start < last.end == piece.start < piece.end:
-            before, after = text[last.end - 1], text[piece.start]
-            inside = (after in _INSIDE_NUMBERS and before.isdigit()) and text[
-                piece.end : piece.end + 1
-            ].isdigit()
-            if inside or (before in _INSIDE_NUMBERS and after.isdigit() and len(last.sound) > 1):
-                joined[-1] = Piece(last.start, piece.end, last.sound + piece.sound)
-                continue
-        joined.append(piece)
-    return joined
+        if start < end:
+            said = len(placed)
+        elif not piece.sound:
+            continue
+        placed.append(Piece(start, end, piece.sound))
+    return placed

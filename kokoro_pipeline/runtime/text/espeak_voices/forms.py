@@ -1,0 +1,72 @@
+"""How numbers, amounts and abbreviations of the languages that eSpeak reads are said.
+
+A language's forms are the file `data/CODE.tsv`: a kind, what is written, and what is said for it.
+
+| kind | written | said |
+|---|---|---|
+| `word` | what the word is for | the word |
+| `abbreviation` | anywhere | the words; those before a feminine name |
+| `abbreviation name`, `title`, `number` | before a capital, a letter, a digit | the same |
+| `ordinal` | suffixes of digits | the one suffix that eSpeak knows; none: the words of num2words |
+| `ordinal before` | words that a Roman numeral before them counts | |
+| `feminine` | words that are feminine and do not end in a | |
+| `tens` | names of rulers behind which an X is a number | |
+| `unit` | the sign | one, several, and f if they are feminine |
+| `currency` | the sign | one, several, a hundredth, hundredths, and f |
+| `scale` | a word or sign of thousands or millions | the word, and what joins it to a currency |
+| `one m`, `one f` | a number | the form before a masculine or feminine noun |
+| `fraction` | digits | before a masculine noun, before a feminine one |
+| `mixed` | the fraction behind a whole number, which is `{}`; none: any other | the same |
+| `hours` | hours and minutes | whole hours; hours and fewer than ten minutes |
+| `clock` | a time of twelve hours, or its minutes | how it is said |
+| `hour word` | words before "14.30" that make it a time | |
+| `hours spoken` | a word behind a time that its reading already has | |
+| `sign` | a sign that eSpeak drops or misreads | the words |
+| `address` | a sign in an address | the word |
+
+The words of the kind `word` are for: the point and the comma of decimals (a language without the
+latter has commas between groups of digits), a minus, a range (of years), a fraction (`over`), the
+x of products and of scores, units `per` others, the cents of a price, and what joins "million" to
+a noun. `telephone` is a pattern of numbers that are read digit by digit, `spelled capitals` the
+length up to which words in capitals are spelled, and `singular below two` a mark of languages
+with "1.5 litre".
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from importlib import resources
+
+_FOLDER = resources.files(__package__) / "data"
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The rows of one language by kind."""
+
+    code: str
+    rows: dict[str, dict[str, tuple[str, ...]]]
+
+    def of(self, kind: str) -> dict[str, tuple[str, ...]]:
+        """What is said, by what is written."""
+        return self.rows.get(kind, {})
+
+    def word(self, name: str) -> str:
+        """A word of the language; empty if it has none."""
+        return self.of("word").get(name, ("",))[0]
+
+    def words(self, kind: str) -> frozenset[str]:
+        """The words of a kind whose rows are lists of words."""
+        return frozenset(word for row in self.of(kind) for word in row.split())
+
+
+@functools.cache
+def load_forms(code: str) -> Forms:
+    """The forms of a language by its code."""
+    rows: dict[str, dict[str, tuple[str, ...]]] = {}
+    for line in (_FOLDER / f"{code}.tsv").read_text("utf-8").splitlines():
+        if line and not line.startswith("# "):
+            kind, written, *said = line.split("\t")
+            rows.setdefault(kind, {})[written] = (*said,)
+    return Forms(code, rows)
