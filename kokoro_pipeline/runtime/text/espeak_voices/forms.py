@@ -35,9 +35,11 @@ with "1.5 litre".
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 from importlib import resources
 
+SPACE = "[ \u00a0\u202f]"
 _FOLDER = resources.files(__package__) / "data"
 
 
@@ -52,6 +54,18 @@ class Forms:
         """What is said, by what is written."""
         return self.rows.get(kind, {})
 
+    def named(self, kind: str, sign: str) -> tuple[str, ...]:
+        """What is said for a sign of a text, which may have other spaces inside than the table."""
+        return self._by_sign[kind, squeezed(sign)]
+
+    @functools.cached_property
+    def _by_sign(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        return {
+            (kind, squeezed(written)): said
+            for kind, rows in self.rows.items()
+            for written, said in rows.items()
+        }
+
     def word(self, name: str) -> str:
         """A word of the language; empty if it has none."""
         return self.of("word").get(name, ("",))[0]
@@ -59,6 +73,11 @@ class Forms:
     def words(self, kind: str) -> frozenset[str]:
         """The words of a kind whose rows are lists of words."""
         return frozenset(word for row in self.of(kind) for word in row.split())
+
+
+def squeezed(written: str) -> str:
+    """A sign without the spaces inside."""
+    return re.sub(SPACE, "", written)
 
 
 @functools.cache

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ..say_as import in_words, written_date
 from ..tracked import Tracked
-from .forms import Forms, load_forms
-from .numbers import SPACE, Number, amount, joined_by, number_pattern, spaced
+from .forms import SPACE, Forms, load_forms, squeezed
+from .numbers import Number, amount, joined_by, number_pattern, spaced
 from .roman_numerals import expand_roman_numerals, is_feminine
 
 Edit = tuple[int, int, str]
@@ -52,6 +52,7 @@ _VALUES = {
     vulgar: unicodedata.normalize("NFKC", vulgar).replace("⁄", "/")
     for vulgar in map(chr, (*range(0xBC, 0xBF), *range(0x2150, 0x215F)))
 }
+_HEIGHT = re.compile(r"(?<![\w.,])([12])m(\d\d)(?!\w)")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _RANGE = re.compile(
     r"(?<![\w.,/–-])(\d{1,4})(?:[.,]\d{1,3})*(?:h| ?[%€°])?(?P<dash>[-–]| – )"
@@ -98,6 +99,7 @@ def _rules(forms: Forms) -> Iterator[Rule]:
     if forms.of("ordinal"):
         yield _edits(_ordinals(forms))
     yield _edits(_fractions(forms))
+    yield _edits(functools.partial(_heights, forms))
     yield _edits(_measures(forms))
     yield _edits(functools.partial(_products, forms))
     yield _edits(_numbers(forms))
@@ -134,10 +136,6 @@ def _pattern(written: str) -> str:
     return spaced + ("" if unicodedata.category(written[-1])[0] in "PS" else _LETTER_BEHIND)
 
 
-def _squeezed(written: str) -> str:
-    return re.sub(SPACE, "", written)
-
-
 def _abbreviations(forms: Forms) -> Callable[[str], Iterator[Edit]]:
     """Abbreviations as words, before a feminine noun in the feminine if they have one.
 
@@ -151,15 +149,15 @@ def _abbreviations(forms: Forms) -> Callable[[str], Iterator[Edit]]:
                 {written[0].lower()} if kind == "abbreviation title" else set()
             ):
                 form = first + written[1:]
-                said.setdefault(_squeezed(form), words)
+                said.setdefault(squeezed(form), words)
                 patterns.setdefault(form, _pattern(form) + behind)
-    anywhere = {_squeezed(written).lower() for written in forms.of("abbreviation")}
+    anywhere = {squeezed(written).lower() for written in forms.of("abbreviation")}
     longest_first = sorted(patterns, key=len, reverse=True)
     pattern = re.compile(rf"(?<![\w.])(?:{'|'.join(patterns[form] for form in longest_first)})")
 
     def find(text: str) -> Iterator[Edit]:
         for match in pattern.finditer(text):
-            written = _squeezed(match[0])
+            written = squeezed(match[0])
             feminine = is_feminine(_next_word(text, match.end()), forms)
             words = said[written][-1 if feminine else 0]
             ends = written[-1] == "." and written.lower() in anywhere
@@ -287,7 +285,7 @@ def _amounts_of_money(forms: Forms) -> Callable[[str], Iterator[Edit]]:
         rf"(?:{number_pattern(forms, 'number')}(?P<scale>{scales})?{SPACE}?(?P<sign>{signs})"
         rf"(?:(?P<cents>\d\d)(?!\d)|(?!\d))"
         rf"|(?<!\w)(?P<first>{signs}){SPACE}?{number_pattern(forms, 'behind')}(?P<large>{scales})?)"
-        rf"(?:/(?P<per>{units}))?"
+        rf"(?:/(?:(?P<per>{units})|(?P<each>(?=[^\W\d_]))))?"
     )
 
     def find(text: str) -> Iterator[Edit]:
@@ -295,11 +293,14 @@ def _amounts_of_money(forms: Forms) -> Callable[[str], Iterator[Edit]]:
             written = match["number"] or match["behind"]
             if match["cents"]:
                 written += "," + match["cents"]
-            noun = forms.of("currency")[_squeezed(match["sign"] or match["first"])]
-            scale = forms.of("scale").get(_squeezed(match["scale"] or match["large"] or ""))
+            noun = forms.named("currency", match["sign"] or match["first"])
+            large = match["scale"] or match["large"]
+            scale = forms.named("scale", large) if large else None
             said = _money(Number(written, forms), noun, scale, forms)
             if match["per"]:
-                said += f" {forms.word('per')} {forms.of('unit')[_squeezed(match['per'])][0]}"
+                said += f" {forms.word('per')} {forms.named('unit', match['per'])[0]}"
+            elif match["each"] is not None:
+                said += f" {forms.word('per')} "
             yield *match.span(), said
 
     return find
@@ -343,6 +344,13 @@ def _ordinals(forms: Forms) -> Callable[[str], Iterator[Edit]]:
     return find
 
 
+def _heights(forms: Forms, text: str) -> Iterator[Edit]:
+    """A person's height as "1m80"."""
+    for match in _HEIGHT.finditer(text):
+        metres = amount(Number(match[1], forms), forms.of("unit")["m"], forms)
+        yield *match.span(), f"{metres} {match[2]}"
+
+
 def _measures(forms: Forms) -> Callable[[str], Iterator[Edit]]:
     units = forms.of("unit")
     signs = _alternatives(units)
@@ -353,9 +361,9 @@ def _measures(forms: Forms) -> Callable[[str], Iterator[Edit]]:
 
     def find(text: str) -> Iterator[Edit]:
         for match in pattern.finditer(text):
-            said = amount(Number(match["number"], forms), units[_squeezed(match["unit"])], forms)
+            said = amount(Number(match["number"], forms), forms.named("unit", match["unit"]), forms)
             if match["per"]:
-                said += f" {forms.word('per')} {units[_squeezed(match['per'])][0]}"
+                said += f" {forms.word('per')} {forms.named('unit', match['per'])[0]}"
             yield *match.span(), said
 
     return find
@@ -369,7 +377,7 @@ def _fractions(forms: Forms) -> Callable[[str], Iterator[Edit]]:
         for match in _FRACTION.finditer(text):
             fraction = _VALUES[match[3]] if match[3] else match[2]
             if measured := unit.match(text, match.end()):
-                noun = units[_squeezed(measured[1])]
+                noun = forms.named("unit", measured[1])
                 said = _fraction(forms, match[1], fraction, "f" in noun[2:])
                 of = "" if match[1] or fraction == "1/2" else forms.word("of")
                 said = f"{said} {joined_by(of, noun[1 if match[1] else 0], forms)}"

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .forms import Forms
+from .forms import SPACE, Forms, squeezed
 
-SPACE = "[ \u00a0\u202f]"
 _GUARD = r"(?<![\d.,])"
 _END = r"(?![.,]?\d)"
 _LONGEST = 12
@@ -41,7 +40,7 @@ class Number:
 
     def __init__(self, written: str, forms: Forms) -> None:
         self._forms = forms
-        whole, joint, self.decimals = _parts(re.sub(SPACE, "", written), forms)
+        whole, joint, self.decimals = _parts(squeezed(written), forms)
         self.whole = whole
         self._point = forms.word("decimal comma" if joint == "," else "decimal point")
 
