@@ -8,10 +8,16 @@ from collections.abc import Iterable
 
 from .pieces import Piece
 from .reading import Reader
+from .tracked import Tracked
 
 _NAME = r"[A-Za-zÀ-ÖØ-öø-ɏ]+(?:['’.&+-]?[A-Za-z0-9À-ÖØ-öø-ɏ]+)*"
-ENGLISH_RUN = re.compile(rf"{_NAME}(?: +{_NAME})*")
-"""Latin words with single spaces or more between them, and digits behind letters ("GPT-4")."""
+_ADDRESS = (
+    r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}"
+    r"|https?://[!-~]*[A-Za-z0-9]"
+)
+ENGLISH_RUN = re.compile(rf"{_ADDRESS}|{_NAME}(?: +{_NAME})*")
+"""Latin words with single spaces or more between them, digits behind letters ("GPT-4"), and
+addresses."""
 
 _OPENING = '([“"—'
 
@@ -32,6 +38,17 @@ def english_pieces(run: str, start: int) -> list[Piece]:
             pieces.append(Piece(start + word.start, start + word.end, before + word.phonemes))
             at = word.offset + len(word.phonemes)
     return pieces
+
+
+def placed_english_pieces(text: Tracked, start: int, end: int) -> list[Piece]:
+    """The pieces of a run of English words in a text, at what they stand for in its original."""
+    last = text.span(start, end)[1]
+    return [
+        Piece(*text.span(piece.start, piece.end), piece.sound)
+        if piece.start < piece.end
+        else Piece(last, last, piece.sound)
+        for piece in english_pieces(text.text[start:end], start)
+    ]
 
 
 def set_off(pieces: Iterable[Piece], before: str, after: str) -> list[Piece]:

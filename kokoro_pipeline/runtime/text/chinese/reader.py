@@ -1,8 +1,9 @@
 """Read Mandarin as kokoro does by misaki's `ZHG2P`, and know what every word became.
 
 misaki writes numbers out, maps punctuation, and reads each run of Chinese characters word by word;
-everything else goes to the model as it is, letters included. Here Latin words are read as English,
-and what has no reading is left out and reported.
+everything else goes to the model as it is, letters included. Here what it would lose or misread is
+written out first (`written_forms.py`), Latin words are read as English, and what has no reading is
+left out and reported.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from kokoro_pipeline.config import default_config
 from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.extras import install_command
 
-from ..english_words import ENGLISH_RUN, english_pieces, set_off
+from ..english_words import ENGLISH_RUN, placed_english_pieces, set_off
 from ..pieces import Piece, PieceReader, joined
 from ..reading import Reader
 from ..tracked import Tracked
 from ..vocabulary import SILENT_MARKS
+from .written_forms import written_out
 
 _lock = threading.Lock()
 
@@ -36,14 +38,13 @@ _PUNCTUATION = {
     "：": ": ",
     "；": "; ",
     "？": "? ",
-    **dict.fromkeys("«《「【", " “"),
-    **dict.fromkeys("»》」】", "” "),
+    **dict.fromkeys("«《「【『〈", " “"),
+    **dict.fromkeys("»》」】』〉", "” "),
     "（": " (",
     "）": ") ",
 }
 _DIGITS = dict(zip("0123456789", "零一二三四五六七八九", strict=True))
 # Signs that the model has no symbol for, and that misaki would hand to it.
-_MONEY = re.compile(r"([¥￥$€£])(\d[\d,.]*)")
 _SIGNS = {
     "¥": "元",
     "￥": "元",
@@ -60,7 +61,7 @@ _SIGNS = {
     "×": "乘以",
     "÷": "除以",
 }
-_BEFOREHAND = {"〇": "零", "｡": "。", **dict.fromkeys("\t\n\v\f\r\x85\u2028\u2029", " ")}
+_BEFOREHAND = {"〇": "零", "｡": "。", "~": "～", **dict.fromkeys("\t\n\v\f\r\x85\u2028\u2029", " ")}
 # All that cn2an's rules for numbers look at, but for the measure word behind.
 _NUMBER = re.compile(r"[-\d.年月日/%℃]*\d[-\d.年月日/%℃]*")
 _BEHIND = re.compile(r"[^-\d.年月日/%℃]*")
@@ -110,19 +111,18 @@ class _Chinese:
     def pieces(self, text: str) -> list[Piece]:
         """The pieces of a text; Latin words in it are English."""
         found: list[Piece] = []
-        whole = Tracked.of(text)
+        whole = written_out(Tracked.of(text))
         at = 0
-        for match in ENGLISH_RUN.finditer(text):
+        for match in ENGLISH_RUN.finditer(whole.text):
             found += self._chinese(whole[at : match.start()])
             before = found[-1].sound if found else ""
-            behind = text[match.end() : match.end() + 1]
-            found += set_off(english_pieces(match[0], match.start()), before, behind)
+            behind = whole.text[match.end() : match.end() + 1]
+            found += set_off(placed_english_pieces(whole, *match.span()), before, behind)
             at = match.end()
         return joined([*found, *self._chinese(whole[at:])])
 
     def _chinese(self, text: Tracked) -> Iterator[Piece]:
         text = text.translate(_BEFOREHAND)
-        text = text.sub(_MONEY, lambda match: match[2] + _SIGNS[match[1]])
         text = text.edit(self._numbers(text.text))
         text = text.translate(_DIGITS | _SIGNS).translate(_PUNCTUATION)
         at = 0

@@ -26,28 +26,24 @@ from kokoro_pipeline.config import default_config
 from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.extras import install_command
 
-from ..english_words import ENGLISH_RUN, english_pieces
+from ..english_words import ENGLISH_RUN, placed_english_pieces
 from ..pieces import Piece, PieceReader, joined
 from ..reading import Reader
 from ..tracked import Tracked
 from ..vocabulary import SILENT_MARKS
+from .written_forms import number_pattern, number_read, written_out
 
 _lock = threading.Lock()
 
 _FIRST_LETTER = 6  # MeCab's class of hiragana
 _KATAKANA = 7
-_LONGEST_NUMBER = 9
 _CLUSTER = re.compile(
     "[^\u3099\u309a\uff9e\uff9f\u0300-\u036f][\u3099\u309a\uff9e\uff9f\u0300-\u036f]*"
 )
 _RANGE = re.compile(r"[〜～](?=\d)")
-_NUMBER = re.compile(r"[0-9]+")
-_KANA = ["ゼロ", "いち", "に", "さん", "よん", "ご", "ろく", "なな", "はち", "きゅう"]
-_DIGITS = dict(zip("0123456789", _KANA, strict=True))
 # What mojimoji, which misaki has for it, changes after NFKC.
 _QUOTES = {"‘": "`", "’": "'", "”": '"'}
 # Signs that the model has no symbol for, and that misaki would hand to it.
-_MONEY = re.compile(r"([¥$€£])([0-9][0-9,.]*)")
 _SIGNS = {
     "%": "パーセント",
     "¥": "円",
@@ -62,6 +58,11 @@ _SIGNS = {
     "×": "かける",
     "÷": "わる",
     "#": "シャープ",
+    "*": "アスタリスク",
+    "/": "スラッシュ",
+    "\\": "バックスラッシュ",
+    "§": "セクション",
+    "‰": "パーミル",
     "\0": " ",  # it ends a string of MeCab, which would lose the rest
 }
 _DEGREES = re.compile("°[CF]?")
@@ -182,7 +183,12 @@ class _Japanese:
         whole = self._normalized(Tracked.of(text))
         found: list[Piece] = []
         for token in self._tokens(whole.text):
-            found += _english(whole, token) if token.english else [self._piece(whole, token)]
+            if token.english:
+                found += placed_english_pieces(whole, token.start, token.end)
+                end = whole.span(token.start, token.end)[1]
+                found.append(Piece(end, end, token.space))
+            else:
+                found.append(self._piece(whole, token))
         return _tidied(joined(found))
 
     def _normalized(self, text: Tracked) -> Tracked:
@@ -190,21 +196,21 @@ class _Japanese:
         text = text.sub(_RANGE, lambda match: "から")
         text = text.translate(self._misaki.Katakana_Phonetic_Extensions)
         text = text.sub(_CLUSTER, lambda match: unicodedata.normalize("NFKC", match[0]))
-        text = text.translate(_QUOTES)
-        text = text.sub(_MONEY, lambda match: match[2] + _SIGNS[match[1]])
+        text = written_out(text.translate(_QUOTES))
         text = text.sub(_DEGREES, lambda match: _SIGNS["°"])
-        latin = [match.span() for match in ENGLISH_RUN.finditer(text.text)]
-        text = text.edit(
-            (*match.span(), self._number(match[0]))
-            for match in _NUMBER.finditer(text.text)
-            if not any(start < match.end() <= end for start, end in latin)
-        )
-        return text.translate(_SIGNS)
+        parts = []
+        at = 0
+        for match in ENGLISH_RUN.finditer(text.text):
+            parts += [self._spelled(text[at : match.start()]), text[match.start() : match.end()]]
+            at = match.end()
+        return Tracked.joined([*parts, self._spelled(text[at:])])
 
-    def _number(self, digits: str) -> str:
-        if len(digits) > _LONGEST_NUMBER:
-            return " " + " ".join(_DIGITS[digit] for digit in digits)
-        return f" {self._convert(digits)}"
+    def _spelled(self, text: Tracked) -> Tracked:
+        """Text between English words with its numbers and signs in words."""
+        return text.edit(
+            (*match.span(), number_read(match, self._convert))
+            for match in number_pattern().finditer(text.text)
+        ).translate(_SIGNS)
 
     def _words(self, text: str) -> list[tuple[int, Any]]:
         """MeCab's words with their positions."""
@@ -278,16 +284,6 @@ def _set_spaces(surface: str, token: Any, before: Any | None) -> None:
     if before is not None and (opens or closes):
         before.space = opens
     token.space = closes or not (opens or token.surface == " ")
-
-
-def _english(text: Tracked, token: _Token) -> Iterator[Piece]:
-    end = text.span(token.start, token.end)[1]
-    for piece in english_pieces(text.text[token.start : token.end], token.start):
-        if piece.start < piece.end:
-            yield Piece(*text.span(piece.start, piece.end), piece.sound)
-        else:
-            yield Piece(end, end, piece.sound)
-    yield Piece(end, end, token.space)
 
 
 def _tidied(pieces: list[Piece]) -> list[Piece]:

@@ -28,6 +28,12 @@ def rows(code: str) -> Iterator[list[str]]:
         yield [text, ours or stock]
 
 
+def read_as(name: str) -> list[list[str]]:
+    """The rows of the table of readings of a language: a text, and the words that it is read as."""
+    lines = (HERE.parent / "data" / f"{name}_readings.tsv").read_text("utf-8").splitlines()
+    return [line.split("\t") for line in lines if not line.startswith("# ")]
+
+
 def check_positions(text: str, read: Phonemized) -> None:
     """Words are in order, without overlap, in the text and in the phonemes."""
     written = spoken = 0
@@ -153,12 +159,29 @@ def test_what_kokoro_loses_or_stops_at_is_read(code: str, text: str, phonemes: s
 
 
 @pytest.mark.parametrize(
+    ("code", "text", "words"),
+    [
+        (code, *row)
+        for code, name in (("zh", "chinese"), ("ja", "japanese"))
+        for row in read_as(name)
+    ],
+)
+def test_what_is_written_in_digits_and_signs_is_read_as_its_words(code: str, text: str, words: str):
+    read = phonemize(text, code)
+    assert read.phonemes.replace(" ", "") == phonemize(words, code).phonemes.replace(" ", "")
+    assert read.unspoken == ()
+    check_positions(text, read)
+
+
+@pytest.mark.parametrize(
     ("code", "text", "english", "around"),
     [
         ("zh", "我用Python编程。", "Python", ("我用", "编程", "。")),
         ("zh", "这是GPT-4的天下。", "GPT-4", ("的", "天下")),
         ("ja", "「Python」を使う。", "Python", ("「", "」", "を", "使う")),
         ("ja", "ＰＹＴＨＯＮの本", "ＰＹＴＨＯＮ", ("の", "本")),
+        ("zh", "请访问https://a.example.cn/b。", "https://a.example.cn/b", ("请", "访问", "。")),
+        ("ja", "連絡はtest@example.comへ。", "test@example.com", ("連絡", "へ", "。")),
     ],
 )
 def test_latin_words_are_english(code: str, text: str, english: str, around: tuple[str, ...]):

@@ -1,0 +1,109 @@
+"""Write out what misaki's Chinese hands to the model as it is, or reads as another number.
+
+cn2an, which misaki writes numbers out with, knows no separators of thousands and no times, takes
+the dash of a range for a minus, a date with slashes for a fraction, and reads telephone numbers
+as thousands of millions. What is written here it reads right, or is Chinese already.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+from ..tracked import Tracked
+
+_DIGITS = dict(zip("0123456789", "零一二三四五六七八九", strict=True))
+_IN_CALLS = {**_DIGITS, "1": "幺"}
+_UNITS = {
+    "km/h": "公里每小时", "m/s": "米每秒", "km²": "平方公里", "km2": "平方公里", "m²": "平方米",
+    "m2": "平方米", "cm²": "平方厘米", "m³": "立方米", "m3": "立方米", "km": "公里", "m": "米",
+    "cm": "厘米", "mm": "毫米", "kg": "公斤", "g": "克", "mg": "毫克", "t": "吨", "L": "升",
+    "l": "升", "ml": "毫升", "mL": "毫升", "kWh": "千瓦时", "kW": "千瓦", "W": "瓦", "h": "小时",
+    "min": "分钟", "s": "秒", "°C": "℃", "°F": "华氏度",
+}  # fmt: skip
+_COUNTED = (
+    "个|位|只|本|张|条|件|块|次|种|杯|瓶|碗|斤|公斤|米|公里|小时|分钟|天|周|年(?!级)|岁|间|家|辆|匹|名"
+    "|倍|份|套|双|台|部|点|元|美元|欧元|万|亿|千|人(?!称)|层|口|句|首|片|颗|枚|艘|架|升|克|吨|盒|包"
+)
+_SIGNS = {
+    "￥": "¥", "$": "美元", "€": "欧元", "£": "英镑", "¥": "元",
+}  # fmt: skip
+_WIDE = re.compile("[％＄＆＠＃＋－＝．／\uff10-\uff19\uff21-\uff3a\uff41-\uff5a㎡㎥㎞㎝㎜㎏]")
+_UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
+_SMALL = re.compile("[½⅓⅔¼¾⅕⅛]")
+_CIRCLED = re.compile("[①-⑳]")
+_NUMBER = r"\d+(?:[,.]\d+)*"
+_YEARS = range(1000, 2200)
+"""Of two such numbers a dash makes the years from one to the other."""
+
+
+def _in_digits(digits: str, table: dict[str, str] = _DIGITS) -> str:
+    return "".join(table.get(digit, "") for digit in digits)
+
+
+def _date(match: re.Match[str]) -> str:
+    year, month, day = match[1], int(match[3]), int(match[4])
+    known = 1 <= month <= 12 and 1 <= day <= 31
+    return f"{year}年{month}月{day}日" if known else match[0]
+
+
+def _time(match: re.Match[str]) -> str:
+    hour, minute, second = int(match[1]), match[2], match[3]
+    if second:
+        return f"{hour}点{int(minute)}分{int(second)}秒"
+    if minute == "00":
+        return f"{hour}点"
+    return f"{hour}点{'零' if minute[0] == '0' else ''}{int(minute)}分"
+
+
+def _between(match: re.Match[str]) -> str:
+    """A range, or, of a larger number before a smaller, a score."""
+    first, second = match[1], match[2]
+    if all(int(each) in _YEARS for each in (first, second)) and len(first) == len(second) == 4:
+        return f"{_in_digits(first)}至{_in_digits(second)}"
+    score = int(first) >= int(second) or first == "0"
+    return f"{first}{'比' if score else '至'}{second}"
+
+
+_RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (_WIDE, lambda m: unicodedata.normalize("NFKC", m[0])),
+    (_SMALL, lambda m: unicodedata.normalize("NFKC", m[0]).replace("⁄", "/")),
+    (_CIRCLED, lambda m: f"{unicodedata.normalize('NFKC', m[0])}，"),
+    (
+        re.compile(
+            r"(?<![\d-])(?:1[3-9]\d[ -]?\d{4}[ -]?\d{4}|0\d{2,3}-\d{7,8}"
+            r"|[48]00-\d{3,4}-\d{3,4})(?![\d-])"
+        ),
+        lambda m: _in_digits(m[0], _IN_CALLS),
+    ),
+    (re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])"), lambda m: m[0].replace(",", "")),
+    (re.compile(r"(?<![\d./-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\d./-])"), _date),
+    (re.compile(r"(?<![\d:])([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?(?![\d:])"), _time),
+    (re.compile(r"(?<=\d):(?=\d)"), lambda m: "比"),
+    (re.compile(rf"([¥￥$€£])\s?({_NUMBER}[百千万亿]*)"), lambda m: m[2] + _SIGNS[m[1]]),
+    (
+        re.compile(
+            rf"(?<=\d)\s?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?![A-Za-z0-9])"
+        ),
+        lambda m: _UNITS[m[1]],
+    ),
+    (re.compile(r"(?<=\d)-(?=\d+=)"), lambda m: "减"),
+    (re.compile(r"(?<![\d.-])(\d{1,4})[-–~～](\d{1,4})(?![\d-])"), _between),
+    (re.compile(r"(?<=[\d年月日号点分%℃])[-–~～](?=-?\d)"), lambda m: "至"),
+    (re.compile(r"(?<![\d.])(\d+(?:\.\d+)?)‰"), lambda m: f"千分之{m[1]}"),
+    (re.compile(r"(?<!\d)(\d0)(?=后)"), lambda m: _in_digits(m[1])),
+    (re.compile(rf"(?<![\d./第])2(?={_COUNTED})"), lambda m: "两"),
+)
+"""In order: each sees what those before it have left."""
+
+
+def written_out(text: Tracked) -> Tracked:
+    """The text with numbers and signs as cn2an and jieba read them right."""
+    for pattern, said in _RULES:
+        text = text.edit(
+            (*match.span(), new)
+            for match in pattern.finditer(text.text)
+            if (new := said(match)) != match[0]
+        )
+    return text
