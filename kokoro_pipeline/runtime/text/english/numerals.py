@@ -37,7 +37,7 @@ from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
 from .phones import EXTENSION, KEYPAD, PHONES
 from .rules import Rule
 from .scripture import VERSES
-from .sports import BATTING, CRICKET, RECORDS, is_score
+from .sports import BATTING, CRICKET, RECORDS, british_score, is_score
 from .streets import DIRECTIONS, HOUSES, PLACES
 from .tables import word_sets
 from .times import TIMES
@@ -168,6 +168,8 @@ def _range(match: re.Match[str], british: bool) -> str:
         else:
             second = "oh " * high.startswith("0") + cardinal(int(high))
         return f"{first} to {second}"
+    if british and max(len(low), len(high)) < 3 and is_score(match):
+        return british_score(match)
     spaced = match.string[match.end(1)].isspace() and not (looks_like_year(low))
     falls = float(low.replace(",", "")) > float(high.replace(",", ""))
     if spaced and falls and not is_score(match):

@@ -59,6 +59,19 @@ def is_score(match: re.Match[str]) -> bool:
     )
 
 
+_SET_BEHIND = re.compile(r",?\s\d{1,2}[-–]\d")
+_SET_BEFORE = re.compile(r"\d[-–]\d{1,2},?\s$")
+
+
+def british_score(match: re.Match[str]) -> str:
+    """A score without "to": "three nil", and in tennis, which has several sets, "six love"."""
+    sets = _SET_BEHIND.match(match.string, match.end()) or _SET_BEFORE.search(
+        match.string[max(0, match.start() - 8) : match.start()]
+    )
+    goals = (cardinal(int(number)) for number in match.groups()[:2])
+    return " ".join(("love" if sets else "nil") if each == "zero" else each for each in goals)
+
+
 _GAMES = r"\d{1,3}[-–]\d{1,3}(?:[-–]\d{1,2})?(?![\w-]|[.,]\d)"
 _TEAM_BEFORE = re.compile(r"\b(?!(?:Ages?|Grades?|Chapters?|Pages?)\b)[A-Z][\w.'’]*\s\($")
 _OPPONENT_BEFORE = re.compile(

@@ -263,6 +263,7 @@ BRITISH: list[tuple[str, str]] = [
     ("They record a new record in a small house.", "ðˌA ɹɪkˈɔːd ɐ njˈuː ɹˈɛkɔːd ɪn ɐ smˈɔːl hˈWs."),
     ("She can't dance in the bath.", "ʃˌiː kˈɑːnt dˈɑːns ɪn ðə bˈɑːθ."),
     ("Blairstown is a made-up name.", "blˈɛːstWn ɪz ɐ mˌAdˈʌp nˈAm."),
+    ("The letter Z of New Zealand, NZ.", "ðə lˈɛtə zˈɛd ɒv njˈuː zˈiːlənd, ˌɛnzˈɛd."),
     ("The aluminium tomato, half past ten.", "ði ˌaljʊmˈɪnɪəm təmˈɑːtQ, hˈɑːf pˈɑːst tˈɛn."),
 ]
 

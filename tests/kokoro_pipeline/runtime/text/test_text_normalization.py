@@ -169,6 +169,10 @@ LONGER = {
         ("5/1/2024", "the fifth of January, twenty twenty-four"),
         ("May 1, 2024", "the first of May, twenty twenty-four"),
         ("£101", "one hundred and one pounds"),
+        ("Leeds won 3-0 and drew 0-0.", "Leeds won three nil and drew nil nil."),
+        ("Leeds 2-1 Arsenal", "Leeds two one Arsenal"),
+        ("She won 6-0, 6-1.", "She won six love, six one."),
+        ("Read pages 3-10.", "Read pages three to ten."),
     ],
 )
 def test_british_reading_differs(text: str, expected: str) -> None:
