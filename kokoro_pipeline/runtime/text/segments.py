@@ -29,7 +29,10 @@ _ITEM = re.compile(r"(?:[-*+]|(?:\d{1,3}|[ivx]{2,5}|[IVX]{2,5})[.)])[ \t]+\S")
 _MAYBE_ITEM = re.compile(r"(?:[-*+]|(?:\d{1,3}|[ivx]{1,5}|[IVX]{1,5})[.)]?)[ \t]*")
 _NUMBER_OF_ITEM = re.compile(r"\(?(?:\d{1,3}|[ivx]{2,5})")
 _LAST_WORD = re.compile(r"[^\s\"“”(\[–—/]*$")
-_INITIALS = re.compile(r"\w(?:\.\w)*|(?:\w{1,4}\.)+\w{1,4}")
+# The vowel signs of Devanagari are no letters to \w.
+_INITIALS = re.compile(
+    r"\w(?:\.\w)*|(?:\w{1,4}\.)+\w{1,4}|(?:[\u0900-\u0963]{1,4}\.)+[\u0900-\u0963]{1,4}"
+)
 _CLAUSE = re.compile(r"[,;:—、，；：]\s*")
 _SPACE = re.compile(r"\s+")
 _OPERATORS = frozenset("=+*/<>≤≥≈≠×÷")

@@ -60,6 +60,13 @@ _SIGNS = {
     "=": "等于",
     "×": "乘以",
     "÷": "除以",
+    "±": "正负",
+    "<": "小于",
+    ">": "大于",
+    "≤": "小于等于",
+    "≥": "大于等于",
+    "≈": "约等于",
+    "≠": "不等于",
 }
 _BEFOREHAND = {"〇": "零", "｡": "。", "~": "～", **dict.fromkeys("\t\n\v\f\r\x85\u2028\u2029", " ")}
 # All that cn2an's rules for numbers look at, but for the measure word behind.

@@ -58,12 +58,12 @@ def _time(match: re.Match[str]) -> str:
 
 
 def _between(match: re.Match[str]) -> str:
-    """A range, or, of a larger number before a smaller, a score."""
+    """A range, or, of a larger number before a smaller or before a victory, a score."""
     first, second = match[1], match[2]
     if all(int(each) in _YEARS for each in (first, second)) and len(first) == len(second) == 4:
-        return f"{_in_digits(first)}至{_in_digits(second)}"
-    score = int(first) >= int(second) or first == "0"
-    return f"{first}{'比' if score else '至'}{second}"
+        return f"{_in_digits(first)}至{_in_digits(second)}{match[3] or ''}"
+    score = int(first) >= int(second) or first == "0" or match[3]
+    return f"{first}{'比' if score else '至'}{second}{match[3] or ''}"
 
 
 _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
@@ -72,10 +72,16 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (_CIRCLED, lambda m: f"{unicodedata.normalize('NFKC', m[0])}，"),
     (
         re.compile(
-            r"(?<![\d-])(?:1[3-9]\d[ -]?\d{4}[ -]?\d{4}|0\d{2,3}-\d{7,8}"
-            r"|[48]00-\d{3,4}-\d{3,4})(?![\d-])"
+            r"(?<![\d-])(?:\(0\d{2,3}\) ?\d{3,4}-?\d{4}|1[3-9]\d[ -]?\d{4}[ -]?\d{4}"
+            r"|0\d{2,3}-\d{7,8}|[48]00-\d{3,4}-\d{3,4})(?![\d-])"
         ),
         lambda m: _in_digits(m[0], _IN_CALLS),
+    ),
+    (
+        re.compile(
+            r"((?:电话|手机|号码|热线|QQ|[编卡账]号|邮编|验证码)[是为：:]?\s?)(\d{4,20})(?!\d)"
+        ),
+        lambda m: m[1] + _in_digits(m[2], _IN_CALLS),
     ),
     (re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])"), lambda m: m[0].replace(",", "")),
     (re.compile(r"(?<![\d./-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\d./-])"), _date),
@@ -89,10 +95,11 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
         lambda m: _UNITS[m[1]],
     ),
     (re.compile(r"(?<=\d)-(?=\d+=)"), lambda m: "减"),
-    (re.compile(r"(?<![\d.-])(\d{1,4})[-–~～](\d{1,4})(?![\d-])"), _between),
+    (re.compile(r"(?<![\d.-])(\d{1,4})[-–~～](\d{1,4})(?![\d-])([负胜平战击不惜险])?"), _between),
     (re.compile(r"(?<=[\d年月日号点分%℃])[-–~～](?=-?\d)"), lambda m: "至"),
     (re.compile(r"(?<![\d.])(\d+(?:\.\d+)?)‰"), lambda m: f"千分之{m[1]}"),
     (re.compile(r"(?<!\d)(\d0)(?=后)"), lambda m: _in_digits(m[1])),
+    (re.compile(r"(?<!\d)([2-9])0(?=年代)"), lambda m: f"{_DIGITS[m[1]]}十"),
     (re.compile(rf"(?<![\d./第])2(?={_COUNTED})"), lambda m: "两"),
 )
 """In order: each sees what those before it have left."""

@@ -9,6 +9,7 @@ A language's forms are the file `data/CODE.tsv`: a kind, what is written, and wh
 | `abbreviation name`, `title`, `number` | before a capital, a letter, a digit | the same |
 | `ordinal` | suffixes of digits | the one suffix that eSpeak knows; none: the words of num2words |
 | `ordinal before` | words that a Roman numeral before them counts | |
+| `counted` | nouns behind which every Roman numeral is a number | |
 | `feminine` | words that are feminine and do not end in a | |
 | `tens` | names of rulers behind which an X is a number | |
 | `unit` | the sign | one, several, and f if they are feminine |

@@ -30,7 +30,10 @@ _ENDINGS = re.compile(r"\.(?:com|org|net|edu|gov|info|app|dev|io|eu|es|fr|it|br|
 _SCHEME = re.compile(r"(?:https?|ftp)://|(?=www\.)")
 _AROUND = "()[]{}.,;:!?'’…"
 _ADDRESS_PART = re.compile(r"[^\W_]+|.")
-_INITIALS = re.compile(r"(?<![\w.])(?:[A-ZÀ-ÖØ-Þ]\. ?)+[A-ZÀ-ÖØ-Þ]\.")
+_INITIALS = re.compile(
+    r"(?<![\w.])(?:(?:[A-ZÀ-ÖØ-Þ]\. ?)+[A-ZÀ-ÖØ-Þ]|(?:[^\W\d_]\.)+[^\W\d_])\."
+    r"|(?<![\w\u0900-\u0963.])(?:[\u0900-\u0963]{1,3}\.){2,8}"
+)
 _MINUS = re.compile(
     r"(?<![^\s(\[«“\"'=×÷*/:])[-−–](?=[$€£₹]?\d)"
     r"|(?<=[\d )])−(?=[\d (])|(?<=\d )-(?= \d+ ?=)"
@@ -42,7 +45,7 @@ _DATE = re.compile(
 )
 _TIME = re.compile(
     r"(?<![\d:.,/])(?P<hour>[01]?\d|2[0-4])"
-    rf"(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?|{SPACE}?[hH]{SPACE}?(?P<after>[0-5]\d))"
+    rf"(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?|{SPACE}?[hH]{SPACE}?(?P<after>[0-5]\d)(?:min\b)?)"
     rf"(?:(?P<sign>{SPACE}?h(?:s|rs)?)\b(?!\d))?(?![\w:])"
 )
 _FRACTION = re.compile(
@@ -113,8 +116,8 @@ _PARTICLE = r"(?:de|du|des|le|la|les|di|da|do|dos|del|della|von|van)\b|[dl]['’
 _BEHIND = {
     "abbreviation": "",
     "abbreviation title": r"(?:(?<=/)|(?=\s))(?=\s?[^\W\d_])",
-    "abbreviation name": rf"(?=\s?(?:[A-ZÀ-ÖØ-Þ]|{_PARTICLE}))",
-    "abbreviation number": rf"(?={SPACE}?[\dIVX])",
+    "abbreviation name": rf"(?=\s?(?:[A-ZÀ-ÖØ-Þ][\w'’]|{_PARTICLE}))",
+    "abbreviation number": rf"(?={SPACE}?(?:\d|[IVX]+\b))",
 }
 """What has to stand behind the abbreviations of a kind."""
 
@@ -186,7 +189,7 @@ def _initials(text: str) -> Iterator[Edit]:
     """Letters with points, which eSpeak would make a stop after: "S.A." becomes "S A"."""
     for match in _INITIALS.finditer(text):
         point = "." if text[match.end() :].strip("\"'”’») ") == "" else ""
-        yield *match.span(), " ".join(re.findall(r"\w", match[0])) + point
+        yield *match.span(), " ".join(match[0].replace(".", " ").split()) + point
 
 
 def _addresses(forms: Forms, text: str) -> Iterator[Edit]:
@@ -285,7 +288,7 @@ def _amounts_of_money(forms: Forms) -> Callable[[str], Iterator[Edit]]:
         rf"(?:{number_pattern(forms, 'number')}(?P<scale>{scales})?{SPACE}?(?P<sign>{signs})"
         rf"(?:(?P<cents>\d\d)(?!\d)|(?!\d))"
         rf"|(?<!\w)(?P<first>{signs}){SPACE}?{number_pattern(forms, 'behind')}(?P<large>{scales})?)"
-        rf"(?:/(?:(?P<per>{units})|(?P<each>(?=[^\W\d_]))))?"
+        rf"(?:/(?:(?P<per>{units})|(?P<each>(?=[^\W\d_]))|-))?"
     )
 
     def find(text: str) -> Iterator[Edit]:
@@ -325,9 +328,10 @@ def _money(
 
 
 def _ordinals(forms: Forms) -> Callable[[str], Iterator[Edit]]:
-    """Digits with the suffixes of ordinals; "1°" is one before a word, and otherwise a degree."""
+    """Digits with the suffixes of ordinals; "1°" is one, and so are others before a word."""
     by_suffix = {s: said for row, (said, *_) in forms.of("ordinal").items() for s in row.split()}
-    degree = r"(?=\s(?!nor[dt]|su[drl]|est|oeste|ovest|latitud)[a-zà-ÿ]{4}|\sde\b)"
+    one = rf"(?<=(?<!\d)1°)(?!{SPACE}?[CF]\b)"
+    degree = rf"(?:{one}|(?=\s(?!nor[dt]|su[drl]|est|oeste|ovest|latitud)[a-zà-ÿ]{{4}}))"
     suffixes = "|".join(
         rf"{suffix}{degree}" if suffix == "°" else rf"\.?{suffix}(?!\w)"
         for suffix in sorted(by_suffix, key=len, reverse=True)

@@ -42,9 +42,11 @@ def expand_roman_numerals(text: Tracked, forms: Forms) -> Tracked:
 
 def _after(word: str, roman: str, forms: Forms) -> str:
     """What a numeral behind a word is read as; nothing for one that is none."""
-    if not word[0].isupper() and (len(roman) == 1 or forms.code == "fr"):
-        return ""
-    if word.isupper() or (roman == "X" and word not in forms.words("tens")):
+    if word.lower() not in forms.words("counted") and (
+        (not word[0].isupper() and (len(roman) == 1 or forms.code == "fr"))
+        or word.isupper()
+        or (roman == "X" and word not in forms.words("tens"))
+    ):
         return ""
     number = value(roman)
     if forms.code == "fr":

@@ -90,6 +90,8 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"(?<![\d./-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\d./-])"), _date),
     (re.compile(r"(?<![\d-])\d{1,3}(?:-\d{1,3}){2,4}(?![\d-])"), lambda m: m[0].replace("-", "の")),
     (re.compile(r"(?<![\d:])([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?(?![\d:])"), _time),
+    (re.compile(r"(?<=時)(\d{1,2})分"), lambda m: _minutes(int(m[1]))),
+    (re.compile(r"(?<=月)1日(?![間中目])"), lambda m: "ついたち"),
     (re.compile(r"(?<=\d):(?=\d)"), lambda m: "対"),
     (re.compile(r"(?<![\d/⁄])(\d{1,3})[/⁄](\d{1,3})(?![\d/⁄])"), _over),
     (re.compile(rf"([¥$€£])\s?({_NUMBER}[百千万億兆]*)"), lambda m: m[2] + _MONEY[m[1]]),
@@ -128,7 +130,10 @@ def counters() -> dict[str, dict[str, str]]:
 @functools.cache
 def number_pattern() -> re.Pattern[str]:
     """A number with its decimals, or with what is behind it: hundreds and the like, a counter."""
-    known = "|".join(sorted(counters(), key=len, reverse=True))
+    known = "|".join(
+        "分(?![けか析担類野割布])" if counter == "分" else counter
+        for counter in sorted(counters(), key=len, reverse=True)
+    )
     return re.compile(
         rf"(?P<whole>[0-9]+)(?:\.(?P<decimals>[0-9]+)|(?P<large>(?=[{_LARGE}]))"
         rf"|(?P<counter>(?:{known})(?!の[0-9]|称))?)"
