@@ -157,15 +157,17 @@ def _time(text: str, form: str, lang: str) -> str:
     match = re.fullmatch(r"(\d{1,2})[:.h](\d{2})(?:[:.](\d{2}))?\s*([ap]\.?m\.?)?", text, re.I)
     if match is None or int(match[1]) > 24 or int(match[2]) > 59 or int(match[3] or 0) > 59:
         raise InputError(f"say-as time needs a time such as 14:30, not {text!r}")
+    if lang.startswith("en"):
+        return text
     hours, minutes, seconds = match[1], match[2], match[3]
+    if match[4]:
+        hours = str(int(hours) % 12 + 12 * (match[4][0] in "pP"))
     if lang in ("ja", "zh"):
         hour, minute, second = ("時", "分", "秒") if lang == "ja" else ("点", "分", "秒")
         return f"{int(hours)}{hour}{int(minutes)}{minute}" + (
             f"{int(seconds)}{second}" if seconds else ""
         )
-    if lang.startswith("en"):
-        return text
-    return " ".join(str(int(part)) for part in (hours, minutes, seconds) if part)
+    return ":".join(part for part in (hours, minutes, seconds) if part)
 
 
 def _telephone(text: str, form: str, lang: str) -> str:
