@@ -45,7 +45,7 @@ _DATE = re.compile(
 )
 _TIME = re.compile(
     r"(?<![\d:.,/])(?P<hour>[01]?\d|2[0-4])"
-    rf"(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?|{SPACE}?[hH]{SPACE}?(?P<after>[0-5]\d)(?:min\b)?)"
+    rf"(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?|{SPACE}?[hH]{SPACE}?(?P<after>[0-5]\d)(?:min\b|(?!{SPACE}min)))"
     rf"(?:(?P<sign>{SPACE}?h(?:s|rs)?)\b(?!\d))?(?![\w:])"
 )
 _FRACTION = re.compile(
@@ -112,7 +112,7 @@ def _rules(forms: Forms) -> Iterator[Rule]:
         yield _edits(lambda text: ((*m.span(), spaced(m[0])) for m in capitals.finditer(text)))
 
 
-_PARTICLE = r"(?:de|du|des|le|la|les|di|da|do|dos|del|della|von|van)\b|[dl]['’]"
+_PARTICLE = r"(?:et|de|du|des|le|la|les|di|da|do|dos|del|della|von|van)\b|[dl]['’]"
 _BEHIND = {
     "abbreviation": "",
     "abbreviation title": r"(?:(?<=/)|(?=\s))(?=\s?[^\W\d_])",
@@ -359,8 +359,8 @@ def _measures(forms: Forms) -> Callable[[str], Iterator[Edit]]:
     units = forms.of("unit")
     signs = _alternatives(units)
     pattern = re.compile(
-        rf"{number_pattern(forms, 'number')}{SPACE}?(?P<unit>{signs})(?:/(?P<per>{signs}))?"
-        rf"(?![\w/²³'’]|{SPACE}?[$€£])"
+        rf"{number_pattern(forms, 'number')}{SPACE}?(?P<unit>{signs})"
+        rf"(?:(?P<each>/(?=\d))|(?:/(?P<per>{signs}))?(?![\w/²³'’]|{SPACE}?[$€£]))"
     )
 
     def find(text: str) -> Iterator[Edit]:
@@ -368,6 +368,8 @@ def _measures(forms: Forms) -> Callable[[str], Iterator[Edit]]:
             said = amount(Number(match["number"], forms), forms.named("unit", match["unit"]), forms)
             if match["per"]:
                 said += f" {forms.word('per')} {forms.named('unit', match['per'])[0]}"
+            elif match["each"] is not None:
+                said += f" {forms.word('per')} "
             yield *match.span(), said
 
     return find
