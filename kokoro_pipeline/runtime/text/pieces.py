@@ -12,8 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from .reading import Sentence, Word
+from .tracked import Tracked
 
 _GIVEN = re.compile(r"\[([^\[\]\n]{1,200})\]\(/([^()\n]{1,200})/\)")
+_LAYOUT = re.compile(
+    r"(?<!\*)\*{2,3}(?!\*)|(?<!_)_{2,3}(?!_)|`{1,3}|~~|^[ \t]*(?:#{1,6}|>)[ \t]+"
+    r"|(?<![\w*])\*(?=[^\s*][^*\n]{0,200}\*(?![\w*]))|(?<=[^\s*\d])\*(?![\w*])",
+    re.MULTILINE,
+)
+"""Marks of Markdown that lay a text out: emphasis, code, headings, quotations."""
 _SAID_SIGNS = frozenset("&@#%‰§/\\*")
 _RUN = re.compile(r"\S+")
 
@@ -96,9 +103,14 @@ def assemble(text: str, pieces: Sequence[Piece]) -> Sentence:
             if sound:
                 heard[piece.start : piece.end] = bytes([1]) * (piece.end - piece.start)
         offset += len(piece.sound)
-    for match in _GIVEN.finditer(text):
+    for match in (*_GIVEN.finditer(text), *_LAYOUT.finditer(text)):
         heard[match.start() : match.end()] = bytes([1]) * len(match[0])
     return Sentence(phonemes, tuple(words), tuple(_unspoken(text, heard)))
+
+
+def without_layout(text: Tracked) -> Tracked:
+    """The text without marks of Markdown, which nobody says; `assemble` does not miss them."""
+    return text.sub(_LAYOUT, "")
 
 
 def is_spoken(character: str) -> bool:

@@ -22,7 +22,7 @@ from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.extras import install_command
 
 from ..english_words import ENGLISH_RUN, placed_english_pieces, set_off
-from ..pieces import Piece, PieceReader, joined
+from ..pieces import Piece, PieceReader, joined, without_layout
 from ..reading import Reader
 from ..tracked import Tracked
 from ..vocabulary import SILENT_MARKS
@@ -118,7 +118,7 @@ class _Chinese:
     def pieces(self, text: str) -> list[Piece]:
         """The pieces of a text; Latin words in it are English."""
         found: list[Piece] = []
-        whole = written_out(Tracked.of(text))
+        whole = written_out(without_layout(Tracked.of(text)))
         at = 0
         for match in ENGLISH_RUN.finditer(whole.text):
             found += self._chinese(whole[at : match.start()])

@@ -22,6 +22,8 @@ Edit = tuple[int, int, str]
 Rule = Callable[[Tracked], Tracked]
 
 _INVISIBLE = re.compile("[\u00ad\u2060\ufeff]")
+# eSpeak would name these letters one by one; what is left out is reported.
+_OTHER_SCRIPTS = "\u0400-\u052f\u0590-\u08ff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _APOSTROPHE = re.compile(r"(?<=\w)[’ʼ´](?=\w)")
 _LETTER_BEHIND = r"(?![\w\u0900-\u0963])"
 _TOKEN = re.compile(r"[^\s<>«»\"“”]+")
@@ -84,6 +86,9 @@ def _rules(forms: Forms) -> Iterator[Rule]:
     """The rules of a language, in order: each sees what those before it have left."""
     yield Tracked.composed
     yield lambda text: text.sub(_INVISIBLE, "").sub(_APOSTROPHE, "'")
+    others = _OTHER_SCRIPTS + ("" if forms.code == "hi" else "\u0900-\u0dff")
+    foreign = re.compile(f"[{others}]+")
+    yield lambda text: text.sub(foreign, " ")
     yield _edits(functools.partial(_addresses, forms))
     if telephone := forms.word("telephone"):
         pattern = re.compile(rf"(?<![\w.,+-])(?:{telephone})(?![\w-]|[.,]\d)")

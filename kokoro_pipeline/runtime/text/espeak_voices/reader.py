@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..espeak import ClauseReader, clause_reader
-from ..pieces import Piece, PieceReader
+from ..pieces import Piece, PieceReader, without_layout
 from ..reading import Reader
 from ..tracked import Tracked
 from .normalize import normalizer
@@ -47,7 +47,7 @@ def load_reader(code: str) -> Reader:
     normalize = normalizer(code)
 
     def pieces(text: str) -> list[Piece]:
-        written_out = normalize(Tracked.of(text))
+        written_out = normalize(without_layout(Tracked.of(text)))
         return _placed(written_out, _pieces(written_out.text, read))
 
     return PieceReader(pieces)

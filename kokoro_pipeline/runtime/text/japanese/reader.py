@@ -27,7 +27,7 @@ from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.extras import install_command
 
 from ..english_words import ENGLISH_RUN, placed_english_pieces
-from ..pieces import Piece, PieceReader, joined
+from ..pieces import Piece, PieceReader, joined, without_layout
 from ..reading import Reader
 from ..tracked import Tracked
 from ..vocabulary import SILENT_MARKS
@@ -180,7 +180,7 @@ class _Japanese:
 
     def pieces(self, text: str) -> list[Piece]:
         """The pieces of a text; Latin words in it are English."""
-        whole = self._normalized(Tracked.of(text))
+        whole = self._normalized(without_layout(Tracked.of(text)))
         found: list[Piece] = []
         for token in self._tokens(whole.text):
             if token.english:

@@ -106,6 +106,9 @@ def test_threads_read_what_one_thread_reads(code: str):
         ("ja", "ﾊﾟｿｺﾝです。", "ﾊﾟｿｺﾝ", "pasokoɴ"),
         ("zh", "他花了25%的钱。", "25%", "pai↓fə→nꭧɨ→ɚ↘ʂɨ↗u↓"),
         ("zh", "2024年5月", "2024年", "ɚ↘li↗ŋɚ↘ sɨ↘njɛ↗n"),
+        ("es", "Es **muy** *bueno* y `sí`.", "muy", "mˈuj"),
+        ("ja", "これは**猫**です。", "猫", "neko"),
+        ("zh", "我爱**北京**。", "北京", "pei↓ʨi→ŋ"),
         ("zh", "我爱北京。", "北京", "pei↓ʨi→ŋ"),
     ],
 )
@@ -124,6 +127,9 @@ def test_a_word_is_known_with_what_it_became(code: str, text: str, word: str, ph
         ("zh", "他是русский人。", ("русский",)),
         ("zh", "烪好。", ("烪",)),  # misaki raises ValueError
         ("es", "Hola \u200b\ue000 amigo.", ("\ue000",)),
+        ("es", "Hola 你好 y привет amigo.", ("你好", "привет")),
+        ("fr", "Le mot भारत, oui.", ("भारत",)),
+        ("hi", "यह привет है।", ("привет",)),
     ],
 )
 def test_what_has_no_reading_is_reported(code: str, text: str, unspoken: tuple[str, ...]):
