@@ -91,6 +91,19 @@ def test_a_pipe_in_place_of_a_manifest_is_refused_and_not_waited_for(kokoro_say,
     assert b"manifest.json is no file; build" in said.stderr
 
 
+def test_a_path_that_is_not_utf8_is_refused_with_a_way_round(kokoro_say, toy_artifact, tmp_path):
+    folder = tmp_path / os.fsdecode(b"\xff")
+    try:
+        shutil.copytree(toy_artifact, folder)
+    except OSError as error:
+        pytest.skip(f"the file system has no such names: {error}")
+    words = ["--phonemes", HELLO, "-o", tmp_path / "a.wav"]
+    said = kokoro_say(*words, "--artifact", folder)
+    assert said.returncode == 3
+    assert b"not valid UTF-8, which TVM needs of a path: rename the folder" in said.stderr
+    assert b"build the artifact" not in said.stderr
+
+
 def reseal(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Change the JSON of the manifest to what Python would not write, with a hash that fits."""
     file = folder / "manifest.json"
@@ -194,6 +207,12 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "config-no-json": (lambda f: relist(f, "config.json", b"{"), "cannot read the model config"),
     "voice-missing": (lambda f: (f / "voices" / "af_heart.npy").unlink(), "lacks voices/af_heart"),
     "voice-nan": (nan_voice, "1 of the voice's values are NaN"),
+    "voice-no-npy": (
+        lambda f: (f / "voices" / "af_heart.npy").write_bytes(
+            bytes((f / "voices" / "af_heart.npy").stat().st_size)
+        ),
+        "the artifact's voice af_heart is damaged: ",
+    ),
     "other-tvm": (
         lambda f: rewrite(f, lambda m: replace(m, versions={"apache-tvm": "0.26.0"})),
         "was built with apache-tvm 0.26.0",

@@ -2,7 +2,7 @@
 //!
 //! A style vector consists of the decoder's half and the predictor's half, 128 values each.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::errors::{reason, Error, Result};
 use crate::{MAX_PHONEMES, STYLE_DIM};
@@ -12,6 +12,8 @@ const VALUES: usize = MAX_PHONEMES * ROW;
 /// Beyond this magnitude of a style vector, float32 networks overflow.
 const LARGEST_STYLE: f64 = 1e4;
 const LARGEST_FILE: u64 = 1 << 24;
+/// The most characters of a voice as it was given that an error quotes.
+const SHOWN: usize = 80;
 
 /// A checked voice pack.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,16 +59,21 @@ impl VoicePack {
 /// Load a voice: a name in `folder`, a file (.npy, .bin), or a blend of them such as
 /// "af_heart:0.6,af_bella:0.4".
 ///
-/// Weights are positive and divided by their sum; without weights, the parts are equal.
-pub fn load(voice: &str, folder: &Path) -> Result<VoicePack> {
+/// Weights are positive and divided by their sum; without weights, the parts are equal. `promised`
+/// are the names that `folder` has to have, as an artifact's manifest lists them: that such a file is
+/// missing or damaged is no mistake of who asks for it.
+pub fn load(voice: &str, folder: &Path, promised: &[&str]) -> Result<VoicePack> {
     let text = voice.trim();
     check_name(text)?;
     if is_file_name(text) && Path::new(text).is_file() {
         return read_file(Path::new(text)); // whatever commas and colons its name has
     }
     let parts = parse_blend(text)?;
-    let packs =
-        parts.iter().map(|(name, _)| load_one(name, folder)).collect::<Result<Vec<VoicePack>>>()?;
+    let pack = |name: &str| match promised.contains(&name) {
+        true => load_promised(name, folder),
+        false => load_one(name, folder),
+    };
+    let packs = parts.iter().map(|(name, _)| pack(name)).collect::<Result<Vec<VoicePack>>>()?;
     let weights: Vec<f64> = parts.iter().map(|(_, weight)| *weight).collect();
     Ok(blend(packs, &weights))
 }
@@ -99,14 +106,22 @@ fn blend(mut packs: Vec<VoicePack>, weights: &[f64]) -> VoicePack {
 
 fn check_name(text: &str) -> Result<()> {
     if text.contains('\0') {
-        return Err(Error::input(format!("{text:?} is not the name of a voice")));
+        return Err(Error::input(format!("{:?} is not the name of a voice", short(text))));
     }
     Ok(())
 }
 
+/// A text as it was given, and of a long one the beginning.
+fn short(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
 /// Names and weights of a blend, in order.
 pub fn parse_blend(text: &str) -> Result<Vec<(String, f64)>> {
-    let refused = |why: String| Error::input(format!("voice {text:?}: {why}"));
+    let refused = |why: String| Error::input(format!("voice {:?}: {why}", short(text)));
     let mut parts: Vec<(String, f64)> = Vec::new();
     let mut weighted = 0;
     for part in text.split(',') {
@@ -119,15 +134,16 @@ pub fn parse_blend(text: &str) -> Result<Vec<(String, f64)>> {
         };
         let weight: f64 = number
             .parse()
-            .map_err(|_| refused(format!("{number:?} is not a weight; write NAME:0.6")))?;
+            .map_err(|_| refused(format!("{:?} is not a weight; write NAME:0.6", short(number))))?;
         if name.is_empty() {
             return Err(refused("a name is missing; write NAME or NAME:0.6,NAME:0.4".into()));
         }
         if !(weight.is_finite() && weight > 0.0) {
+            let (number, name) = (short(number), short(name));
             return Err(refused(format!("the weight {number} of {name} is not positive")));
         }
         if parts.iter().any(|(known, _)| known == name) {
-            return Err(refused(format!("{name} appears twice")));
+            return Err(refused(format!("{} appears twice", short(name))));
         }
         parts.push((name.to_string(), weight));
     }
@@ -165,16 +181,35 @@ pub fn read_file(path: &Path) -> Result<VoicePack> {
     }
 }
 
+fn load_promised(name: &str, folder: &Path) -> Result<VoicePack> {
+    let remedy = "copy the artifact again, or build it anew";
+    match file_of(name, folder).map(|file| read_file(&file)) {
+        Some(Err(error)) => {
+            let what = format!("the artifact's voice {name} is damaged: {error}; {remedy}");
+            Err(Error::artifact(what))
+        }
+        Some(pack) => pack,
+        None => Err(Error::artifact(format!(
+            "the artifact's voice {name} is gone from {}: {remedy}",
+            folder.display()
+        ))),
+    }
+}
+
+fn file_of(name: &str, folder: &Path) -> Option<PathBuf> {
+    let mut files =
+        ["npy", "pt", "bin"].map(|suffix| folder.join(format!("{name}.{suffix}"))).into_iter();
+    files.find(|file| file.is_file())
+}
+
 fn load_one(name: &str, folder: &Path) -> Result<VoicePack> {
     if is_file_name(name) {
         return read_file(Path::new(name));
     }
-    for suffix in ["npy", "pt", "bin"] {
-        let file = folder.join(format!("{name}.{suffix}"));
-        if file.is_file() {
-            return read_file(&file);
-        }
+    if let Some(file) = file_of(name, folder) {
+        return read_file(&file);
     }
+    let name = short(name);
     let mut known: Vec<String> = std::fs::read_dir(folder)
         .map_err(|error| {
             let why = reason(&error);
@@ -209,7 +244,13 @@ fn read(path: &Path) -> Result<Vec<u8>> {
         let why = reason(&error);
         Error::input(format!("cannot read the voice {}: {why}", path.display()))
     };
-    let size = std::fs::metadata(path).map_err(failed)?.len();
+    let found = std::fs::metadata(path).map_err(failed)?;
+    // A pipe, say, for which reading would wait.
+    if !found.is_file() {
+        let shown = path.display();
+        return Err(Error::input(format!("cannot read the voice {shown}: it is no file")));
+    }
+    let size = found.len();
     if size > LARGEST_FILE {
         return Err(Error::input(format!(
             "{}: a voice has at most {LARGEST_FILE} bytes, this has {size}",
@@ -521,6 +562,31 @@ mod tests {
             ("a:1e308,b:1e308", "sum of the weights"),
         ] {
             assert!(parse(text).unwrap_err().contains(cause), "{text}");
+        }
+        let long = "é".repeat(5000);
+        for text in [format!("{long},{long}"), format!("a:{long}"), format!("{long}:0")] {
+            assert!(parse(&text).unwrap_err().len() < 800, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_loaded_is_told_shortly() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.npy"), "x").unwrap();
+        std::fs::create_dir(folder.path().join("c.npy")).unwrap();
+        let inside = folder.path().join("c.npy").display().to_string();
+        let long = "é".repeat(5000);
+        for (voice, promised, cause) in [
+            ("a", &[][..], "a.npy is not a .npy file, or is damaged"),
+            ("a", &["a"], "the artifact's voice a is damaged: "),
+            ("a", &["a"], "as one; copy the artifact again"),
+            ("b", &["b"], "the artifact's voice b is gone from "),
+            ("b", &["a"], "unknown voice \"b\" in "),
+            (&inside, &[], "it is no file"),
+            (&long, &[], "é…\" in "),
+        ] {
+            let error = load(voice, folder.path(), promised).unwrap_err().to_string();
+            assert!(error.contains(cause) && error.len() < 500, "{error}");
         }
     }
 }

@@ -103,7 +103,7 @@ fn blends() {
         std::fs::write(folder.path().join(format!("v{number}.bin")), bytes).unwrap();
     }
     for row in table("blends") {
-        let pack = voices::load(row["voice"].as_str().unwrap(), folder.path()).unwrap();
+        let pack = voices::load(row["voice"].as_str().unwrap(), folder.path(), &[]).unwrap();
         assert_eq!(hash(pack.values()), row["sha256"], "{row}");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::functions::Symbols;
 use crate::artifact::Artifact;
-use crate::errors::{Error, Result};
+use crate::errors::{Error, Kind, Result};
 use crate::tvm::{self, Argument, Function, Mapping, Module, Tensor};
 
 /// Calls the compiled functions. It is made, used and dropped on one thread only.
@@ -21,11 +21,12 @@ impl Executable {
     pub fn start(artifact: &Artifact, threads: usize) -> Result<Executable> {
         tvm::configure_pool(threads)?;
         let library = artifact.library();
-        let damaged = |error: Error| {
-            Error::artifact(format!(
+        let damaged = |error: Error| match error.kind() {
+            Kind::Input | Kind::Environment => error, // with a remedy of its own
+            Kind::Artifact | Kind::Internal => Error::artifact(format!(
                 "{} cannot be loaded as a compiled model: {error}; build the artifact anew",
                 library.display()
-            ))
+            )),
         };
         let module = Module::load(&library).map_err(damaged)?;
         let machine = module.virtual_machine().map_err(damaged)?;

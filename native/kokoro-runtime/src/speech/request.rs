@@ -1,8 +1,7 @@
 //! What is to be said: a request, checked before anything is loaded.
 
-use std::path::Path;
-
 use super::noise::Seed;
+use crate::artifact::Artifact;
 use crate::errors::{Error, Result};
 use crate::voices;
 
@@ -49,9 +48,9 @@ impl Request {
         voices::check(&self.voice)
     }
 
-    /// The pack of the voice, which is a name in `folder`, a blend or a file.
-    pub(crate) fn pack(&self, folder: &Path) -> Result<voices::VoicePack> {
-        voices::load(&self.voice, folder)
+    /// The pack of the voice, which is a name of the artifact, a blend or a file.
+    pub(crate) fn pack(&self, artifact: &Artifact) -> Result<voices::VoicePack> {
+        voices::load(&self.voice, &artifact.voices(), &artifact.manifest.voices())
     }
 }
 

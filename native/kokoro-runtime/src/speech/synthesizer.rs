@@ -163,7 +163,7 @@ impl Synthesizer {
         request.check()?;
         let phonemes: Vec<char> = request.phonemes.chars().collect();
         let spans = split(&phonemes, &self.vocabulary, MAX_PHONEMES);
-        let pack = request.pack(&self.artifact.voices())?;
+        let pack = request.pack(&self.artifact)?;
         let mut encoded = Vec::new();
         let mut unknown = Vec::new();
         for span in spans {

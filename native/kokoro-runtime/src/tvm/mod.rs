@@ -321,7 +321,11 @@ impl Module {
     /// Load a compiled library. Its initializers run, so it must be one to trust.
     pub fn load(path: &Path) -> Result<Module> {
         let name = path.to_str().ok_or_else(|| {
-            Error::input(format!("{} is no UTF-8, which TVM needs of a path", path.display()))
+            Error::input(format!(
+                "{} is not valid UTF-8, which TVM needs of a path: rename the folder, or name the \
+                 artifact by a path that is relative to it",
+                path.display()
+            ))
         })?;
         let load = Function::global("ffi.ModuleLoadFromFile")?;
         let module = load.call(&[Argument::Text(name)])?.object(abi::MODULE, "a module")?;
