@@ -53,7 +53,7 @@ def test_a_library_of_unknown_version_is_refused(kokoro_say, toy_artifact, tvm_l
     where = {"KOKORO_TVM_LIBS": str(folder)}
     for versions, cause in (
         (None, "cannot tell the version"),
-        ("{}", "is damaged"),
+        ("{}", "is damaged: it does not say"),
         ('{"apache-tvm": "0.26.0"}', "this is apache-tvm 0.26.0"),
     ):
         if versions is not None:
@@ -61,3 +61,25 @@ def test_a_library_of_unknown_version_is_refused(kokoro_say, toy_artifact, tvm_l
         said = kokoro_say(*words, environment=where)
         assert said.returncode == 3
         assert cause in said.stderr.decode()
+
+
+@pytest.mark.parametrize("name", ["libtvm_ffi.so", "libtvm_runtime.so"])
+def test_a_library_that_was_copied_in_part_is_told(
+    kokoro_say, toy_artifact, tvm_libraries, tmp_path, name
+):
+    """The loader would end the process at the first page that is missing."""
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    for place in tvm_libraries.split(":"):
+        for file in Path(place).glob("libtvm_*.so"):
+            shutil.copy(file, folder)
+    (folder / "tvm-versions.json").write_text('{"apache-tvm": "0.27.0"}')
+    os.truncate(folder / name, 100_000)
+    where = {"KOKORO_TVM_LIBS": str(folder)}
+    words = ["--phonemes", HELLO, "--artifact", toy_artifact, "-o", "a.wav"]
+    said = kokoro_say(*words, environment=where)
+    assert said.returncode == 3
+    assert f"{name} is damaged: it has 100000 bytes of " in said.stderr.decode()
+    checked = kokoro_say("verify", toy_artifact, environment=where)
+    assert checked.returncode == 1
+    assert b"FAILED  TVM " in checked.stdout

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::binary::check_machine;
+use super::binary::{check_length, check_machine};
 use super::cpu::check_target;
 use super::manifest::{
     self, hex, Manifest, CONFIG_NAME, MANIFEST_NAME, PARAMETERS_NAME, VOICES_FOLDER,
@@ -254,6 +254,8 @@ fn check_unlisted(artifact: &Artifact) -> Result<String> {
 }
 
 fn check_tvm(artifact: &Artifact, libraries: &Libraries) -> Result<String> {
+    check_length(&libraries.ffi)?;
+    check_length(&libraries.runtime)?;
     let built = artifact.manifest.versions.get(TVM).map(String::as_str);
     let here = libraries.tvm_version.as_str();
     let said = built.unwrap_or("(not recorded)");
