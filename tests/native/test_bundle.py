@@ -57,6 +57,24 @@ def test_it_speaks_without_anything_of_this_machine(bundle, toy_artifact, tmp_pa
     assert checked.returncode == 0, checked.stdout.decode()
 
 
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        ("{", "bundle.json is damaged: it does not name its artifact"),
+        ('{"artifact": "../kokoro"}', "bundle.json is damaged: it does not name its artifact"),
+        ('{"artifact": "none"}', "none does not exist"),
+    ],
+)
+def test_a_damaged_bundle_is_told(bundle, tmp_path, content, cause):
+    moved = tmp_path / "bin" / "kokoro-say"
+    moved.parent.mkdir()
+    shutil.copy(bundle / "bin" / "kokoro-say", moved)
+    (tmp_path / "bundle.json").write_text(content)
+    said = subprocess.run([moved, "info"], env={}, capture_output=True, text=True, check=False)
+    assert said.returncode == 3
+    assert cause in said.stderr
+
+
 def test_a_program_elsewhere_finds_the_libraries_of_the_bundle(bundle, built, tmp_path):
     """The artifact's folder says where they are."""
     program = tmp_path / "kokoro-say"

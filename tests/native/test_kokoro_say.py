@@ -124,6 +124,8 @@ def test_help_and_version(kokoro_say):
         (["-o", "none/a.wav", "--phonemes", "a"], 3, "a folder you can write to?"),
         (["-o", ".", "--phonemes", "a"], 3, "it is a folder"),
         (["-o", "a.ogg", "--phonemes", "a"], 3, "unknown format .ogg"),
+        (["-o", "a.wav/", "--phonemes", "a"], 3, "it names a folder"),
+        (["-o", "a.wav", "--phonemes", "a", "--voice", b"./\xff.npy"], 3, "the voice is not valid"),
         (["-o", "a.wav", "--stdin"], 3, "the phonemes are empty"),
         (["nonsense"], 2, "nonsense"),
     ],
@@ -138,11 +140,15 @@ def test_bad_input_is_refused(kokoro_say, toy_artifact, tmp_path, words, code, c
 
 def test_a_line_that_is_not_utf8_or_unknown_is_refused(kokoro_say, toy_artifact, tmp_path):
     output = tmp_path / "a.wav"
-    for line, cause in ((b"\xff\n", b"line 2 of standard input"), ("漢\n".encode(), b"vocabulary")):
-        said = kokoro_say("--stdin", "--artifact", toy_artifact, "-o", output, stdin=b"a\n" + line)
+    options = ["--stdin", "--artifact", toy_artifact, "-o", output]
+    for line, cause in ((b"\xff\n", b" is not UTF-8"), ("漢\n".encode(), b": there is nothing to")):
+        said = kokoro_say(*options, stdin=b"a\n" + line)
         assert said.returncode == 3
-        assert cause in said.stderr
+        assert b"error: line 2 of standard input" + cause in said.stderr
         assert not output.exists()
+    said = kokoro_say(*options, stdin=b"a\n\nag\n")
+    assert said.returncode == 0
+    assert b"warning: line 3 of standard input: 1 symbol is not" in said.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's /proc")

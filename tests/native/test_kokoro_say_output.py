@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import shutil
 import signal
 import stat
 import subprocess
@@ -20,6 +22,7 @@ HELLO = "həlˈoʊ wˈɜːld"
     [
         (True, signal.SIGINT, 130, "said until then"),
         (True, signal.SIGTERM, 143, "said until then"),
+        (True, signal.SIGHUP, 129, "said until then"),
         (False, signal.SIGINT, 130, "before anything was said"),
     ],
 )
@@ -86,6 +89,45 @@ def test_an_interrupt_gives_up_a_pipe_without_a_reader(
     )
 
 
+@pytest.mark.parametrize("named", [False, True], ids=["standard-output", "named"])
+def test_an_interrupt_gives_up_a_reader_that_takes_nothing(
+    built, native_environment, toy_artifact, tmp_path, named
+):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(pipe, os.O_WRONLY)
+    program = subprocess.Popen(
+        [
+            *(built / "kokoro-say", "--stdin", "--artifact", toy_artifact),
+            *("-o", pipe if named else "-"),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL if named else writer,
+        stderr=subprocess.PIPE,
+        env=native_environment,
+    )
+    assert program.stdin is not None
+    try:
+        program.stdin.write(f"{HELLO}\n".encode() * 20)  # more than a pipe holds
+        program.stdin.flush()
+        deadline = time.monotonic() + 60
+        while len(select.select([], [writer], [], 0)[1]) > 0:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        program.send_signal(signal.SIGTERM)
+        _, error = program.communicate(timeout=30)
+    finally:
+        program.kill()
+        os.close(reader)
+        os.close(writer)
+    shown = str(pipe) if named else "standard output"
+    assert (program.returncode, error.decode()) == (
+        143,
+        f"kokoro-say: interrupted while the reader of {shown} took nothing\n",
+    )
+
+
 def test_an_ignored_interrupt_stays_ignored(built, native_environment, toy_artifact, tmp_path):
     program = subprocess.Popen(
         [built / "kokoro-say", "--stdin", "--artifact", toy_artifact, "-o", tmp_path / "out.wav"],
@@ -143,12 +185,15 @@ def test_a_closed_pipe_ends_it_quietly(built, native_environment, toy_artifact):
         ("--stdin --artifact DIR -o x.wav <&-", "standard input is closed: give --phonemes TEXT"),
         ("info DIR >&-", "standard output is closed"),
         ("verify DIR >&-", "standard output is closed"),
+        ("--help >&-", "standard output is closed"),
+        ("--version >/dev/full", "cannot write the result: No space left on device"),
+        ("info --help >/dev/full", "cannot write the result: No space left on device"),
     ],
 )
-def test_a_closed_standard_stream_is_told(
+def test_a_standard_stream_that_is_closed_or_full_is_told(
     built, native_environment, toy_artifact, tmp_path, words, said
 ):
-    """Rust puts /dev/null in its place, where the audio would vanish."""
+    """Rust puts /dev/null in the place of a closed one, where the audio would vanish."""
     command = f"{built / 'kokoro-say'} {words.replace('DIR', str(toy_artifact))}"
     done = subprocess.run(
         ["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, env=native_environment
@@ -169,3 +214,48 @@ def test_a_full_disk_is_told(kokoro_say, toy_artifact):
     said = kokoro_say("--phonemes", HELLO, "--artifact", toy_artifact, "-o", "/dev/full")
     assert said.returncode == 3
     assert b"cannot write /dev/full: No space left on device" in said.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("--phonemes a --artifact DIR -o a.wav", 0),
+        ("--phonemes a --artifact none -o a.wav", 3),
+        ("--phonemes a", 2),
+    ],
+)
+def test_a_standard_error_that_takes_nothing_changes_no_result(
+    built, native_environment, toy_artifact, tmp_path, words, code
+):
+    line = [built / "kokoro-say", *words.replace("DIR", str(toy_artifact)).split()]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(line, cwd=tmp_path, env=native_environment, stderr=full, check=False)
+    assert done.returncode == code
+    assert [file.name for file in tmp_path.iterdir()] == ["a.wav"] * (code == 0)
+
+
+def test_in_a_folder_that_takes_no_new_files_a_file_is_written_over(
+    built, native_environment, toy_artifact, tmp_path
+):
+    """It stays until the first samples, and its header has the right sizes at the end."""
+    line = [built / "kokoro-say", "--stdin", "--artifact", toy_artifact]
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("root may write everywhere, and setpriv is not installed (util-linux)")
+        line = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-all", *line]
+    whole, written = tmp_path / "whole.wav", tmp_path / "folder" / "a.wav"
+    written.parent.mkdir()
+    written.write_bytes(b"before" * 100_000)
+    written.parent.chmod(0o555)
+
+    def say(output: Path, *words: str) -> int:
+        return subprocess.run(
+            [*line, "-o", output, *words], env=native_environment, input=HELLO.encode(), check=False
+        ).returncode
+
+    assert (say(written, "--speed", "99"), say(written, "--voice", "nobody")) == (3, 3)
+    assert written.read_bytes() == b"before" * 100_000
+    assert (say(written), say(whole)) == (0, 0)
+    assert written.read_bytes() == whole.read_bytes()
+    assert [file.name for file in written.parent.iterdir()] == ["a.wav"]

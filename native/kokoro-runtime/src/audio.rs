@@ -2,7 +2,9 @@
 //!
 //! A file that is written completely or not at all, or a stream that is written as audio comes.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{BufWriter, ErrorKind, IsTerminal, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -89,8 +91,8 @@ fn too_long() -> Error {
 enum Target {
     /// Written beside the file and renamed over it at the end.
     Beside { file: BufWriter<File>, temporary: PathBuf, path: PathBuf },
-    /// A pipe, a device or a file in a folder that takes no new ones.
-    Direct { file: BufWriter<File>, shown: String },
+    /// A pipe, a device, or a file in a folder that takes no new ones, which is written over.
+    Direct { file: BufWriter<File>, is_file: bool, shown: String },
     /// Standard output.
     Stdout,
 }
@@ -98,8 +100,9 @@ enum Target {
 /// Writes a WAV file as audio comes.
 ///
 /// A regular file is complete when [`WavWriter::finish`] returns; before, and if anything fails,
-/// what was there stays as it was. A stream has its header at the first samples: with the right
-/// sizes if their number is known, else with the largest ones.
+/// what was there stays as it was. In a folder that takes no new files it stays until the first
+/// samples. A stream has its header at the first samples: with the right sizes if their number is
+/// known, else with the largest ones.
 pub struct WavWriter {
     target: Target,
     format: Format,
@@ -136,12 +139,15 @@ impl WavWriter {
             )));
         }
         let refused = |why: &str| Error::input(format!("cannot write {shown}: {why}"));
+        if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            return Err(refused("it names a folder; name a file in it"));
+        }
         let target = match std::fs::metadata(path) {
             Ok(data) if data.is_dir() => return Err(refused("it is a folder; name a file in it")),
             Ok(data) if !data.is_file() => {
                 // Opening a pipe waits for its reader.
                 let file = OpenOptions::new().write(true).open(path);
-                direct(file.map_err(|e| refused(&reason(&e)))?, path)
+                direct(file.map_err(|e| refused(&reason(&e)))?, false, path)
             }
             Ok(_) => {
                 let writable = OpenOptions::new().append(true).open(path);
@@ -149,17 +155,18 @@ impl WavWriter {
                 let real = path.canonicalize().map_err(|e| refused(&reason(&e)))?;
                 match beside(&real) {
                     Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                        let file = OpenOptions::new().write(true).truncate(true).open(&real);
-                        direct(file.map_err(|e| refused(&reason(&e)))?, path)
+                        let file = OpenOptions::new().write(true).open(&real);
+                        direct(file.map_err(|e| refused(&reason(&e)))?, true, path)
                     }
                     other => other.map_err(|e| refused(&reason(&e)))?,
                 }
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                // The target of a symbolic link need not exist yet.
-                let real = std::fs::read_link(path)
-                    .map(|to| path.parent().unwrap_or(Path::new("")).join(to))
-                    .unwrap_or_else(|_| path.to_path_buf());
+                // The target of symbolic links need not exist yet.
+                let mut real = path.to_path_buf();
+                while let Ok(to) = std::fs::read_link(&real) {
+                    real = real.parent().unwrap_or(Path::new("")).join(to);
+                }
                 beside(&real).map_err(|error| {
                     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
                     let folder = folder.unwrap_or(Path::new("."));
@@ -187,6 +194,11 @@ impl WavWriter {
 
     fn new(target: Target, format: Format) -> WavWriter {
         WavWriter { target, format, expected: None, started: false, written: 0, clipped: 0 }
+    }
+
+    /// Whether a regular file is written, whose header is completed at the end.
+    pub fn is_file(&self) -> bool {
+        matches!(self.target, Target::Beside { .. } | Target::Direct { is_file: true, .. })
     }
 
     /// The number of samples written so far.
@@ -227,18 +239,16 @@ impl WavWriter {
     pub fn finish(mut self) -> std::result::Result<u64, WriteError> {
         self.start()?;
         let right = header(self.format, Some(self.written))?;
-        let mut outcome = Ok(());
-        if let Target::Beside { file, temporary, path } = &mut self.target {
-            outcome = file
-                .flush()
-                .and_then(|()| file.get_mut().seek(SeekFrom::Start(0)))
-                .and_then(|_| file.get_mut().write_all(&right))
+        let outcome = match &mut self.target {
+            Target::Beside { file, temporary, path } => begin_with(file, &right)
                 .and_then(|()| match std::fs::metadata(&path) {
                     Ok(old) => std::fs::set_permissions(&temporary, old.permissions()),
                     Err(_) => Ok(()),
                 })
-                .and_then(|()| std::fs::rename(&temporary, &path));
-        }
+                .and_then(|()| std::fs::rename(&temporary, &path)),
+            Target::Direct { file, is_file: true, .. } => begin_with(file, &right),
+            Target::Direct { .. } | Target::Stdout => Ok(()),
+        };
         outcome.map_err(|error| self.failure(&error))?;
         Ok(self.clipped)
     }
@@ -246,6 +256,9 @@ impl WavWriter {
     fn start(&mut self) -> std::result::Result<(), WriteError> {
         if !self.started {
             self.started = true;
+            if let Target::Direct { file, is_file: true, .. } = &self.target {
+                file.get_ref().set_len(0).map_err(|error| self.failure(&error))?;
+            }
             self.put(&header(self.format, self.expected)?)?;
         }
         Ok(())
@@ -284,14 +297,23 @@ impl Drop for WavWriter {
     }
 }
 
-fn direct(file: File, path: &Path) -> Target {
-    Target::Direct { file: BufWriter::new(file), shown: path.display().to_string() }
+fn direct(file: File, is_file: bool, path: &Path) -> Target {
+    Target::Direct { file: BufWriter::new(file), is_file, shown: path.display().to_string() }
+}
+
+/// Write over the beginning of a file.
+fn begin_with(file: &mut BufWriter<File>, header: &[u8]) -> std::io::Result<()> {
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(header)?;
+    file.flush()
 }
 
 fn beside(path: &Path) -> std::io::Result<Target> {
     let name = path.file_name().ok_or_else(|| std::io::Error::from(ErrorKind::InvalidInput))?;
     let short: String = name.to_string_lossy().chars().take(50).collect();
-    let temporary = path.with_file_name(format!(".{short}.{}", std::process::id()));
+    // The number of a process is the same in every container, and an ended one's file may be there.
+    let random = RandomState::new().build_hasher().finish() as u32;
+    let temporary = path.with_file_name(format!(".{short}.{random:08x}"));
     let file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
     Ok(Target::Beside { file: BufWriter::new(file), temporary, path: path.to_path_buf() })
 }
@@ -310,6 +332,27 @@ mod tests {
         drop(writer);
         assert_eq!(std::fs::read(&path).unwrap(), b"before");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn files_of_the_same_name_have_their_own_temporaries() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.wav");
+        let begun = || WavWriter::to_file(&path, Format::Pcm16).unwrap();
+        let (first, second) = (begun(), begun());
+        second.finish().unwrap();
+        first.finish().unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn the_last_of_several_links_leads_to_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink("b.wav", at("a.wav")).unwrap();
+        std::os::unix::fs::symlink(at("c.wav"), at("b.wav")).unwrap();
+        WavWriter::to_file(&at("a.wav"), Format::Pcm16).unwrap().finish().unwrap();
+        assert!(at("b.wav").is_symlink() && !at("c.wav").is_symlink() && at("c.wav").is_file());
     }
 
     #[test]
@@ -339,6 +382,7 @@ mod tests {
             (folder.path().to_path_buf(), "it is a folder"),
             (folder.path().join("none/a.wav"), "No such file"),
             (folder.path().join("a.mp3"), "unknown format .mp3"),
+            (folder.path().join("a.wav/"), "it names a folder"),
         ];
         for (path, cause) in table {
             let error = WavWriter::to_file(&path, Format::Pcm16).err().unwrap();

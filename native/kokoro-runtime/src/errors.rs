@@ -46,6 +46,12 @@ impl Error {
         Error { kind: Kind::Internal, message: message.into() }
     }
 
+    /// The same error, whose text begins with `place`.
+    #[must_use]
+    pub fn after(self, place: &str) -> Error {
+        Error { message: format!("{place}{}", self.message), ..self }
+    }
+
     /// What has to be mended.
     pub fn kind(&self) -> Kind {
         self.kind

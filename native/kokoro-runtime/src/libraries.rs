@@ -75,10 +75,14 @@ pub fn release(version: &str) -> Option<(u64, u64)> {
 }
 
 /// The artifact of the bundle that this program is in, if it is in one.
-pub fn bundled_artifact() -> Option<PathBuf> {
-    let bundle = std::env::current_exe().ok()?.parent()?.parent()?.to_path_buf();
-    let artifact = member(&bundle, "artifact").ok()??;
-    artifact.is_dir().then_some(artifact)
+///
+/// Fails if the bundle does not say where its artifact is.
+pub fn bundled_artifact() -> Result<Option<PathBuf>> {
+    let program = std::env::current_exe().ok();
+    match program.as_deref().and_then(Path::parent).and_then(Path::parent) {
+        Some(bundle) => member(bundle, "artifact"),
+        None => Ok(None),
+    }
 }
 
 fn given_folders(value: &std::ffi::OsStr) -> Result<Vec<PathBuf>> {
@@ -116,16 +120,8 @@ fn known_folders(artifact: &Path) -> Result<Vec<PathBuf>> {
 /// A folder that the bundle at `bundle` names; none if it is no bundle.
 fn member(bundle: &Path, name: &str) -> Result<Option<PathBuf>> {
     let file = bundle.join(BUNDLE_NAME);
-    let text = match std::fs::read(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            let why = reason(&error);
-            return Err(Error::artifact(format!("cannot read {}: {why}", file.display())));
-        }
-    };
-    let value: Option<Value> = serde_json::from_slice(&text).ok();
-    let relative = value.as_ref().and_then(|value| value.get(name)?.as_str());
+    let Some(value) = read_json(&file)? else { return Ok(None) };
+    let relative = value.get(name).and_then(Value::as_str);
     match relative.filter(|path| crate::artifact::manifest::is_safe_path(path)) {
         Some(path) => Ok(Some(bundle.join(path))),
         None => Err(Error::artifact(format!(
@@ -133,6 +129,18 @@ fn member(bundle: &Path, name: &str) -> Result<Option<PathBuf>> {
              kokoro-pipeline bundle",
             file.display()
         ))),
+    }
+}
+
+/// The JSON in a file, null if it is damaged; none if there is no such file.
+fn read_json(file: &Path) -> Result<Option<Value>> {
+    match std::fs::read(file) {
+        Ok(text) => Ok(Some(serde_json::from_slice(&text).unwrap_or_default())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            let why = reason(&error);
+            Err(Error::environment(format!("cannot read {}: {why}", file.display())))
+        }
     }
 }
 
@@ -160,12 +168,14 @@ fn find_in(folders: &[PathBuf]) -> Result<Libraries> {
 fn version_of(runtime: &Path) -> Result<String> {
     let folder = runtime.parent().unwrap_or(Path::new("/"));
     let file = folder.join(VERSIONS_NAME);
-    if let Ok(text) = std::fs::read(&file) {
-        let value: Option<Value> = serde_json::from_slice(&text).ok();
-        let version = value.as_ref().and_then(|value| value.get("apache-tvm")?.as_str());
+    if let Some(value) = read_json(&file)? {
+        let version = value.get("apache-tvm").and_then(Value::as_str);
         return version.map(str::to_string).ok_or_else(|| {
-            let shown = file.display();
-            Error::environment(format!("{shown} is damaged: it does not say \"apache-tvm\""))
+            Error::environment(format!(
+                "{} is damaged: it does not say {{\"apache-tvm\": \"VERSION\"}}; copy the libraries \
+                 again, or make the bundle anew with: kokoro-pipeline bundle",
+                file.display()
+            ))
         });
     }
     // A wheel installs `tvm/lib/libtvm_runtime.so` beside `apache_tvm-VERSION.dist-info`.

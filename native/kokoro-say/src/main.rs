@@ -9,6 +9,7 @@ mod streams;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,12 +21,15 @@ use kokoro_runtime::{artifact, Device, Error};
 mod exit {
     pub const OK: u8 = 0;
     pub const FAILED_CHECK: u8 = 1;
+    pub const USAGE: u8 = 2;
+    pub const DEFECT: u8 = 4;
     pub const PIPE_CLOSED: u8 = 141;
 }
 
 const EXIT_CODES: &str = "\
 exit codes: 0 done; 1 a check failed; 2 wrong usage; 3 bad input, file or library; 4 a defect of \
-this program; 130 interrupted; 141 the reader of the output has gone";
+this program; 130 interrupted; 141 the reader of the output has gone; 129 and 143 ended by SIGHUP \
+and SIGTERM";
 
 /// Speak phonemes with an artifact of tvm-kokoro, without Python.
 #[derive(Parser)]
@@ -72,7 +76,7 @@ pub struct SayArgs {
     output: Option<PathBuf>,
     /// A name, a blend such as af_heart:0.6,af_bella:0.4, or a voice file
     #[arg(long, value_name = "VOICE", default_value = "af_heart")]
-    voice: String,
+    voice: OsString,
     /// Speaking rate; 2 is twice as fast
     #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
     speed: f64,
@@ -104,23 +108,52 @@ fn positive(text: &str) -> std::result::Result<usize, String> {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse(); // prints help, the version or the usage by itself
-    let outcome = match &cli.command {
-        Some(Command::Info(args)) => run_info(args),
-        Some(Command::Verify(args)) => run_verify(args),
-        None => say::run(&cli.say),
-    };
+    ExitCode::from(guarded(|| match Cli::try_parse() {
+        Ok(cli) => code(match &cli.command {
+            Some(Command::Info(args)) => run_info(args),
+            Some(Command::Verify(args)) => run_verify(args),
+            None => say::run(&cli.say),
+        }),
+        Err(said) => unparsed(&said),
+    }))
+}
+
+/// Run `action`; a panic, of which Rust has printed the place, has the exit code of a defect.
+fn guarded(action: fn() -> u8) -> u8 {
+    catch_unwind(action).unwrap_or_else(|_| {
+        tell("error: a panic (this is a bug in kokoro-say, please report it)");
+        exit::DEFECT
+    })
+}
+
+/// The exit code of an outcome, of which a failure is told.
+fn code(outcome: Outcome) -> u8 {
     match outcome {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => code,
         Err(Failure::Usage(what)) => {
-            Cli::command().error(clap::error::ErrorKind::MissingRequiredArgument, what).exit()
+            let kind = clap::error::ErrorKind::MissingRequiredArgument;
+            unparsed(&Cli::command().error(kind, what))
         }
-        Err(Failure::Write(WriteError::Closed)) => ExitCode::from(exit::PIPE_CLOSED),
+        Err(Failure::Write(WriteError::Closed)) => exit::PIPE_CLOSED,
         Err(Failure::Write(WriteError::Failed(error))) => {
-            eprintln!("kokoro-say: error: {error}");
-            ExitCode::from(error.exit_code() as u8)
+            tell(&format!("error: {error}"));
+            error.exit_code() as u8
         }
     }
+}
+
+/// Print the help or the version, which are results, or what is wrong with the command line.
+fn unparsed(said: &clap::Error) -> u8 {
+    if said.use_stderr() {
+        let _ = said.print(); // as `tell` does
+        return exit::USAGE;
+    }
+    code(print(&said.to_string()).map(|()| exit::OK))
+}
+
+/// Print a line on standard error. One that takes nothing, as on a full disk, changes no result.
+pub fn tell(text: &str) {
+    let _ = std::io::stderr().write_all(format!("kokoro-say: {text}\n").as_bytes());
 }
 
 /// Why a command ended early.
@@ -147,8 +180,11 @@ type Outcome = std::result::Result<u8, Failure>;
 
 /// The artifact that is named, or that of the bundle that this program is in.
 pub fn artifact_folder(named: &Option<PathBuf>) -> std::result::Result<PathBuf, Failure> {
-    let bundled = || kokoro_runtime::libraries::bundled_artifact();
-    named.clone().or_else(bundled).ok_or_else(|| {
+    let found = match named {
+        Some(folder) => Some(folder.clone()),
+        None => kokoro_runtime::libraries::bundled_artifact()?,
+    };
+    found.ok_or_else(|| {
         Failure::Usage(
             "which artifact? name its folder; only in a bundle there is a default".into(),
         )
@@ -227,5 +263,11 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_panic_has_the_exit_code_of_a_defect() {
+        assert_eq!(super::guarded(|| panic!("on purpose")), 4);
+        assert_eq!(super::guarded(|| 130), 130);
     }
 }

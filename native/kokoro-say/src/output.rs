@@ -1,17 +1,21 @@
 //! The file or pipe that is written, which an interrupt completes at any moment.
 
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use kokoro_runtime::audio::{WavWriter, WriteError};
-use kokoro_runtime::{Result, SAMPLE_RATE};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use kokoro_runtime::{reason, Error, Result, SAMPLE_RATE};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// How long an interrupt waits for a file that is just being created. A pipe without a reader
-/// takes as long as it likes to open, and nothing is lost when that is given up.
-const OPENING: Duration = Duration::from_millis(200);
+use crate::tell;
+
+/// How long an interrupt waits for what is not a file, and for one that is just being created. A
+/// pipe takes as long as it likes to open, and what its reader does not take does not get there:
+/// nothing is lost when that is given up.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 enum State {
     Opening,
@@ -20,8 +24,10 @@ enum State {
 }
 
 struct Shared {
+    /// Locked while something is written.
     state: Mutex<State>,
-    opened: Condvar,
+    /// Whether a file is open, which an interrupt completes however long a write takes.
+    is_file: AtomicBool,
 }
 
 /// A writer that a thread of its own completes when the program is interrupted.
@@ -36,18 +42,26 @@ impl Output {
     /// Watch for interrupts and open the writer whose output is called `shown`, in this order:
     /// an interrupt in between would end the program and leave a temporary file behind.
     pub fn open(shown: &Path, open: impl FnOnce() -> Result<WavWriter>) -> Result<Output> {
-        let shared = Arc::new(Shared { state: Mutex::new(State::Opening), opened: Condvar::new() });
+        let (state, is_file) = (Mutex::new(State::Opening), AtomicBool::new(false));
+        let shared = Arc::new(Shared { state, is_file });
         let signals: Vec<i32> =
-            [SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal)).collect();
+            [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
         // Without a thread an interrupt ends the program at once, as it does by default.
         if let Ok(signals) = Signals::new(signals) {
-            let (shared, shown) = (shared.clone(), shown.display().to_string());
-            std::thread::spawn(move || wait(signals, &shared, &shown));
+            let shown = match shown.to_str() {
+                Some("-") => "standard output".to_string(),
+                _ => shown.display().to_string(),
+            };
+            let shared = shared.clone();
+            let work = move || wait(signals, &shared, &shown);
+            std::thread::Builder::new().spawn(work).map_err(|error| {
+                Error::environment(format!("cannot start a thread: {}", reason(&error)))
+            })?;
         }
         let output = Output { shared };
         let writer = open()?;
+        output.shared.is_file.store(writer.is_file(), Ordering::Relaxed);
         *output.lock() = State::Open(writer);
-        output.shared.opened.notify_all();
         Ok(output)
     }
 
@@ -85,6 +99,20 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The state as an interrupt finds it; none if a write to what is not a file does not end.
+    fn interrupted(&self) -> Option<MutexGuard<'_, State>> {
+        let begun = Instant::now();
+        loop {
+            let is_enough = begun.elapsed() > PATIENCE;
+            match self.state.try_lock() {
+                Ok(state) if is_enough || !matches!(*state, State::Opening) => return Some(state),
+                Err(TryLockError::Poisoned(state)) => return Some(state.into_inner()),
+                Err(_) if is_enough && !self.is_file.load(Ordering::Relaxed) => return None,
+                _ => std::thread::sleep(Duration::from_millis(2)),
+            }
+        }
+    }
 }
 
 const NEVER_RETURNS: &str = "only `finish` and an interrupt, which never returns, close the output";
@@ -104,18 +132,15 @@ fn with<T>(state: &mut State, work: impl FnOnce(&mut WavWriter) -> T) -> T {
 fn wait(mut signals: Signals, shared: &Shared, shown: &str) {
     let Some(signal) = signals.forever().next() else { return };
     // The guard is kept: nothing is written after the end of the file.
-    let opening = |state: &mut State| matches!(state, State::Opening);
-    let (mut guard, _) = shared
-        .opened
-        .wait_timeout_while(shared.lock(), OPENING, opening)
-        .unwrap_or_else(PoisonError::into_inner);
-    match close(&mut guard) {
-        State::Closed => return, // all is said, and the program ends
-        State::Open(writer) if writer.samples() > 0 => complete(writer, shown),
-        nothing_said => {
+    let mut guard = shared.interrupted();
+    match guard.as_deref_mut().map(close) {
+        Some(State::Open(writer)) if writer.samples() > 0 => complete(writer, shown),
+        Some(State::Closed) => tell("interrupted after the end of the output"),
+        Some(nothing_said) => {
             drop(nothing_said);
-            eprintln!("kokoro-say: interrupted before anything was said");
+            tell("interrupted before anything was said");
         }
+        None => tell(&format!("interrupted while the reader of {shown} took nothing")),
     }
     // Destructors of TVM's threads could wait for work that goes on.
     signal_hook::low_level::exit(128 + signal);
@@ -124,9 +149,9 @@ fn wait(mut signals: Signals, shared: &Shared, shown: &str) {
 fn complete(writer: WavWriter, shown: &str) {
     let seconds = writer.samples() as f64 / f64::from(SAMPLE_RATE);
     if let Err(WriteError::Failed(error)) = writer.finish() {
-        eprintln!("kokoro-say: interrupted: {error}");
+        tell(&format!("interrupted: {error}"));
     } else {
-        eprintln!("kokoro-say: interrupted: {shown} holds the {seconds:.1} s said until then");
+        tell(&format!("interrupted: {shown} holds the {seconds:.1} s said until then"));
     }
 }
 

@@ -9,7 +9,7 @@ use kokoro_runtime::speech::synthesizer::describe_unknown;
 use kokoro_runtime::{reason, text, Error, Options, Plan, Request, Result, Synthesizer};
 
 use crate::output::Output;
-use crate::{artifact_folder, exit, streams, Failure, Outcome, SayArgs};
+use crate::{artifact_folder, exit, streams, tell, Failure, Outcome, SayArgs};
 
 const NOT_SPEECH: &str = "the artifact holds SYNTHETIC weights: what was written is NOT SPEECH. \
                           For speech: kokoro-pipeline build --weights hexgrad/Kokoro-82M -o DIR";
@@ -32,15 +32,16 @@ pub fn run(args: &SayArgs) -> Outcome {
         Some(phonemes) => Some(read_phonemes(phonemes)?),
     };
     let folder = artifact_folder(&args.artifact)?;
-    let writer = Output::open(output, || open_output(output, args.floating))?;
+    let voice = valid(&args.voice, "the voice is", "rename the file")?;
     let request = |phonemes: String| Request {
         phonemes,
-        voice: args.voice.clone(),
+        voice: voice.to_string(),
         speed: args.speed,
         seed: args.seed.clone(),
     };
     // A line is checked when it comes; what holds for all of them, now.
     request(given.clone().unwrap_or_else(|| "a".to_string())).check()?;
+    let writer = Output::open(output, || open_output(output, args.floating))?;
     let options = Options { threads: args.threads, device: args.device.clone() };
     let synthesizer = Synthesizer::open(&folder, &options)?;
     let clipped = match given {
@@ -57,15 +58,17 @@ pub fn run(args: &SayArgs) -> Outcome {
 }
 
 fn warn(text: &str) {
-    eprintln!("kokoro-say: warning: {text}");
+    tell(&format!("warning: {text}"));
+}
+
+fn valid<'a>(given: &'a OsStr, what: &str, remedy: &str) -> Result<&'a str> {
+    given.to_str().ok_or_else(|| Error::input(format!("{what} not valid UTF-8: {remedy}")))
 }
 
 fn read_phonemes(given: &OsStr) -> Result<String> {
-    let phonemes = given.to_str().ok_or_else(|| {
-        Error::input("the phonemes are not valid UTF-8: check the terminal's encoding")
-    })?;
     // Ends of lines are not phonemes; all other characters are kept.
-    let phonemes = text::join_lines(phonemes);
+    let phonemes =
+        text::join_lines(valid(given, "the phonemes are", "check the terminal's encoding")?);
     if phonemes.chars().all(text::is_space) {
         return Err(Error::input("there is nothing to say: the phonemes are empty"));
     }
@@ -88,7 +91,7 @@ fn speak_once(
     request: &Request,
     mut writer: Output,
 ) -> std::result::Result<u64, Failure> {
-    let plan = plan(synthesizer, request)?;
+    let plan = plan(synthesizer, request, "")?;
     writer.expect(plan.samples() as u64)?;
     render(synthesizer, &plan, &mut writer)?;
     Ok(writer.finish()?)
@@ -111,15 +114,15 @@ fn speak_lines(
         }
         let bytes =
             if number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line) } else { &line };
-        let phonemes = std::str::from_utf8(bytes).map_err(|error| {
-            Error::input(format!("line {number} of standard input is not UTF-8: {error}"))
-        })?;
+        let place = format!("line {number} of standard input");
+        let phonemes = std::str::from_utf8(bytes)
+            .map_err(|error| Error::input(format!("{place} is not UTF-8: {error}")))?;
         let phonemes = text::join_lines(phonemes);
         if phonemes.chars().all(text::is_space) {
             continue;
         }
         spoken = true;
-        let plan = plan(synthesizer, &request(phonemes))?;
+        let plan = plan(synthesizer, &request(phonemes), &format!("{place}: "))?;
         render(synthesizer, &plan, &mut writer)?;
     }
     if !spoken {
@@ -128,10 +131,11 @@ fn speak_lines(
     Ok(writer.finish()?)
 }
 
-fn plan(synthesizer: &Synthesizer, request: &Request) -> Result<Plan> {
-    let plan = synthesizer.plan(request)?;
+/// `place` is what messages begin with.
+fn plan(synthesizer: &Synthesizer, request: &Request, place: &str) -> Result<Plan> {
+    let plan = synthesizer.plan(request).map_err(|error| error.after(place))?;
     if !plan.unknown.is_empty() {
-        warn(&describe_unknown(&plan.unknown));
+        warn(&format!("{place}{}", describe_unknown(&plan.unknown)));
     }
     Ok(plan)
 }
