@@ -8,6 +8,7 @@ import io
 import math
 import operator
 import os
+import stat
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
@@ -147,6 +148,9 @@ def read_voice_file(path: Path) -> np.ndarray:
     if reader is None:
         raise InputError(f"{path} is not a voice file: expected one of {', '.join(_READERS)}")
     try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe: opening it would wait
+            raise InputError(f"cannot read the voice {path}: it is no file")
         return check_pack(reader(path), str(path))
     except OSError as error:
         raise InputError(f"cannot read the voice {path}: {error.strerror or error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -281,9 +282,17 @@ def test_raw_file_of_another_size(tmp_path: Path, size: int) -> None:
         read_voice_file(tmp_path / "bad.bin")
 
 
-@pytest.mark.parametrize("name", ["absent.npy", "absent.bin", "absent.pt", "folder.npy"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("absent.npy", "absent.bin", "absent.pt", "folder.npy"),
+        *("pipe.npy", "pipe.bin", "pipe.pt"),
+    ],
+)
 def test_files_that_cannot_be_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder.npy").mkdir()
+    for suffix in ("npy", "bin", "pt"):
+        os.mkfifo(tmp_path / f"pipe.{suffix}")
     with pytest.raises(InputError, match=r"cannot read|directory"):
         load_voice(str(tmp_path / name), tmp_path)
 
