@@ -83,7 +83,8 @@ int32_t kokoro_synthesize(const KokoroSynthesizer *synthesizer,
 
 // Synthesize an utterance and pass on each chunk when it is ready, in order.
 //
-// Joined, the chunks are the samples of `kokoro_synthesize`. Returns KOKORO_STOPPED if the
+// Joined, the chunks are the samples of `kokoro_synthesize`. The first one does not wait for the
+// rest of a long text, so that a failure may come after chunks. Returns KOKORO_STOPPED if the
 // callback has returned anything but 0.
 //
 // # Safety

@@ -219,8 +219,8 @@ Callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ct
 parts = []
 
 
-def stream(callback):
-    return kokoro.kokoro_stream(handle, long, None, one, zero, callback, None)
+def stream(callback, text=long, speed=one):
+    return kokoro.kokoro_stream(handle, text, None, speed, zero, callback, None)
 
 
 def collect(user, samples, count, answer=0):
@@ -233,6 +233,12 @@ assert len(parts) > 1 and b"".join(parts) == right[long][0]
 parts.clear()
 assert stream(Callback(lambda *words: collect(*words, answer=1))) == 5 and len(parts) == 1
 assert stream(Callback()) == 3 and b"callback is NULL" in kokoro.kokoro_error()
+parts.clear()
+# The second chunk is too long at this speed, which its turn shows.
+text, slow = b"a" * 300 + b". " + b"a" * 500, ctypes.c_double(0.55)
+assert speak(handle, text, speed=0.55)[0] == 3
+assert stream(Callback(collect), text, slow) == 3 and len(parts) == 1
+assert b"over the limit of 8192" in kokoro.kokoro_error()
 
 kokoro.kokoro_close(second)
 kokoro.kokoro_close(handle)

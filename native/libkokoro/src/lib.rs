@@ -198,7 +198,8 @@ const NOTHING: KokoroSpeech = KokoroSpeech {
 
 /// Synthesize an utterance and pass on each chunk when it is ready, in order.
 ///
-/// Joined, the chunks are the samples of `kokoro_synthesize`. Returns KOKORO_STOPPED if the
+/// Joined, the chunks are the samples of `kokoro_synthesize`. The first one does not wait for the
+/// rest of a long text, so that a failure may come after chunks. Returns KOKORO_STOPPED if the
 /// callback has returned anything but 0.
 ///
 /// # Safety
@@ -218,15 +219,10 @@ pub unsafe extern "C" fn kokoro_stream(
         // SAFETY: promised by the caller, for these three blocks.
         let synthesizer = unsafe { opened(synthesizer) }?;
         let request = unsafe { request(phonemes, voice, speed, seed) }?;
-        let plan = synthesizer.plan(&request)?;
-        for index in 0..plan.chunks() {
-            let chunk = synthesizer.render(&plan, index)?;
-            let samples = chunk.values::<f32>()?;
-            if unsafe { callback(user, samples.as_ptr(), samples.len()) } != 0 {
-                return Ok(KOKORO_STOPPED);
-            }
-        }
-        Ok(KOKORO_OK)
+        let passed_on = synthesizer.stream(&request, |samples| {
+            (unsafe { callback(user, samples.as_ptr(), samples.len()) }) == 0
+        })?;
+        Ok(if passed_on { KOKORO_OK } else { KOKORO_STOPPED })
     })
 }
 

@@ -53,6 +53,12 @@ pub struct Speech {
     pub unknown: Vec<UnknownSymbol>,
 }
 
+/// The tokens of a chunk, and its style vector.
+struct Chunk {
+    ids: Vec<i64>,
+    style: Vec<f32>,
+}
+
 /// A request in timed chunks, ready to be rendered one after another.
 pub struct Plan {
     chunks: Vec<(Timing, Vec<f32>)>,
@@ -156,22 +162,52 @@ impl Synthesizer {
         Ok(Speech { audio, durations: plan.durations(), unknown: plan.unknown })
     }
 
+    /// Synthesize an utterance and pass on the samples of each chunk when it is ready, in order.
+    ///
+    /// The length of a chunk is predicted when its turn comes, so that the first one does not wait
+    /// for those of a long text. Ends early, with false, when `pass_on` returns false.
+    pub fn stream(
+        &self,
+        request: &Request,
+        mut pass_on: impl FnMut(&[f32]) -> bool,
+    ) -> Result<bool> {
+        let (chunks, _) = self.chunks(request)?;
+        for (index, chunk) in chunks.iter().enumerate() {
+            let timing = self.time(chunk, request.speed)?;
+            let audio = self.render_timed(&timing, &chunk.style, &request.seed, index)?;
+            if !pass_on(audio.values()?) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Split a request into chunks and predict their lengths, which takes about a tenth of the
     /// time of synthesis.
     pub fn plan(&self, request: &Request) -> Result<Plan> {
+        let (chunks, unknown) = self.chunks(request)?;
+        let timed = chunks
+            .into_iter()
+            .map(|chunk| Ok((self.time(&chunk, request.speed)?, chunk.style)))
+            .collect::<Result<_>>()?;
+        Ok(Plan { chunks: timed, seed: request.seed.clone(), unknown })
+    }
+
+    /// The chunks of a request, and the symbols that are not in the vocabulary.
+    fn chunks(&self, request: &Request) -> Result<(Vec<Chunk>, Vec<UnknownSymbol>)> {
         self.require_functions()?;
         request.check()?;
         let phonemes: Vec<char> = request.phonemes.chars().collect();
         let spans = split(&phonemes, &self.vocabulary, MAX_PHONEMES);
         let pack = request.pack(&self.artifact)?;
-        let mut encoded = Vec::new();
+        let mut chunks = Vec::new();
         let mut unknown = Vec::new();
         for span in spans {
             let symbols = &phonemes[span.clone()];
             let (ids, not_known) = self.vocabulary.encode(symbols, span.start);
             unknown.extend(not_known);
             // Unknown symbols count for the style, as in kokoro.
-            encoded.push((ids, pack.style(symbols.len())));
+            chunks.push(Chunk { ids, style: pack.style(symbols.len()).to_vec() });
         }
         let spoken =
             |symbol: &char| self.vocabulary.contains(*symbol) && !crate::text::is_space(*symbol);
@@ -181,20 +217,27 @@ impl Synthesizer {
                 describe_unknown(&unknown)
             )));
         }
-        let call = |name: &str, inputs| self.call(name, inputs);
-        let chunks = encoded
-            .into_iter()
-            .map(|(ids, style)| {
-                Ok((predict_timing(&call, &ids, style, request.speed)?, style.to_vec()))
-            })
-            .collect::<Result<_>>()?;
-        Ok(Plan { chunks, seed: request.seed.clone(), unknown })
+        Ok((chunks, unknown))
+    }
+
+    fn time(&self, chunk: &Chunk, speed: f64) -> Result<Timing> {
+        predict_timing(&|name, inputs| self.call(name, inputs), &chunk.ids, &chunk.style, speed)
     }
 
     /// Render a chunk of a plan, as a tensor of 32-bit floats.
     pub fn render(&self, plan: &Plan, index: usize) -> Result<Tensor> {
         let (timing, style) = &plan.chunks[index];
-        let key = noise_key(&plan.seed, index as u32);
+        self.render_timed(timing, style, &plan.seed, index)
+    }
+
+    fn render_timed(
+        &self,
+        timing: &Timing,
+        style: &[f32],
+        seed: &Seed,
+        index: usize,
+    ) -> Result<Tensor> {
+        let key = noise_key(seed, index as u32);
         render_audio(&|name, inputs| self.call(name, inputs), timing, style, key)
     }
 
