@@ -1,6 +1,7 @@
 //! What can go wrong, classified by what has to be mended.
 
 use std::fmt;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// The result of everything here that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -73,6 +74,18 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The result of `action`, with a panic as an error of [`Kind::Internal`].
+pub fn guarded<T>(action: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(action)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_string())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no message".to_string());
+        Err(Error::internal(format!("a panic: {text} (this is a bug, please report it)")))
+    })
+}
 
 /// The reason that the system gives, without the number that Rust appends.
 pub fn reason(error: &std::io::Error) -> String {

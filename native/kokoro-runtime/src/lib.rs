@@ -32,7 +32,7 @@ mod tvm;
 pub mod voices;
 
 pub use engine::device::Device;
-pub use errors::{reason, Error, Kind, Result};
+pub use errors::{guarded, reason, Error, Kind, Result};
 pub use speech::request::Request;
 pub use speech::synthesizer::{Options, Plan, Speech, Synthesizer};
 pub use tvm::Tensor;

@@ -9,20 +9,18 @@ mod streams;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use kokoro_runtime::audio::WriteError;
-use kokoro_runtime::{artifact, Device, Error};
+use kokoro_runtime::{artifact, guarded, Device, Error};
 
 /// Exit codes, as `kokoro-pipeline` has them.
 mod exit {
     pub const OK: u8 = 0;
     pub const FAILED_CHECK: u8 = 1;
     pub const USAGE: u8 = 2;
-    pub const DEFECT: u8 = 4;
     pub const PIPE_CLOSED: u8 = 141;
 }
 
@@ -108,22 +106,18 @@ fn positive(text: &str) -> std::result::Result<usize, String> {
 }
 
 fn main() -> ExitCode {
-    ExitCode::from(guarded(|| match Cli::try_parse() {
+    ExitCode::from(code(guarded(|| Ok(run())).map_err(Failure::from)))
+}
+
+fn run() -> u8 {
+    match Cli::try_parse() {
         Ok(cli) => code(match &cli.command {
             Some(Command::Info(args)) => run_info(args),
             Some(Command::Verify(args)) => run_verify(args),
             None => say::run(&cli.say),
         }),
         Err(said) => unparsed(&said),
-    }))
-}
-
-/// Run `action`; a panic, of which Rust has printed the place, has the exit code of a defect.
-fn guarded(action: fn() -> u8) -> u8 {
-    catch_unwind(action).unwrap_or_else(|_| {
-        tell("error: a panic (this is a bug in kokoro-say, please report it)");
-        exit::DEFECT
-    })
+    }
 }
 
 /// The exit code of an outcome, of which a failure is told.
@@ -267,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_panic_has_the_exit_code_of_a_defect() {
-        assert_eq!(super::guarded(|| panic!("on purpose")), 4);
-        assert_eq!(super::guarded(|| 130), 130);
+        let outcome = super::guarded(|| panic!("on purpose"));
+        assert_eq!(super::code(outcome.map_err(super::Failure::from)), 4);
     }
 }

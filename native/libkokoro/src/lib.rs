@@ -5,10 +5,9 @@
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_void, CStr, CString};
-use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use kokoro_runtime::speech::noise::Seed;
-use kokoro_runtime::{Error, Options, Request, Result, Synthesizer};
+use kokoro_runtime::{guarded, Error, Options, Request, Result, Synthesizer};
 
 /// Done.
 pub const KOKORO_OK: i32 = 0;
@@ -49,10 +48,8 @@ thread_local! {
 }
 
 /// Run `action`; keep the text of its error for this thread, and return the code for it.
-fn guarded(action: impl FnOnce() -> Result<i32>) -> i32 {
-    let outcome = catch_unwind(AssertUnwindSafe(action))
-        .unwrap_or_else(|_| Err(Error::internal("a panic (this is a bug, please report it)")));
-    let (code, text) = match outcome {
+fn answer(action: impl FnOnce() -> Result<i32>) -> i32 {
+    let (code, text) = match guarded(action) {
         Ok(code) => (code, String::new()),
         Err(error) => (error.exit_code(), error.to_string()),
     };
@@ -129,7 +126,7 @@ pub unsafe extern "C" fn kokoro_open(
     device: *const c_char,
     synthesizer: *mut *mut KokoroSynthesizer,
 ) -> i32 {
-    guarded(|| {
+    answer(|| {
         if synthesizer.is_null() {
             return Err(Error::input("synthesizer is NULL"));
         }
@@ -169,7 +166,7 @@ pub unsafe extern "C" fn kokoro_synthesize(
     seed: u64,
     speech: *mut KokoroSpeech,
 ) -> i32 {
-    guarded(|| {
+    answer(|| {
         if speech.is_null() {
             return Err(Error::input("speech is NULL"));
         }
@@ -214,7 +211,7 @@ pub unsafe extern "C" fn kokoro_stream(
     callback: KokoroCallback,
     user: *mut c_void,
 ) -> i32 {
-    guarded(|| {
+    answer(|| {
         let callback = callback.ok_or_else(|| Error::input("callback is NULL"))?;
         // SAFETY: promised by the caller, for these three blocks.
         let synthesizer = unsafe { opened(synthesizer) }?;
@@ -233,7 +230,7 @@ pub unsafe extern "C" fn kokoro_stream(
 #[no_mangle]
 pub unsafe extern "C" fn kokoro_is_synthetic(synthesizer: *const KokoroSynthesizer) -> i32 {
     // SAFETY: promised by the caller.
-    guarded(|| Ok(unsafe { opened(synthesizer) }.map_or(0, |found| found.synthetic().into())))
+    answer(|| Ok(unsafe { opened(synthesizer) }.map_or(0, |found| found.synthetic().into())))
 }
 
 /// The text of the last error on this thread; empty if the last call succeeded. Never NULL; valid
@@ -278,6 +275,23 @@ pub unsafe extern "C" fn kokoro_close(synthesizer: *mut KokoroSynthesizer) {
     if !synthesizer.is_null() {
         // SAFETY: promised by the caller.
         let owned = unsafe { Box::from_raw(synthesizer) };
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(owned)));
+        let _ = guarded(|| {
+            drop(owned);
+            Ok(())
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_defect_that_is_told() {
+        assert_eq!(answer(|| panic!("on purpose")), KOKORO_DEFECT);
+        // SAFETY: the text lives until the next call.
+        let text = unsafe { CStr::from_ptr(kokoro_error()) }.to_str().unwrap();
+        assert!(text.contains("a panic: on purpose"), "{text}");
+        assert_eq!(answer(|| Ok(KOKORO_OK)), KOKORO_OK);
     }
 }

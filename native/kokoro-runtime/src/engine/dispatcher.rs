@@ -5,12 +5,11 @@
 //! joined when the dispatcher is dropped: at the end of the process, a destructor of TVM's pool
 //! would otherwise wait for workers that still spin.
 
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 
-use crate::errors::{Error, Result};
+use crate::errors::{guarded, Error, Result};
 
 type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
 
@@ -95,18 +94,6 @@ impl<S> Drop for Dispatcher<S> {
             let _ = thread.join();
         }
     }
-}
-
-/// The result of `action`, with a panic as an error.
-fn guarded<T>(action: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(action)).unwrap_or_else(|panic| {
-        let text = panic
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_string())
-            .or_else(|| panic.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "no message".to_string());
-        Err(Error::internal(format!("a panic: {text} (this is a bug, please report it)")))
-    })
 }
 
 #[cfg(test)]
