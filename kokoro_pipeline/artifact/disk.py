@@ -28,9 +28,12 @@ _BEGIN = 100
 
 
 def fault(path: Path, error: OSError) -> EnvironmentFault:
-    """Convert an OSError from writing to `path` to an EnvironmentFault."""
+    """Convert an OSError from writing to `path` to an EnvironmentFault.
+
+    Of two files that the error names, as for a copy, the second is the one that is written.
+    """
     cause = _REMEDIES.get(error.errno or 0, error.strerror or str(error))
-    return EnvironmentFault(f"cannot write {error.filename or path}: {cause}")
+    return EnvironmentFault(f"cannot write {error.filename2 or error.filename or path}: {cause}")
 
 
 def beside(path: Path) -> Path:

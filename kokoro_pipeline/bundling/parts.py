@@ -35,8 +35,12 @@ _BUILD_PROGRAM = "build it in a checkout with: cd native && cargo build --releas
 
 @dataclass(frozen=True)
 class Parts:
-    """What a bundle consists of: paths in it, with the file or the text that goes there."""
+    """What a bundle of `artifact` consists of.
 
+    `files` maps paths in it to the file or the text that goes there.
+    """
+
+    artifact: Path
     host: str
     versions: dict[str, str]
     files: dict[str, Path | str]
@@ -90,7 +94,7 @@ def gather(artifact: Path, host: str | None, program: Path | None, packages: Pat
             "host": chosen,
         }
     )
-    return Parts(chosen, versions, files)
+    return Parts(artifact, chosen, versions, files)
 
 
 def _check_host(artifact: Artifact, host: str | None) -> str:

@@ -19,11 +19,15 @@ def write_bundle(parts: Parts, output: Path, *, force: bool = False) -> int:
     """Write the parts to a folder, or to a file if the name ends in .tar.gz; returns the bytes.
 
     Raises ArtifactError if there is something already, unless it is a bundle and `force` is given,
-    and EnvironmentFault if it cannot be written; what was there then stays as it was.
+    and if the output lies in the artifact, which would not be whole then. Raises EnvironmentFault
+    if it cannot be written; what was there then stays as it was.
     """
     packed = output.name.endswith(".tar.gz")
     final = Path(os.path.realpath(output))
     _check_output(output, packed=packed, force=force)
+    artifact = os.path.realpath(parts.artifact)
+    if final.is_relative_to(artifact):
+        raise ArtifactError(f"{output} lies in the artifact {artifact}: name another output")
     if packed:
         return _write_file(parts, output, final)
     with new_folder(final, replace=force) as folder:

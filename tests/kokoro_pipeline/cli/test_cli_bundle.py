@@ -163,6 +163,11 @@ def test_only_a_bundle_is_replaced(run_cli, make_artifact, packages, program, tm
         ended = run_cli("bundle", artifact, "-o", output, *words)
         assert ended.code == 3
         assert "is not a bundle" in ended.err
+    for output in (artifact / "inner", artifact / "voices" / "inner.tar.gz"):
+        ended = run_cli("bundle", artifact, "-o", output, *words)
+        assert ended.code == 3
+        assert "lies in the artifact" in ended.err
+        assert not output.exists()
     assert (precious / "file").read_text() == "mine"
 
 
@@ -174,12 +179,13 @@ def test_a_full_disk_leaves_what_was_there(
     assert run_cli("bundle", artifact, *words).code == 0
 
     def full(source: Path, target: Path) -> None:
-        raise OSError(28, "No space left on device", str(target))
+        raise OSError(28, "No space left on device", str(source), None, str(target))
 
     monkeypatch.setattr(writing.shutil, "copyfile", full)
     ended = run_cli("bundle", artifact, *words, "--force")
     assert ended.code == 3
-    assert "the disk is full" in ended.err
+    assert "cannot write" in ended.err and "/bin/kokoro-say: the disk is full" in ended.err
+    assert f"cannot write {program}" not in ended.err
     assert (output / "bin" / "kokoro-say").is_file()
     assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
