@@ -124,7 +124,7 @@ def test_an_interrupt_gives_up_a_reader_that_takes_nothing(
     shown = str(pipe) if named else "standard output"
     assert (program.returncode, error.decode()) == (
         143,
-        f"kokoro-say: interrupted while the reader of {shown} took nothing\n",
+        f"kokoro-say: interrupted while {shown} waited for its reader\n",
     )
 
 

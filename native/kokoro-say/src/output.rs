@@ -140,7 +140,7 @@ fn wait(mut signals: Signals, shared: &Shared, shown: &str) {
             drop(nothing_said);
             tell("interrupted before anything was said");
         }
-        None => tell(&format!("interrupted while the reader of {shown} took nothing")),
+        None => tell(&format!("interrupted while {shown} waited for its reader")),
     }
     // Destructors of TVM's threads could wait for work that goes on.
     signal_hook::low_level::exit(128 + signal);
