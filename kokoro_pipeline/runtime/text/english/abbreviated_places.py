@@ -73,6 +73,13 @@ _TWO_STATES = re.compile(
     r"(?:(?:Ft|Mt|St)\.\s)?(?:[A-Z][a-z]+\s){0,2}[A-Z][a-z]+,\s)"
     rf"({_POSTAL}){_AFTER_POSTAL}"
 )
+# "Bo Lee (TX), Di Kay (OK) and Al Ng (ME)": people and where they are from, unless it is one degree
+# of all.
+_PERSON = r"(?:[A-Z][\w.'’-]{0,30}\s){1,4}"
+_STATES_OF_PEOPLE = re.compile(
+    rf"\b{_PERSON}\((?:{_POSTAL})\)(?:(?:[,;]|,?\sand|,?\sor)\s(?:and\s)?{_PERSON}\((?:{_POSTAL})\))+"
+)
+_STATE_OF_PERSON = re.compile(rf"(?<=\()(?:{_POSTAL})(?=\))")
 _SAINT = re.compile(r"\bSt\.(?=\s?[A-Z])")
 
 
@@ -83,7 +90,7 @@ def expand_streets_and_states(text: Tracked) -> Tracked:
     text = text.sub(_STATE, _state).sub(_TWO_STATES, _two_states)
     text = text.sub(_STATE_OF_DATELINE, lambda m: _ANY_STATE[m[1]])
     text = text.sub(_STATE_IN_PARENTHESES, _state_in_parentheses)
-    text = text.sub(_POSTAL_STATE, _postal_state)
+    text = text.sub(_POSTAL_STATE, _postal_state).sub(_STATES_OF_PEOPLE, _states_of_people)
     return text.sub(_STATE_OF_TOWN, lambda m: _expand_second(m, _WORDLIKE_STATES))
 
 
@@ -111,6 +118,15 @@ def _two_states(match: re.Match[str]) -> list[Piece]:
     if re.fullmatch(_DEGREES, match[2]) and re.fullmatch(_DEGREES, match[4]):
         return []
     return [Piece(_POSTAL_STATES[match[group]], *match.span(group)) for group in (2, 4)]
+
+
+def _states_of_people(match: re.Match[str]) -> list[Piece]:
+    """The states of several people, of which two must be no words or degrees."""
+    states = list(_STATE_OF_PERSON.finditer(match.string, *match.span()))
+    several = {state[0] for state in states}
+    if len(several) < 2 or (len(several) < 3 and not several <= set(_PLAIN_POSTAL.split("|"))):
+        return []
+    return [Piece(_POSTAL_STATES[state[0]], *state.span()) for state in states]
 
 
 def _road_on(match: re.Match[str]) -> list[Piece]:

@@ -41,7 +41,7 @@ _JOURNAL_WORD = re.compile(rf"\b({_JOURNAL_NAMES})\.")
 _JOURNAL = re.compile(rf"\b(?:{_JOURNAL_NAMES})\.(?: (?:{_JOURNAL_NAMES})\.)+")
 _TITLE = re.compile(
     rf"\b({'|'.join(sorted(TITLES, key=len, reverse=True))})\.(?=\s*[A-Z(“\"])"
-    r"|\b(Mrs?|Ms|Prof)\.(?=\s)"
+    r"|\b(Mrs?|Ms|Prof|Mme|Mlle)\.(?=\s)"
 )
 _BARE_TITLE = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof)(?=\s+[A-Z][a-z])")
 _BEFORE_NUMBER = re.compile(

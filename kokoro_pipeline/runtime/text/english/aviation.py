@@ -22,6 +22,11 @@ def _wind(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(words, match.start(1), match.end())]
 
 
+def _frequency(match: re.Match[str], british: bool) -> list[Piece]:
+    """What a radio is tuned to: "contact tower on 118.7"."""
+    return [Piece(f"{digits(match[1])} point {digits(match[2])}", match.start(1), match.end())]
+
+
 _SIDES = {"L": "left", "R": "right", "C": "center"}
 
 
@@ -45,5 +50,13 @@ AVIATION: tuple[Rule, ...] = (
         _runway,
     ),
     (re.compile(r"(?:\bFL|(?<!, )\bFL )(\d{3})(?![\w-]|[.,]\d)"), _flight_level),
+    (
+        re.compile(
+            r"\b(?:[Tt]ower|[Gg]round|[Aa]pproach|[Dd]eparture|[Cc]ent(?:er|re)|[Rr]adar|[Rr]adio|[Dd]elivery"
+            r"|[Dd]irector|ATIS|CTAF|UNICOM|guard)(?: on| at)?"
+            r" (1[123]\d)\.(\d{1,3})(?![\w-]|[.,]\d)"
+        ),
+        _frequency,
+    ),
     (re.compile(r"\b[Ww]ind (\d{3}) at (\d{1,2})(?:G(\d{1,2}))?(?![\w-]|[.,]\d)"), _wind),
 )

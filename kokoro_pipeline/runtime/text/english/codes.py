@@ -176,6 +176,15 @@ CODES: tuple[Rule, ...] = (
         ),
         _card,
     ),
+    # Letters and more digits than a quantity has without commas, but neither money nor thousands:
+    # "GW150914", "N12345".
+    (
+        re.compile(
+            r"(?<![\w.#$-])(?!(?:USD?|EUR|GBP|JPY|CNY|INR|AUD|CAD|CHF|HKD?|SGD|NZD?|R[MS]?|K)\d)"
+            r"[A-Z]{1,3}(?!\d+000\b)\d{5,9}(?![\w%-]|[.,]\d)"
+        ),
+        _characters,
+    ),
     (re.compile(r"\b([Ee]xp(?:\.|:)?)\s(\d\d?)/(\d\d)(?![\w/]|[.,]\d)"), _expiry),
     (
         re.compile(r"(?<![\w.,$-])(1040|109[589])(?=-[A-Z]|s\b|\sforms?\b)(-MISC\b)?"),

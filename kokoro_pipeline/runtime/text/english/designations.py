@@ -223,7 +223,7 @@ DESIGNATIONS: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?:(?<=\bISO )(?=\d{1,2}00(?!\d))|(?<=\bUS )|(?<=\bU\.S )|(?<=\bU\.S\. ))"
-            r"()([1-9]\d{2,3})(?![\w,.:-]*\d|%)(?!\s(?:[a-z]{3,}s|hundred|[mbt]r?illion)\b)"
+            r"()([1-9]\d{2,3})(?![\w,.:–-]*\d|%)(?!\s(?:[a-z]{3,}s|hundred|[mbt]r?illion)\b)"
         ),
         designation,
     ),

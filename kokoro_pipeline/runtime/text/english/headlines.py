@@ -17,6 +17,7 @@ _TITLES = (
     r"|REP|PRES|MT|(?<!\d )FT|ST(?=\. ?[A-Z])|INC|LTD|CORP|CO|BROS|JR|SR|ESQ|AVE|BLVD|RD|LN"
     r"|JAN|FEB|(?<!% )(?<!\b[Tt]he )(?<!\b[Aa]n )APR"
     r"|JUN|JUL|AUG|SEPT?|OCT|NOV|DEC|TUES?|THU(?:RS)?|NO(?=\. ?\d)"
+    r"|(?:VOL|CHAP|BK|FIG|PT|SEC|ART)(?=\. ?(?:\d|[IVXLC]+\b))"
 )
 _MONTHS = "|".join(
     name.upper() for kind, *names in table("abbreviations") if kind == "month" for name in names
@@ -29,7 +30,7 @@ _CAPITALIZED = re.compile(
     rf"|\b(?:{_KINGS})(?=\s(?:I[IVX]+|VI{{1,3}}|X[IVX]+)\b)"
 )
 _LOWERED = re.compile(
-    r"(?<![\w.])(?:VS|APPROX|GOVT|DEPT)(?=\.(?!\w))"
+    r"(?<![\w.])(?:VS|APPROX|GOVT|DEPT|PP(?=\. ?\d))(?=\.(?!\w))"
     r"|(?<=1)ST\b|(?<=2)ND\b|(?<=3)RD\b|(?<=\d)TH\b"
     r"|(?<=\d[ -])(?:[Tt]housand|THOUSAND|[MBT]r?illion|[MBT]R?ILLION)\b|(?<=\d)[BMT]N\b"
     r"|(?:(?<=\d)|(?<=\d ))(?:KM/H|K[MG]|CM|ML|LBS?|OZ|FT|HRS?|MINS?|SECS?|YRS?|WKS?)\b"

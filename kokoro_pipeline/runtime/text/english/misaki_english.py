@@ -16,13 +16,18 @@ from typing import Any, NamedTuple
 from misaki import en
 
 from ..espeak import WordReader
+from . import drawn_out
+from .affixes import inflected_letters, split_prefix
+from .capitals import is_spoken_name
 from .compounds import has_article, split_compound, split_stammer
+from .elisions import written_out
 from .headlines import letters_in_headline
 from .letters import LETTER_A
 from .normalize import PRONOUNCED, Markup
 from .senses.homographs import HOMOGRAPHS, sense_of
 from .tables import table
 from .tagging.context import Vocabulary
+from .tagging.kinds import CLOSED
 from .tagging.tagger import RuleTagger
 from .tagging.word_forms import ACRONYMS
 
@@ -38,7 +43,6 @@ _CAMEL = re.compile(r"(?!(?:Mac|Van|Von|Fitz|San)[A-Z])([A-Z][a-z]{2,})([A-Z][a-
 _CODE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z]+)+")
 _PARTS = re.compile("[A-Z]?[a-z]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
-_DRAWN_OUT = re.compile(r"([a-z])\1{2,}", re.IGNORECASE)
 # What stands before a hyphen, and names of one syllable, in capitals.
 _PREFIXES = frozenset({"anti", "co", "ex", "mid", "non", "pre", "pro", "re", "semi", "un"})
 _VOWELS = re.compile("[AEIOUY]+")
@@ -220,17 +224,26 @@ class EnglishG2P(en.G2P):
         )
 
     def _read_unknown(self, token: Any) -> tuple[str, int]:
-        if token.text.endswith("ied"):  # the only ending that misaki does not handle
-            stem = token.text.removesuffix("ied") + "y"
+        text = token.text
+        if text.endswith("ied"):  # the only ending that misaki does not handle
+            stem = text.removesuffix("ied") + "y"
             if self._is_ordinary(stem):
                 phonemes, rating = self.lexicon.lookup(stem, token.tag, None, None)
                 return en.apply_stress(phonemes + "d", token._.stress), rating
-        if token.text.lower().endswith("in'"):  # "singin'"
-            ing = token.text.lower().lstrip("-")[:-1] + "g"
+        if text.lower().endswith("in'"):  # "singin'"
+            ing = text.lower().lstrip("-")[:-1] + "g"
             phonemes, rating = self.lexicon.get_word(ing, token.tag, None, en.TokenContext())
             if phonemes:
                 return en.apply_stress(phonemes.removesuffix("ŋ") + "n", token._.stress), rating
-        read = self._reader(token.text).replace("ɹɹ", "ɹ")
+        for past in written_out(text):
+            if self._is_written(past):
+                phonemes, rating = self.lexicon.lookup(past, "VBD", None, None)
+                return en.apply_stress(phonemes, token._.stress), rating
+        prefix, rest = split_prefix(text, self.british)
+        if prefix and self._is_ordinary(rest):
+            phonemes, rating = self.lexicon.get_word(rest, token.tag, None, en.TokenContext())
+            return en.apply_stress(prefix + phonemes, token._.stress), rating
+        read = self._reader(text).replace("ɹɹ", "ɹ")
         return en.apply_stress(read, token._.stress), 2
 
     def read(
@@ -280,10 +293,14 @@ class EnglishG2P(en.G2P):
             elif phonemes is None and (stem := self._name_before_s(word.text)):
                 name, _ = self.lexicon.lookup(stem, tag, None, None)
                 phonemes = en.apply_stress(self.lexicon._s(name), stress)
+            elif phonemes is None and (dropped := self._without_h(word.text, tag)):
+                phonemes = en.apply_stress(dropped, stress)
             elif phonemes is None and "'-" in word.text and self._is_written(lower[i]):
                 phonemes = en.apply_stress(
                     self.lexicon.lookup(lower[i], tag, None, None)[0], stress
                 )
+            elif phonemes is None and (letters := inflected_letters(word.text)):
+                phonemes = en.apply_stress(self._inflected(*letters), stress)
             elif phonemes is None and (camel := self._camel(word.text)):
                 phonemes = en.apply_stress(camel, stress)
             elif phonemes is None and self._is_compound(word.text):
@@ -303,6 +320,20 @@ class EnglishG2P(en.G2P):
             return None
         stems = (word.removesuffix(ending) for ending in ("'s", "s") if word.endswith(ending))
         return next((stem for stem in stems if stem in self.lexicon.golds), None)
+
+    def _without_h(self, word: str, tag: str) -> str | None:
+        """A word whose "h" is left out: "'ouse", "'Ere"."""
+        whole = f"h{word[1:].lower()}"
+        if word[0] != "'" or self._is_written(word) or not self._is_ordinary(whole):
+            return None
+        phonemes: str = self.lexicon.get_word(whole, tag, None, en.TokenContext())[0]
+        return phonemes.removeprefix("h")
+
+    def _inflected(self, letters: str, ending: str) -> str:
+        """The past or the participle of letters: "OK'd", "DMing"."""
+        read, _ = self.lexicon.get_word(letters, "NN", None, en.TokenContext())
+        inflected: str = (self.lexicon._ing if ending == "ing" else self.lexicon._ed)(read)
+        return inflected
 
     def _camel(self, word: str) -> str | None:
         """A name of words without spaces: of two, the first of which is stressed ("PlayStation"),
@@ -374,10 +405,9 @@ class EnglishG2P(en.G2P):
     def _spelled(self, token: Token, shouted: bool) -> Token:
         """The spelling of the lexicon: without accents, with the apostrophes of contractions, and
         without the letters and capitals that only give emphasis."""
-        text = token.text
-        drawn_out = _DRAWN_OUT.search(text) and not text.isupper()
-        if drawn_out and text.lower() not in self.lexicon.golds:
-            shorter = [_DRAWN_OUT.sub(letters, text) for letters in (r"\1\1\1", r"\1\1", r"\1")]
+        text = drawn_out.joined(token.text)
+        if text.lower() not in self.lexicon.golds:
+            shorter = list(drawn_out.shortened(text))
             known = (self.lexicon.golds, self.lexicon.silvers)
             text = next((w for words in known for w in shorter if w.lower() in words), text)
         contracted = _CONTRACTED.fullmatch(text)
@@ -395,7 +425,20 @@ class EnglishG2P(en.G2P):
             text = "-".join(p if p == "US" != text else self._calm(p) for p in parts)
         elif text.isupper() and len(text) > 4 and self._is_inflected(text):
             text = text.lower()
+        elif self._is_name_in_capitals(text):
+            text = text.capitalize()
         return token._replace(text=text)
+
+    def _is_name_in_capitals(self, text: str) -> bool:
+        """Whether capitals are the name of somebody in a play, or what he is called: "SIR TOBY"."""
+        stem = text.removesuffix("'S").removesuffix("'s")
+        if not (stem.isalpha() and stem.isupper()) or stem in ACRONYMS or self._is_written(stem):
+            return False
+        known = self.lexicon.golds.get(stem.lower())
+        if known is None:
+            return not self._is_ordinary(stem.lower()) and is_spoken_name(stem)
+        called = isinstance(known, str) and stem.lower() not in CLOSED
+        return called and len(stem) > 2 and en.PRIMARY_STRESS not in known
 
     def _is_inflected(self, text: str) -> bool:
         """Whether capitals are a form of an ordinary word, which misaki would spell: "MILES"."""

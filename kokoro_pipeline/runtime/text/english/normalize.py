@@ -18,15 +18,18 @@ from .abbreviations import expand_abbreviations
 from .addresses import expand_addresses
 from .clipped import expand_clipped
 from .early_phrases import expand_early
+from .elisions import ELISION
 from .headlines import lower_capitals
 from .html_remains import without_html
 from .latex import expand_formulas
 from .latex_prose import expand_prose
+from .letter_forms import plain_letters
 from .letters import LETTER_A
 from .markdown import without_markdown
 from .numerals import expand_numerals
 from .roman_numerals import expand_roman_numerals
 from .tables import pairs
+from .tagging.kinds import CLOSED
 
 MAX_WORD = 48
 """The maximum number of letters of a word; longer words are cut.
@@ -122,10 +125,9 @@ _LOW_QUOTES = re.compile(r"„([^“”„\n]{1,300})“")
 _BACKTICK_APOSTROPHE = re.compile(r"(?<=[^\W\d_])[`´](?=[^\W\d_])")
 _MARKED_SYMBOL = re.compile(r"(?<!\w)([A-Za-zα-ω])([\u0304\u0305\u0302])(?!\w)")
 _MARKS = {"\u0304": "bar", "\u0305": "bar", "\u0302": "hat"}
+_NUMBER_SIGN = re.compile(r"(?<!\w)N[°º˚ᵒ]\s?(?=\d)")
+_LOW_BEFORE_DIGIT = re.compile(r"(?<=[a-z])[₀-₉]+(?=\d)")
 _SMALL_FRACTION = re.compile(r"([⁰¹²³⁴-⁹]{1,3})[⁄/]([₀-₉]{1,3})")
-_COMPATIBLE = re.compile(
-    r"[\u2100-\u214f\u2460-\u24ff\ufb00-\ufb06\uff01-\uff5e\U0001d400-\U0001d7ff]+"
-)
 _VULGAR_FRACTION = re.compile(r"(\d?)([¼-¾⅐-⅞])")
 
 _GIVEN = re.compile(r"\[([^\[\]\n]{1,200})\]\(/([^()\n]{1,200})/\)")
@@ -146,7 +148,7 @@ _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+|^[ \t]{0,3}>[ \t]?", re.MULTILIN
 _BULLET = re.compile(r"\n[ \t]*[-*+][ \t]+(?:[\[(][ xX][\])][ \t]+)?(?=\S)")
 _ITEM = re.compile(r"\n[ \t]*(\d{1,3}|[ivx]{2,5}|[IVX]{2,5})([.)])[ \t]+(?=[^\W\d_]|[\"“‘'(\[*_])")
 _PARAGRAPH = re.compile(r"\n[ \t\r\f\v]*\n\s*")
-_MARKUP = re.compile(r"(?<!\w)[*_~`´]+(?=[^\W\d]|[“\"'(])|(?<=[\w.,;:!?”\"')])[*_~`´]+(?!\w)")
+_MARKUP = re.compile(r"(?<!\w)[*_~`´]+(?=[^\W\d]|[“\"'(])|(?<=[\w.,;:!?”\"')])[*_~`´†‡]+(?!\w)")
 
 # Signs that are read as words, after those that belong to numbers have been replaced.
 _SIGN_WORDS = pairs("signs")
@@ -194,13 +196,12 @@ _GREEK_NAME = re.compile(r"GREEK (?:SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
 
 _STRAIGHT_OPEN = re.compile(r"(?:(?<=^)|(?<=[\s(—“]))\"(?=\S)")
 # Quotation marks, but not the apostrophe of an elision or of a possessive plural.
-_ELISION = r"(?!(?:tis|tisn|twas|twere|twill|twould|em|cause|til|till|round|bout|n|neath|cept)\b)"
 _SINGLE_QUOTED = re.compile(
-    rf"(?<![\w'])'(?=[\w“]){_ELISION}((?:[^'\n]|'(?=\w)){{1,300}}?)'(?!\w)", re.IGNORECASE
+    rf"(?<![\w'])'(?=[\w“]){ELISION}((?:[^'\n]|'(?=\w)){{1,300}}?)'(?!\w)", re.IGNORECASE
 )
 _STRAIGHT = re.compile('"')
 _SINGLE_QUOTES = re.compile(
-    rf"(?<![\w'])'(?=\w){_ELISION}"
+    rf"(?<![\w'])'(?=\w){ELISION}"
     r"|(?<=[.,!?;:…—”])'(?!\w)|(?<!\w)'(?!\w)",
     re.IGNORECASE,
 )
@@ -208,6 +209,8 @@ _SINGLE_QUOTES = re.compile(
 _JOINED_NAMES = re.compile(
     r"(\b[A-Z][^\W\d_]+)–(?=[A-Z][^\W\d_]|(?:based|style|born|bound|led|owned|backed|trained|area|era)\b)"
 )
+_WORDS_WITH_EN_DASH = re.compile(r"(?<![^\W\d_])([^\W\d_]{2,40})–([^\W\d_]{2,40})")
+_CLAUSE_MARKS = re.compile(r"[.,;:!?()—“”]")
 _DASHES = re.compile(r"\s*(?:—+|-{2,}|(?<=\s)[-–]+(?=\s)|(?<=\w)–(?=\w)|–+)\s*")
 _ELLIPSIS = re.compile(r"\.(?:\s?\.){2,}|…+")
 _STRAY_HYPHENS = re.compile(r"(?<!')(?<![^\W_])-+|-+(?![^\W_])")
@@ -240,10 +243,15 @@ def _clean_characters(text: Tracked) -> Tracked:
     text = text.sub(_LOW_QUOTES, _quoted).sub(_BACKTICK_APOSTROPHE, "'")
     text = text.sub(_SMALL_FRACTION, lambda m: unicodedata.normalize("NFKC", f"{m[1]}/{m[2]}"))
     text = text.sub(_MARKED_SYMBOL, lambda m: f"{m[1]} {_MARKS[m[2]]}")
-    text = text.sub(_CHARACTER, _unified)
+    text = text.sub(_NUMBER_SIGN, "No. ").sub(_LOW_BEFORE_DIGIT, _low_digits)
+    text = plain_letters(text.sub(_CHARACTER, _unified))
     text = text.sub(_ARROW, lambda m: _ARROWS[m[0]]).sub(_STARS, "^")
-    text = text.sub(_COMPATIBLE, lambda m: unicodedata.normalize("NFKC", m[0]))
     return text.sub(_UNUSUAL, _clean_run)
+
+
+def _low_digits(match: re.Match[str]) -> list[Piece]:
+    """Low digits, apart from the digit after them: "log₂8"."""
+    return [Piece(f"{unicodedata.normalize('NFKC', match[0])} ", *match.span())]
 
 
 def _unified(match: re.Match[str]) -> str:
@@ -345,6 +353,17 @@ def _quotes(text: Tracked) -> Tracked:
     return text.sub(_STRAIGHT_OPEN, "“").sub(_STRAIGHT, "”")
 
 
+def _en_dash(match: re.Match[str]) -> str:
+    """The words of a compound, "cost–benefit", or those around a dash: "late–but not too late".
+
+    A dash that parts a clause is one of two or stands beside a word of the closed classes.
+    """
+    before = _CLAUSE_MARKS.split(match.string[max(0, match.start() - 200) : match.start()])[-1]
+    after = _CLAUSE_MARKS.split(match.string[match.end() : match.end() + 200])[0]
+    parts = "–" in before + after or any(word.lower() in CLOSED for word in match.groups())
+    return match[0] if parts else f"{match[1]}-{match[2]}"
+
+
 def _punctuation(text: Tracked) -> Tracked:
     text = text.sub(_ELLIPSIS, "…").sub(_STRAY_HYPHENS, " ")
     text = text.sub(_MANY, r"\1").sub(_REPEATED, r"\1").sub(_MISSING_SPACE, " ")
@@ -381,7 +400,8 @@ def _paragraph(text: Tracked, british: bool, unspoken: list[tuple[int, int]]) ->
     text = expand_clipped(lower_capitals(expand_addresses(expand_early(text))))
     text = expand_abbreviations(text)
     text = expand_numerals(expand_roman_numerals(text), british)
-    text = _quotes(_read_signs(text)).sub(_JOINED_NAMES, r"\1-").sub(_DASHES, "—")
+    text = _quotes(_read_signs(text)).sub(_JOINED_NAMES, r"\1-")
+    text = text.sub(_WORDS_WITH_EN_DASH, _en_dash).sub(_DASHES, "—")
     text = _leave_out(text, unspoken)
     return _punctuation(text.sub(_LONG_WORD, r"\1 ").sub(_LONG_CHAIN, r"\1 "))
 

@@ -128,9 +128,16 @@ def _preprint(match: re.Match[str], british: bool) -> str:
     return f" {in_pairs(match[1], british)} point {digits(match[2])}"
 
 
-def _binary(match: re.Match[str], british: bool) -> str:
-    """Digits of base two: "0b1010"."""
-    return f"zero B {digits(match[1])}"
+def _for_its_sound(match: re.Match[str], british: bool) -> str:
+    """A digit that stands for the first letter of its name: "6ix", "9ine"."""
+    after = match.string[match.end() : match.end() + 1]
+    before = match.string[match.start() - 1 : match.start()]
+    return " " * before.isalpha() + cardinal(int(match[0][0])) + " " * after.isalnum()
+
+
+def _based(match: re.Match[str], british: bool) -> str:
+    """Digits of base two or eight: "0b1010", "0o755"."""
+    return f"zero {match[1].upper()} {digits(match[2])}"
 
 
 def _player(match: re.Match[str], british: bool) -> str:
@@ -235,7 +242,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?<![\w~/])~\s?(?=[$£€¥]?\.?\d)"), _about),
     (re.compile(r"\b0x([0-9A-Fa-f]{1,16})(?!\w)|#(?=\w*\d)([0-9A-Fa-f]{6})(?!\w)"), _hexadecimal),
     (re.compile(r"\bU\+([0-9A-F]{4,6})\b"), _code_point),
-    (re.compile(r"\b0b([01]{1,64})(?!\w)"), _binary),
+    (re.compile(r"\b0(b(?=[01]+\b)|o)([0-7]{1,64})(?!\w)"), _based),
     *ISOTOPES,
     *DIRECTIONS,
     (
@@ -244,6 +251,12 @@ _RULES: tuple[Rule, ...] = (
     ),
     *VERSES,
     *LINES,
+    (
+        re.compile(
+            r"(?<![\d.,])(?:1ne|2wo|3hree|4our|5ive|6ix|7even|8ight|9ine)(?![a-z])", re.IGNORECASE
+        ),
+        _for_its_sound,
+    ),
     (re.compile(rf"{START}({NUMBER})\s?deg(?:rees|\.)?\s?([FC])\b"), _temperature),
     (re.compile(rf"(?<![\w.,])(?!7E7\b)({NUMBER})[eE]([-−+]?)(\d{{1,3}})(?!\w|\.\d)"), _scientific),
     (
@@ -336,6 +349,7 @@ _RULES: tuple[Rule, ...] = (
     *UNITS,
     (re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)(s?)\b"), _ordinal),
     (re.compile(r"(?<![\w.,-])(\d{0,2}[1-9])er(s?)\b"), _player),
+    (re.compile(r"(?<!\w)#\d{1,6}(\s?[-–—]\s?#)(?=\d{1,6}(?![\w-]|[.,]\d))"), to_next),
     (
         re.compile(r"(?:(?<!\w)|(?<=\b[A-Z]{2})|(?<=\b[A-Z]{3}))#\s?(\d{5,}(?![\w,.-]*\d)|\d)"),
         _hash_number,

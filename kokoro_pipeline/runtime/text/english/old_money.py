@@ -62,7 +62,7 @@ OLD_MONEY: tuple[Phrase, ...] = (
     (re.compile(rf"{_PRICE_BEFORE}(\d{{1,3}})[sd]\.(?!\w)"), _coin_alone),
     (
         re.compile(
-            r"\b(?:from|at|to|of|or|and)\s(\d{1,3})[sd]\.(?=\s(?:to|on|and|or|in|for|net)\s)"
+            r"\b(?:from|at|to|of|or|and)\s(\d{1,3})[sd]\.(?=,?\s(?:to|on|and|or|in|for|net)\s)"
         ),
         _coin_alone,
     ),

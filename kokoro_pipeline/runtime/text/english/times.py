@@ -367,7 +367,7 @@ TIMES: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?<=\b[Tt]he )([01]?\d|2[0-3])\.([0-5]\d)()"
-            rf"(?=\s(?:(?:to|from|for)\s[A-Z]|{_SCHEDULED}\b))"
+            rf"(?=\s(?:(?:to|from|for|at)\s[A-Z]|{_SCHEDULED}\b|race\b))"
         ),
         _pointed_clock,
     ),

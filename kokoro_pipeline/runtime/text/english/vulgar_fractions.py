@@ -20,8 +20,14 @@ _RATING = re.compile(
 
 _RATED_BEFORE = re.compile(r"\b(?:an?|[Oo]verall:?|[Ii]t['’]s)\s$")
 _RATED_AFTER = re.compile(r"[.,;:!?)](?!\d)|$|\s(?:at (?:best|most)|for me|from me|overall)\b")
-_ODDS = re.compile(r"[\s-](?:odds|favou?rites?|shots?|underdogs?|outsiders?)\b")
-_ODDS_BEFORE = re.compile(r"\bodds(?: (?:are|is|were|of|at|on it at))? $")
+_ODDS = re.compile(
+    r"[\s-](?:odds|favou?rites?|fav|(?:jt|co)[\s-]?fav|shots?|underdogs?|outsiders?|chances?)\b"
+)
+_ODDS_BEFORE = re.compile(
+    r"\b(?:odds(?: (?:are|is|were|of|at|on it at))?|SP(?: (?:is|was))?"
+    r"|(?:[Pp]riced|[Bb]acked|[Ss]tarted|fav(?:ou?rite)?|outsider|winner|romped home) at"
+    r"|(?:[Bb]acked|drifted|shortened|cut|eased)(?: out| in)? (?:from|to)|\d/\d{1,2} to) $"
+)
 _POLLED = re.compile(
     r"\s(?:people|women|men|children|kids|adults|teens|parents|voters|students|teachers|doctors"
     r"|dentists|nurses|patients|users|customers|consumers|respondents|workers|employees|households"
