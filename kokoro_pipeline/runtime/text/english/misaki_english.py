@@ -17,7 +17,7 @@ from misaki import en
 
 from ..espeak import WordReader
 from . import drawn_out
-from .affixes import inflected_letters, split_prefix
+from .affixes import inflected_letters, is_one_name, is_scottish, split_prefix
 from .capitals import is_spoken_name
 from .compounds import has_article, split_compound, split_stammer
 from .elisions import written_out
@@ -27,7 +27,7 @@ from .normalize import PRONOUNCED, Markup
 from .senses.homographs import HOMOGRAPHS, sense_of
 from .tables import table
 from .tagging.context import Vocabulary
-from .tagging.kinds import CLOSED
+from .tagging.kinds import CLOSED, IRREGULAR_PAST, VERBS
 from .tagging.tagger import RuleTagger
 from .tagging.word_forms import ACRONYMS
 
@@ -42,6 +42,10 @@ _CAMEL = re.compile(r"(?!(?:Mac|Van|Von|Fitz|San)[A-Z])([A-Z][a-z]{2,})([A-Z][a-
 # "useState", a name in a program.
 _CODE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z]+)+")
 _PARTS = re.compile("[A-Z]?[a-z]+")
+# The end that eSpeak takes for that of a plural: "Lucas", "Hollis".
+_PLURAL_END = re.compile("(i?)z$")
+# The end of "Oldham", but not of "Nottingham".
+_HAM = re.compile("(?<!ŋ)(?<!ŋˌ)(?<!ŋh)(?<!ŋhˌ)ˌ?h?æm$")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 # What stands before a hyphen, and names of one syllable, in capitals.
 _PREFIXES = frozenset({"anti", "co", "ex", "mid", "non", "pre", "pro", "re", "semi", "un"})
@@ -116,6 +120,10 @@ def _misaki_token(word: Token, tag: str, phonemes: str | None, stress: float | N
         end_ts=word.end,
         _=en.MToken.Underscore(is_head=True, num_flags="", prespace=False, stress=stress),
     )
+
+
+def _name_end(match: re.Match[str]) -> str:
+    return "ɪs" if match[1] else "s"
 
 
 def _no_markup(start: int, end: int) -> None:
@@ -243,8 +251,7 @@ class EnglishG2P(en.G2P):
         if prefix and self._is_ordinary(rest):
             phonemes, rating = self.lexicon.get_word(rest, token.tag, None, en.TokenContext())
             return en.apply_stress(prefix + phonemes, token._.stress), rating
-        read = self._reader(text).replace("ɹɹ", "ɹ")
-        return en.apply_stress(read, token._.stress), 2
+        return en.apply_stress(self._by_espeak(text), token._.stress), 2
 
     def read(
         self,
@@ -290,6 +297,12 @@ class EnglishG2P(en.G2P):
                 pass  # a user's word: its part of speech decides
             elif phonemes is None and (sense := sense_of(lower, tags, i, word.text[:1].isupper())):
                 phonemes = en.apply_stress(sense[self.british], stress)
+            elif phonemes is None and self._is_one_name(word.text, lower, i):
+                phonemes = en.apply_stress(
+                    _PLURAL_END.sub(_name_end, self._by_espeak(word.text)), stress
+                )
+            elif phonemes is None and (name := self._name_of_parts(word.text)):
+                phonemes = en.apply_stress(name, stress)
             elif phonemes is None and (stem := self._name_before_s(word.text)):
                 name, _ = self.lexicon.lookup(stem, tag, None, None)
                 phonemes = en.apply_stress(self.lexicon._s(name), stress)
@@ -320,6 +333,30 @@ class EnglishG2P(en.G2P):
             return None
         stems = (word.removesuffix(ending) for ending in ("'s", "s") if word.endswith(ending))
         return next((stem for stem in stems if stem in self.lexicon.golds), None)
+
+    def _is_one_name(self, word: str, lower: list[str], i: int) -> bool:
+        """Whether a name that no lexicon has ends as a plural does and is none."""
+        if self._is_written(word) or self._is_written(word.lower()):
+            return False
+        before, after = lower[i - 1] if i else "", lower[i + 1] if i + 1 < len(lower) else ""
+        return is_one_name(word, before, after)
+
+    def _name_of_parts(self, word: str) -> str | None:
+        """A name with a particle or of a Scottish family: "DeWitt", "l'Université", "McQueen"."""
+        if self._is_written(word):
+            return None
+        if is_scottish(word):
+            return self._by_espeak(word.capitalize()).replace("kk", "k")
+        particle, rest = split_prefix(word, self.british)
+        if not particle or word.islower() and "'" not in word:
+            return None
+        known, _ = self.lexicon.get_word(rest, "NNP", None, en.TokenContext())
+        return particle + (known or self._by_espeak(rest))
+
+    def _by_espeak(self, word: str) -> str:
+        """What eSpeak makes of a word, with the "r" and the "-ham" of names as they are spoken."""
+        read = self._reader(word).replace("ɹɹ", "ɹ")
+        return _HAM.sub("əm", read) if word.endswith("ham") else read
 
     def _without_h(self, word: str, tag: str) -> str | None:
         """A word whose "h" is left out: "'ouse", "'Ere"."""
@@ -437,7 +474,7 @@ class EnglishG2P(en.G2P):
         known = self.lexicon.golds.get(stem.lower())
         if known is None:
             return not self._is_ordinary(stem.lower()) and is_spoken_name(stem)
-        called = isinstance(known, str) and stem.lower() not in CLOSED
+        called = isinstance(known, str) and stem.lower() not in (*CLOSED, *VERBS, *IRREGULAR_PAST)
         return called and len(stem) > 2 and en.PRIMARY_STRESS not in known
 
     def _is_inflected(self, text: str) -> bool:

@@ -72,7 +72,8 @@ def _is_tested(place: Place) -> bool:
     """Whether somebody is exposed to it or looks for it: "tested the water for lead"."""
     before = place.at(-1)
     if before == "to":
-        return place.at(-2) in ("exposure", "exposures", "exposed")
+        exposed = not NEAR["exposed"].isdisjoint(place.before(6))
+        return exposed and (place.at(-2) in NEAR["exposed"] or place.tag(1) in PHRASE_ENDS)
     return before == "for" and not NEAR["tested"].isdisjoint(place.before(7))
 
 

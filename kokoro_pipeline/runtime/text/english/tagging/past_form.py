@@ -148,8 +148,11 @@ def _is_past_of_same_form(s: Context, i: int, p: int) -> bool:
         return _continues_past(s, p) or bool({"yesterday", "ago", "last"}.intersection(s.lower[i:]))
     if before not in (Kind.SUBJECT, Kind.PLURAL) or asks_with_modal(s, p):
         return False
-    if s.word(p - 1) == "what" and (s.form(i + 1) == PAST_FORM or s.word(i + 1) in ("was", "were")):
-        return True  # "What I read surprised me."
+    later = range(i + 1, min(i + 4, len(s.lower)))
+    if s.word(p - 1) == "what" and any(
+        s.forms[j] == PAST_FORM or s.lower[j] in ("was", "were") for j in later
+    ):
+        return True  # "What I read there surprised me."
     if s.lower[p] == "who" and follows_plural(s, p):
         return _tells_of_past(s, i, p)
     clause = s.clause(i)

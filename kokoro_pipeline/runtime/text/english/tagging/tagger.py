@@ -56,6 +56,8 @@ def _tags(s: Context) -> list[str]:
             tag = _that(s, i)
         elif s.words[i] in ("a", "A") and _is_letter(s, i):
             kind, tag = Kind.NOUN, "NN"
+        elif s.lower[i] in LISTS["adverb_or_adjective"] and _describes(s, i):
+            kind, tag = Kind.ADJECTIVE, "JJ"
         elif s.lower[i] == "her" and (s.next_kind(i) not in NOUN_AHEAD or _is_told_to_act(s, i)):
             kind, tag = Kind.OBJECT, "PRP"
         s.kinds.append(kind)
@@ -109,6 +111,11 @@ def _is_told_to_act(s: Context, i: int) -> bool:
     if s.word(i + 1) in LISTS["intransitive"]:
         return beyond in (*OBJECT_STARTS, *PHRASE_ENDS)
     return s.form(i + 1) == BASE_FORM and beyond in (*OBJECT_STARTS, Kind.TO)
+
+
+def _describes(s: Context, i: int) -> bool:
+    """Whether a word that is an adverb elsewhere stands between an article and a noun."""
+    return s.kind(i - 1) in DETERMINERS and s.next_kind(i) in NOUN_AHEAD
 
 
 def _is_letter(s: Context, i: int) -> bool:
