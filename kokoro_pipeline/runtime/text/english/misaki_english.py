@@ -45,7 +45,7 @@ _PARTS = re.compile("[A-Z]?[a-z]+")
 # The end that eSpeak takes for that of a plural: "Lucas", "Hollis".
 _PLURAL_END = re.compile("(i?)z$")
 # The end of "Oldham", but not of "Nottingham".
-_HAM = re.compile("(?<!ŋ)(?<!ŋˌ)(?<!ŋh)(?<!ŋhˌ)ˌ?h?æm$")
+_HAM = re.compile("(?<!ˈ)(?<!ŋ)(?<!ŋˌ)(?<!ŋh)(?<!ŋhˌ)ˌ?h?æm$")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 # What stands before a hyphen, and names of one syllable, in capitals.
 _PREFIXES = frozenset({"anti", "co", "ex", "mid", "non", "pre", "pro", "re", "semi", "un"})
@@ -298,9 +298,8 @@ class EnglishG2P(en.G2P):
             elif phonemes is None and (sense := sense_of(lower, tags, i, word.text[:1].isupper())):
                 phonemes = en.apply_stress(sense[self.british], stress)
             elif phonemes is None and self._is_one_name(word.text, lower, i):
-                phonemes = en.apply_stress(
-                    _PLURAL_END.sub(_name_end, self._by_espeak(word.text)), stress
-                )
+                singular = _PLURAL_END.sub(_name_end, self._by_espeak(word.text))
+                phonemes = en.apply_stress(singular, stress)
             elif phonemes is None and (name := self._name_of_parts(word.text)):
                 phonemes = en.apply_stress(name, stress)
             elif phonemes is None and (stem := self._name_before_s(word.text)):
@@ -346,9 +345,9 @@ class EnglishG2P(en.G2P):
         if self._is_written(word):
             return None
         if is_scottish(word):
-            return self._by_espeak(word.capitalize()).replace("kk", "k")
+            return self._by_espeak(f"Mc{word.partition('c')[2].lower()}").replace("kk", "k")
         particle, rest = split_prefix(word, self.british)
-        if not particle or word.islower() and "'" not in word:
+        if not particle or (word.islower() and "'" not in word):
             return None
         known, _ = self.lexicon.get_word(rest, "NNP", None, en.TokenContext())
         return particle + (known or self._by_espeak(rest))
