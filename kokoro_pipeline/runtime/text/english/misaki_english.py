@@ -471,6 +471,8 @@ class EnglishG2P(en.G2P):
         if not (stem.isalpha() and stem.isupper()) or stem in ACRONYMS or self._is_written(stem):
             return False
         known = self.lexicon.golds.get(stem.lower())
+        if known is None and stem.lower() in self.lexicon.silvers:
+            return len(stem) > 4 or is_spoken_name(stem)
         if known is None:
             return not self._is_ordinary(stem.lower()) and is_spoken_name(stem)
         called = isinstance(known, str) and stem.lower() not in (*CLOSED, *VERBS, *IRREGULAR_PAST)
@@ -499,4 +501,5 @@ class EnglishG2P(en.G2P):
         known = self._is_written(stem.capitalize())
         unknown = len(stem) > 4 and len(_VOWELS.findall(stem)) > 1
         unknown |= bool(_SYLLABLE.fullmatch(stem)) and not self._is_written(stem[:-1])
+        unknown |= is_spoken_name(stem)
         return stem.capitalize() + "'s" * (stem != word) if known or unknown else word

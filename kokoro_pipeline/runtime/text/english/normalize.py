@@ -148,6 +148,7 @@ _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+|^[ \t]{0,3}>[ \t]?", re.MULTILIN
 _BULLET = re.compile(r"\n[ \t]*[-*+][ \t]+(?:[\[(][ xX][\])][ \t]+)?(?=\S)")
 _ITEM = re.compile(r"\n[ \t]*(\d{1,3}|[ivx]{2,5}|[IVX]{2,5})([.)])[ \t]+(?=[^\W\d_]|[\"“‘'(\[*_])")
 _PARAGRAPH = re.compile(r"\n[ \t\r\f\v]*\n\s*")
+_RULED_LINE = re.compile(r"(?<!\S)[=~+]{4,}(?!\S)")
 _MARKUP = re.compile(r"(?<!\w)[*_~`´]+(?=[^\W\d]|[“\"'(])|(?<=[\w.,;:!?”\"')])[*_~`´†‡]+(?!\w)")
 
 # Signs that are read as words, after those that belong to numbers have been replaced.
@@ -396,7 +397,7 @@ def _leave_out(text: Tracked, unspoken: list[tuple[int, int]]) -> Tracked:
 
 
 def _paragraph(text: Tracked, british: bool, unspoken: list[tuple[int, int]]) -> Tracked:
-    text = text.sub(_EMOTICON, "").sub(_MARKUP, "").sub(_LABELLED_LINE, ". ").sub(_SPACES, " ")
+    text = text.sub(_EMOTICON, "").sub(_RULED_LINE, "").sub(_MARKUP, "").sub(_LABELLED_LINE, ". ").sub(_SPACES, " ")
     text = expand_clipped(lower_capitals(expand_addresses(expand_early(text))))
     text = expand_abbreviations(text)
     text = expand_numerals(expand_roman_numerals(text), british)

@@ -70,7 +70,7 @@ OLD_MONEY: tuple[Phrase, ...] = (
     (
         re.compile(
             r"(?<![\w.,$£€/-])(?:(\d{1,3}(?:,\d{3})+)l\.(?=\s(?!of\b)[a-z\d]|\sof\s(?:his|her|their|my|debt|income))"
-            r"|(\d{1,3})l\.(?=\s(?:an?\syear|per\sannum|sterling|a\squarter)\b))"
+            r"|(\d{1,3})l\.(?=\s(?:an?\syear|per\sann(?:um)?|sterling|a\squarter)\b))"
             rf"|{_PRICE_BEFORE}(\d{{1,3}}(?:,\d{{3}})*)l\.(?!\w|\s(?:of|bottle|jug)\b)"
         ),
         _coin_alone,

@@ -99,6 +99,8 @@ _NAMED = re.compile(
 )
 
 
+# The number of a heading: "LETTER XXIII.", "SONNET CXVI".
+_HEADED = re.compile(rf"(?<=[A-Z]{{4}}\s)(?=[IVXLC]{{3,8}}(?:[.,:]|$)){_ROMAN}\b")
 # "Robert Griffin III", whose first name kings have too, "J.P. Morgan III", "George S. Patton IV".
 _HEIR = re.compile(
     rf"\b(?:(?:{_REGNAL_NAMES})\s(?:[A-Z]\.?\s)?|(?:[A-Z]\.?\s?[A-Z]|[B-HJ-Z])\.?\s|[A-Z][a-z]+\s[B-HJ-Z]\.?\s)"
@@ -151,6 +153,7 @@ def expand_roman_numerals(text: Tracked) -> Tracked:
     text = text.sub(_CENTURIES, " to ")
     text = text.sub(_CENTURY, lambda m: numbers.ordinal(roman_value(m[1])))
     text = text.sub(_ROMAN_YEAR, lambda m: numbers.year(roman_value(m[0])))
+    text = text.sub(_HEADED, lambda m: numbers.cardinal(roman_value(m[0])))
     return text.sub(_HEIR, _reign).sub(_NAMED, _of_name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .rules import Phrase
+from .rules import Phrase, kept_point
 
 COMPASS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 CORNERS = {"NE": "northeast", "NW": "northwest", "SE": "southeast", "SW": "southwest"}
@@ -19,11 +19,20 @@ def _compass(match: re.Match[str]) -> str:
     return f"{first}-{''.join(rest)}"
 
 
+def _pointed_compass(match: re.Match[str]) -> str:
+    """A point between two of the eight with points: "N.N.E."."""
+    letters = match[0].replace(".", "")
+    if letters[1:] not in CORNERS or letters[0] not in letters[1:]:
+        return match[0]
+    return f"{COMPASS[letters[0]]}-{CORNERS[letters[1:]]}{kept_point(match)}"
+
+
 def _corner(match: re.Match[str]) -> str:
     return CORNERS[match[1]]
 
 
 WEATHER: tuple[Phrase, ...] = (
+    (re.compile(r"(?<![\w.])(?:N\.N|S\.S|E\.[NS]|W\.[NS])\.[NESW]\.(?![A-Z])"), _pointed_compass),
     (
         re.compile(
             rf"(?:{_WIND}|(?<=from the )|(?<=miles )|(?<=km ))"

@@ -74,6 +74,11 @@ def _short_year(match: re.Match[str], british: bool) -> str:
     return f"oh {cardinal(int(match[1]))}"
 
 
+def _years_of_century(match: re.Match[str], british: bool) -> str:
+    """Two years of one century: "1845-'50"."""
+    return f"{year(int(match[1]), british)} to {cardinal(int(match[2]))}"
+
+
 def _to(match: re.Match[str], british: bool) -> str:
     return " to "
 
@@ -120,6 +125,10 @@ YEARS: tuple[Rule, ...] = (
             rf"(\d{{1,3}})['’]?s\b(?!{_TIMED})"
         ),
         in_the_plural,
+    ),
+    (
+        re.compile(r"(?<![\w.,$£€-])(1[5-9]\d\d)[-–]'(\d\d)(?![\w-]|[.,]\d)"),
+        _years_of_century,
     ),
     (re.compile(r"(?<!\w)'0(\d)(?![\w'])"), _short_year),
     (
