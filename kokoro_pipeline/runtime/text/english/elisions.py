@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-_ELIDED = "sblood|swounds|zounds|sdeath|tis|tisn|twas|twere|twill|twould|em|cause|til|till|round|bout|n|neath|cept|midst|gainst"
+_ELIDED = (
+    "tis|tisn|twas|twere|twill|twould|em|cause|til|till|round|bout|n|neath|cept|midst|gainst"
+    "|sblood|swounds|zounds|sdeath"
+)
 # Words without their "h", which are no quotation unless it ends with them; those that are words
 # without it as well are in small letters, behind a word and before another one.
 _WITHOUT_H = (

@@ -291,37 +291,36 @@ class EnglishG2P(en.G2P):
                 phonemes = self._begun(word.text, words[i + 1].text)
             elif word.text == LETTER_A:
                 phonemes = en.apply_stress("ˈA", stress)
-            elif phonemes is None and self._is_spelled(word.text):
-                phonemes = en.apply_stress(self.lexicon.get_NNP(word.text)[0], stress)
-            elif word.text in self._own:
-                pass  # a user's word: its part of speech decides
-            elif phonemes is None and (sense := sense_of(lower, tags, i, word.text[:1].isupper())):
-                phonemes = en.apply_stress(sense[self.british], stress)
-            elif phonemes is None and self._is_one_name(word.text, lower, i):
-                singular = _PLURAL_END.sub(_name_end, self._by_espeak(word.text))
-                phonemes = en.apply_stress(singular, stress)
-            elif phonemes is None and (name := self._name_of_parts(word.text)):
-                phonemes = en.apply_stress(name, stress)
-            elif phonemes is None and (stem := self._name_before_s(word.text)):
-                name, _ = self.lexicon.lookup(stem, tag, None, None)
-                phonemes = en.apply_stress(self.lexicon._s(name), stress)
-            elif phonemes is None and (dropped := self._without_h(word.text, tag)):
-                phonemes = en.apply_stress(dropped, stress)
-            elif phonemes is None and "'-" in word.text and self._is_written(lower[i]):
-                phonemes = en.apply_stress(
-                    self.lexicon.lookup(lower[i], tag, None, None)[0], stress
-                )
-            elif phonemes is None and (letters := inflected_letters(word.text)):
-                phonemes = en.apply_stress(self._inflected(*letters), stress)
-            elif phonemes is None and (camel := self._camel(word.text)):
-                phonemes = en.apply_stress(camel, stress)
-            elif phonemes is None and self._is_compound(word.text):
-                result += self._compound(word, tag, stress)
-                continue
+            elif phonemes is None and word.text not in self._own:  # those go by their tags
+                read = self._read_specially(lower, tags, i, word.text)
+                if read is None and self._is_compound(word.text):
+                    result += self._compound(word, tag, stress)
+                    continue
+                phonemes = en.apply_stress(read, stress) if read else None
             if word.text in (PRONOUNCED, LETTER_A):
                 tag = "NNP"
             result.append(_misaki_token(word, tag, phonemes, stress))
         return result
+
+    def _read_specially(self, lower: list[str], tags: list[str], i: int, word: str) -> str | None:
+        """The phonemes of a word that misaki would read otherwise, or None."""
+        if self._is_spelled(word):
+            return str(self.lexicon.get_NNP(word)[0])
+        if sense := sense_of(lower, tags, i, word[:1].isupper()):
+            return sense[self.british]
+        if self._is_one_name(word, lower, i):
+            return _PLURAL_END.sub(_name_end, self._by_espeak(word))
+        if name := self._name_of_parts(word):
+            return name
+        if stem := self._name_before_s(word):
+            return self.lexicon._s(self.lexicon.lookup(stem, tags[i], None, None)[0])
+        if whole := self._without_h(word, tags[i]):
+            return whole
+        if "'-" in word and self._is_written(lower[i]):
+            return str(self.lexicon.lookup(lower[i], tags[i], None, None)[0])
+        if letters := inflected_letters(word):
+            return self._inflected(*letters)
+        return self._camel(word)
 
     def _name_before_s(self, word: str) -> str | None:
         """The name in a possessive or plural, if the lexicon has the name as it is written.

@@ -397,7 +397,8 @@ def _leave_out(text: Tracked, unspoken: list[tuple[int, int]]) -> Tracked:
 
 
 def _paragraph(text: Tracked, british: bool, unspoken: list[tuple[int, int]]) -> Tracked:
-    text = text.sub(_EMOTICON, "").sub(_RULED_LINE, "").sub(_MARKUP, "").sub(_LABELLED_LINE, ". ").sub(_SPACES, " ")
+    text = text.sub(_EMOTICON, "").sub(_RULED_LINE, "").sub(_MARKUP, "")
+    text = text.sub(_LABELLED_LINE, ". ").sub(_SPACES, " ")
     text = expand_clipped(lower_capitals(expand_addresses(expand_early(text))))
     text = expand_abbreviations(text)
     text = expand_numerals(expand_roman_numerals(text), british)
