@@ -7,6 +7,7 @@ import re
 from ..tracked import Tracked
 from .counters import COUNTERS
 from .inches import INCHES_IN_BRACKETS
+from .metar import METAR
 from .old_money import OLD_MONEY
 from .rules import Phrase
 from .scripture import CHAPTERS
@@ -22,6 +23,7 @@ def expand_early(text: Tracked) -> Tracked:
     """Write signs, roads, counters and short forms as the other rules know them."""
     for pattern, words in (
         _ET_CETERA,
+        *METAR,
         *TERMINALS,
         *OLD_MONEY,
         *CHAPTERS,
