@@ -9,6 +9,14 @@ from .numbers import cardinal
 from .rules import Phrase
 
 _WORDS = {"k": "knit", "p": "purl", "sl": "slip", "ch": "chain", "yo": "yarn over"}
+_CROCHET = {
+    "sc": "single crochet",
+    "hdc": "half double crochet",
+    "dc": "double crochet",
+    "tr": "treble crochet",
+    "sl st": "slip stitch",
+}
+_WHERE = r"(?:next|each|every|same|first|last|(?:the )?\d{1,2}(?:st|nd|rd|th))"
 _COUNT = r"\d{1,2}(?:tog)?(?!\w)"
 _NEXT = rf"(?:[kp]{_COUNT}|sl ?{_COUNT}|yo\b|ssk\b)"
 _EACH = re.compile(r"([KkPp]|[Ss]l) ?(\d{1,2})(tog)?\b|\b(yo)\b")
@@ -24,6 +32,17 @@ def _step(match: re.Match[str]) -> Piece:
     return Piece(f"{step} {cardinal(int(match[2]))}{together}", *match.span())
 
 
+def _made_in(match: re.Match[str]) -> str:
+    """A stitch before where it is worked: "dc in 3rd ch"."""
+    words = _CROCHET[match[1].lower()]
+    return words.capitalize() if match[1][0].isupper() else words
+
+
+def _place(match: re.Match[str]) -> str:
+    """The stitch that one is worked into: "in next st", "in 3rd ch"."""
+    return f"{match[1]} {'stitch' if match[2] == 'st' else _CROCHET.get(match[2], 'chain')}"
+
+
 def _steps(match: re.Match[str]) -> list[Piece]:
     """Two steps or more, or one before the word of what it is done to: "*k2, p2; rep"."""
     return [_step(step) for step in _EACH.finditer(match.string, *match.span())]
@@ -34,7 +53,15 @@ KNITTING: tuple[Phrase, ...] = (
         re.compile(r"(?:(?<=: )|(?<=^))([KP])(?= (?:across|to end|all sts)\b)"),
         lambda m: _WORDS[m[1].lower()].capitalize(),
     ),
-    (re.compile(r"(?<=\d )sts\b\.?(?=[.,;:)*]|\s[a-z]|$)"), "stitches"),
+    (re.compile(r"(?<=\d )sts\b\.?(?=[.,;:)*]|\s[a-z&]|$)"), "stitches"),
+    (
+        re.compile(
+            rf"\b([Ss]c|[Hh]dc|[Dd]c|[Tt]r|[Ss]l st)(?= in {_WHERE} (?:ch|st|sc|hdc|dc|tr)\b)"
+        ),
+        _made_in,
+    ),
+    (re.compile(rf"(?<= in )({_WHERE}) (st|ch|sc|hdc|dc|tr)\b"), _place),
+    (re.compile(r"(?<=[,;*] )ch(?= \d{1,2}\b(?![.,]\d))"), "chain"),
     (
         re.compile(
             rf"(?<![\w.-])(?:(?:[KkPp]{_COUNT}|[Ss]l ?{_COUNT}|yo|ssk)(?:[,;*] ?\*?{_NEXT})+"

@@ -118,6 +118,10 @@ NORMALIZED: list[tuple[str, str | None]] = [
     # punctuation
     ("Wait... what", "Wait… what"),
     ("yes -- no - maybe – so—", "yes—no—maybe—so—"),
+    ("a cost–benefit study, pre–World War II", "a cost-benefit study, pre-World War two"),
+    ("I waited–nobody came; one thing–money–won", "I waited—nobody came; one thing—money—won"),
+    ("Tell 'er I'm runnin' late, 'e's here.", "Tell 'er I'm runnin' late, 'e's here."),
+    ("The word 'is' or 'im'; 'Ow!' he cried", "The word “is” or “im”; “Ow!” he cried"),
     ('"Hi," he said.', "“Hi,” he said."),
     ("‘Hi’ and ‘it’s’", "“Hi” and “it's”"),
     ("the dogs' tails, 'tis 'em", "the dogs' tails, 'tis 'em"),
