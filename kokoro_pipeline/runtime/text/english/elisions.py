@@ -13,7 +13,8 @@ _ELIDED = (
 _WITHOUT_H = (
     "im|imself|erself|ere|ave|aven|ome|ouse|eart|arder|alf|ope|orses?|ello|arry|enry|eard|eaven"
     "|elp|igh|igher|undred|ungry|urt|usband|appy|orrible|andsome"
-    "|e(?= |'(?:s|d|ll)\\b)|ow(?= [a-z]|'s\\b)|(?-i:(?<=[a-z] ')(?:er|is|ad|ard|ead)(?= (?:[a-z]|I\b)))"
+    r"|e(?= |'(?:s|d|ll)\b)|ow(?= [a-z]|'s\b)"
+    r"|(?-i:(?<=[a-z] ')(?:er|is|ad|ard|ead)(?= (?:[a-z]|I\b)))"
 )
 ELISION = rf"(?!(?:{_ELIDED})\b|(?:{_WITHOUT_H})\b(?!'(?!\w)))"
 """Pattern, without regard to case, that does not match where an apostrophe belongs to a word."""
