@@ -367,8 +367,9 @@ class EnglishG2P(en.G2P):
     def _inflected(self, letters: str, ending: str) -> str:
         """The past or the participle of letters: "OK'd", "DMing"."""
         read, _ = self.lexicon.get_word(letters, "NN", None, en.TokenContext())
-        inflected: str = (self.lexicon._ing if ending == "ing" else self.lexicon._ed)(read)
-        return inflected
+        if ending == "ing":  # misaki adds none behind a long vowel of British English
+            return str(self.lexicon._ing(read) or f"{read}ɪŋ")
+        return str(self.lexicon._ed(read))
 
     def _camel(self, word: str) -> str | None:
         """A name of words without spaces: of two, the first of which is stressed ("PlayStation"),

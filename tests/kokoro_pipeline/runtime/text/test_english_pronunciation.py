@@ -264,6 +264,7 @@ BRITISH: list[tuple[str, str]] = [
     ("She can't dance in the bath.", "ʃˌiː kˈɑːnt dˈɑːns ɪn ðə bˈɑːθ."),
     ("Blairstown is a made-up name.", "blˈɛːstWn ɪz ɐ mˌAdˈʌp nˈAm."),
     ("The letter Z of New Zealand, NZ.", "ðə lˈɛtə zˈɛd ɒv njˈuː zˈiːlənd, ˌɛnzˈɛd."),
+    ("She is MCing it in Oldham for DeWitt.", "ʃˌiː ɪz ˌɛmsˈiːɪŋ ɪt ɪn ˈQldəm fɔː dəwˈɪt."),
     ("The aluminium tomato, half past ten.", "ði ˌaljʊmˈɪnɪəm təmˈɑːtQ, hˈɑːf pˈɑːst tˈɛn."),
 ]
 
