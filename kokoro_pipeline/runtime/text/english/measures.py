@@ -208,6 +208,16 @@ _TERM_FOLLOWS = re.compile(r"\s?[-+−=^²³<>≤≥·*/]\s?[\d(a-z]")
 _CLAUSE_ENDS = re.compile(r"\s*(?:$|[,;:)])")
 
 
+_PARENTHESIS_OPEN = re.compile(r"\([^()]*$")
+
+
+def _is_choice(match: re.Match[str]) -> bool:
+    """Whether a parenthesis that none opens follows: the letter is that of an answer."""
+    closes = match.string.startswith(")", match.end())
+    start = max(0, match.start() - 100)
+    return closes and not _PARENTHESIS_OPEN.search(match.string, start, match.start())
+
+
 def _measure(match: re.Match[str], british: bool) -> Replacement:
     minus, low, high, joint, unit, power, per, per_power, again, point = match.groups()
     of_sides = match.string.endswith((" by ", " x ", " × "), 0, match.start())
@@ -221,6 +231,8 @@ def _measure(match: re.Match[str], british: bool) -> Replacement:
     sized = sized or (of_sides and bool(_CLAUSE_ENDS.match(match.string, match.end())))
     if unit == "in" and joint and ends and not equal and not sized:
         return match[0]  # the preposition
+    if len(unit) == 1 and joint == " " and _is_choice(match):
+        return match[0]  # "A) 10 B) 12"
     if unit == "L" and match.string.endswith(("f ", "f/"), 0, match.start()):
         return match[0]  # the lens of a camera: "f/2.8L"
     if (unit in ("x", "×") and (joint or power)) or (unit == "B" and joint == "-"):

@@ -188,7 +188,8 @@ _EMOTICON = re.compile(
 _ARROWS = {"->": "→", "=>": "⇒"}
 _ARROW = re.compile(r"(?<=\s)[-=]>(?=\s)|(?<=\b[A-Z]{3})->(?=[A-Z]{3}\b)")
 _GREEK = re.compile(
-    r"(?<!\w)[\u0391-\u03a1\u03a3-\u03f5µ](?!\w)|(?<!\w)[\u0391-\u03a1\u03a3-\u03f5](?=[A-Za-z]\b)"
+    r"(?<!\w)[\u0391-\u03a1\u03a3-\u03f5µ](?!\w)|(?<!\w)[\u0391-\u03a1\u03a3-\u03f5](?=[A-Za-z]{1,4}\b)"
+    r"|(?<!\w)µ(?=(?:max|min)\b)"
     r"|(?<=[A-Z])[α-ω](?![α-ω])"
 )
 # Two letters or more beside words of English, "αβ cells", but not words of Greek.

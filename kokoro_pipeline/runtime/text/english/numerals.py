@@ -300,7 +300,7 @@ _RULES: tuple[Rule, ...] = (
         re.compile(
             r"(?:\b(?:[Zz]ip|ZIP)(?: [Cc]ode)?|\b[Cc]ode|\bPIN|\bOTP|\b[Pp]ass(?:code|word)|\bSKU"
             r"|\bCV[VC]2?|\b[Tt]ext [\"“”]?\w{1,20}[\"“”]? to|\b[Ss]erial number"
-            r"|\b[Aa]ccount(?: number)?"
+            r"|\b[Aa]ccount(?: number)?|\bPO(?= \d{6})"
             r"|\b[Ee]xtension|\bIMEI|\bPMID|\bUPC|\bEAN|\bGTIN|\bISBN|\bNPI|\bSSN|\bTIN"
             r"|\b(?:VIN|[Cc]ard|[Aa]cc(?:oun)?t\.?|[Pp]hone|SSN)(?: number)? (?:ends|ending|ended)"
             r" in"

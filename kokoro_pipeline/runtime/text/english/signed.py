@@ -12,7 +12,7 @@ _COMPARED = {"<": "less than", ">": "more than", "≤": "at most", "≥": "at le
 _SCALED = (
     r"(?:(?<=\bat )|(?<=\bto )|(?<=\bof )|(?<=\bis )|(?<=\bwas )|(?<=\bhit )|(?<=\bnear )"
     r"|(?<=\bfrom )|(?<=\baround )|(?<=\babout )|(?<=\bbelow )|(?<=\babove )|(?<=\bover )"
-    r"|(?<=\bunder )|(?<=\breached )|(?<=\bpast ))"
+    r"|(?<=@ )|(?<=\bunder )|(?<=\breached )|(?<=\bpast ))"
 )
 _NOT_HEAT = (
     r"(?!/\d|\s(?:discharge|charge|rat(?:e|es|ing|ings)|LiPo|batter(?:y|ies)|seats?|capacitor)\b)"
