@@ -299,6 +299,11 @@ FFT = [
         lambda x: torch.fft.irfft(torch.fft.rfft(x), n=7),
         lambda n: (torch.randn(2, 7),),
     ),
+    Case(  # π at both ends of the spectrum, where -π is as near
+        "phases",
+        lambda x: (torch.fft.rfft(x).angle(), torch.fft.rfft(x, norm="ortho").angle()),
+        lambda n: (torch.randn(8, n),),
+    ),
     Case("fft2", lambda x: torch.fft.fft2(x).abs(), lambda n: (torch.randn(4, 6),), tolerance=1e-4),
 ]
 test_fft, test_fft_stock = fix_tests("fft", FFT)

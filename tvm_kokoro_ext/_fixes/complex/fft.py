@@ -23,10 +23,17 @@ def _scale(normalization: int, length: int) -> float:
     return {0: 1.0, 1: 1 / math.sqrt(length), 2: 1 / length}[normalization]
 
 
-def _angles(rows: int, columns: int, length: int) -> np.ndarray:
-    """2π·r·c/length, where the product is first reduced modulo the length for accuracy."""
+def _waves(rows: int, columns: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """The cosines and sines of 2π·r·c/length, where the product is first reduced for accuracy.
+
+    They are exactly 0 at whole quarter turns, on which the phase of the ends of a spectrum depends.
+    """
     products = np.outer(np.arange(rows), np.arange(columns)) % length
-    return 2 * np.pi * products / length
+    angles, quarters = 2 * np.pi * products / length, 4 * products % (2 * length)
+    return (
+        np.where(quarters == length, 0, np.cos(angles)),
+        np.where(quarters == 0, 0, np.sin(angles)),
+    )
 
 
 def _length(x: Any, axis: int) -> Any:
@@ -34,9 +41,11 @@ def _length(x: Any, axis: int) -> Any:
 
 
 def _by_definition(
-    importer: Any, x: Any, axis: int, count: Any, length: Any, sine: bool, halved: bool
+    importer: Any, x: Any, axis: int, count: Any, length: Any, sine: int, halved: bool
 ) -> Any:
-    """Σ_j w_j · x_j · cos(2π·i·j / length), or with sin, for `count` values of i along `axis`.
+    """Σ_j w_j · x_j · cos(2π·i·j / length), for `count` values of i along `axis`.
+
+    With `sine` 1 or -1, of the sine and its negative.
 
     w_j is 1; with `halved` (x is the first half of a symmetric spectrum) it is 2 except at the
     ends.
@@ -58,7 +67,9 @@ def _by_definition(
             if halved:
                 end = tirx.any(place == 0, place * 2 == period)
                 value = value * tirx.Select(end, _float(1), _float(2))
-            return te.sum(value * function(_float(2 * math.pi) * share), axis=j)
+            wave = function(_float((sine or 1) * 2 * math.pi) * share)
+            zero = tirx.floormod(turn * 4, period * 2) == (0 if sine else period)
+            return te.sum(value * tirx.Select(zero, _float(0), wave), axis=j)
 
         shape = (*data.shape[:-1], outputs)
         sums = te.compute(shape, term, name="sums")
@@ -77,15 +88,15 @@ def _float(value: float) -> Any:
     return tirx.const(value, "float64")
 
 
-def _scaled(importer: Any, x: Any, normalization: int, length: Any, sign: int = 1) -> Any:
-    """The tensor times torch's normalization factor for a symbolic length, and a sign."""
+def _scaled(importer: Any, x: Any, normalization: int, length: Any) -> Any:
+    """The tensor times torch's normalization factor for a symbolic length."""
     dtype = _compat.dtype_of(x)
     if normalization:
         size = _emit.scalar(importer, length, dtype)
         if normalization == 1:
             size = _emit.emit(importer, relax.op.sqrt(size))
         x = _emit.emit(importer, relax.op.divide(x, size))
-    return x if sign > 0 else _emit.emit(importer, relax.op.negative(x))
+    return x
 
 
 def _product(importer: Any, x: Any, matrix: np.ndarray, axis: int) -> Any:
@@ -109,19 +120,14 @@ def r2c(importer: Any, node: Any, previous: Any) -> Any:
     if not isinstance(length, int):
         count = tirx.floordiv(length, 2) + 1 if onesided else length
         parts = [
-            _by_definition(importer, x, last, count, length, sine, halved=False)
-            for sine in (False, True)
+            _by_definition(importer, x, last, count, length, sine, halved=False) for sine in (0, -1)
         ]
-        result = Complex(
-            _scaled(importer, parts[0], normalization, length),
-            _scaled(importer, parts[1], normalization, length, -1),
-        )
+        result = Complex(*(_scaled(importer, p, normalization, length) for p in parts))
         return _transform(importer, node, result, others, normalization, forward=True)
-    angles = _angles(length, length // 2 + 1 if onesided else length, length)
+    cos, sin = _waves(length, length // 2 + 1 if onesided else length, length)
     scale = _scale(normalization, length)
     result = Complex(
-        _product(importer, x, scale * np.cos(angles), last),
-        _product(importer, x, -scale * np.sin(angles), last),
+        _product(importer, x, scale * cos, last), _product(importer, x, -scale * sin, last)
     )
     return _transform(importer, node, result, others, normalization, forward=True)
 
@@ -141,11 +147,11 @@ def _transform(
         if not isinstance(length, int):
             x = _symbolic_transform(importer, x, axis, length, normalization, forward)
             continue
-        angles = _angles(length, length, length)
+        cos, sin = _waves(length, length, length)
         scale = _scale(normalization, length)
-        cos, sin = scale * np.cos(angles), (-scale if forward else scale) * np.sin(angles)
-        rr, ri = (_product(importer, x.real, m, axis) for m in (cos, sin))
-        ir, ii = (_product(importer, x.imag, m, axis) for m in (cos, sin))
+        matrices = scale * cos, (-scale if forward else scale) * sin
+        rr, ri = (_product(importer, x.real, m, axis) for m in matrices)
+        ir, ii = (_product(importer, x.imag, m, axis) for m in matrices)
         x = Complex(
             _emit.emit(importer, relax.op.subtract(rr, ii)),
             _emit.emit(importer, relax.op.add(ri, ir)),
@@ -156,14 +162,14 @@ def _transform(
 def _symbolic_transform(
     importer: Any, x: Complex, axis: int, length: Any, normalization: int, forward: bool
 ) -> Complex:
-    def by(part: Any, sine: bool) -> Any:
+    def by(part: Any, sine: int) -> Any:
         return _by_definition(importer, part, axis, length, length, sine, halved=False)
 
     # (a + bi)·(cos ∓ i sin)
     inward, outward = relax.op.add, relax.op.subtract
     first, second = (inward, outward) if forward else (outward, inward)
-    real = _emit.emit(importer, first(by(x.real, False), by(x.imag, True)))
-    imag = _emit.emit(importer, second(by(x.imag, False), by(x.real, True)))
+    real = _emit.emit(importer, first(by(x.real, 0), by(x.imag, 1)))
+    imag = _emit.emit(importer, second(by(x.imag, 0), by(x.real, 1)))
     return Complex(
         _scaled(importer, real, normalization, length),
         _scaled(importer, imag, normalization, length),
@@ -179,8 +185,8 @@ def c2r(importer: Any, node: Any, previous: Any) -> Any:
     length = _compat.as_int(size)
     if length is None:
         size = _compat.prim(size)
-        real = _by_definition(importer, x.real, last, size, size, sine=False, halved=True)
-        imag = _by_definition(importer, x.imag, last, size, size, sine=True, halved=True)
+        real = _by_definition(importer, x.real, last, size, size, sine=0, halved=True)
+        imag = _by_definition(importer, x.imag, last, size, size, sine=1, halved=True)
         difference = _emit.emit(importer, relax.op.subtract(real, imag))
         return _scaled(importer, difference, normalization, size)
     bins = length // 2 + 1
@@ -188,10 +194,10 @@ def c2r(importer: Any, node: Any, previous: Any) -> Any:
     weight[0] = 1.0
     if length % 2 == 0:
         weight[-1] = 1.0
-    angles = _angles(bins, length, length)
+    cos, sin = _waves(bins, length, length)
     weight *= _scale(normalization, length)
-    real = _product(importer, x.real, weight * np.cos(angles), last)
-    imag = _product(importer, x.imag, weight * np.sin(angles), last)
+    real = _product(importer, x.real, weight * cos, last)
+    imag = _product(importer, x.imag, weight * sin, last)
     return _emit.emit(importer, relax.op.subtract(real, imag))
 
 
