@@ -165,6 +165,23 @@ def test_an_integer_divided_by_zero_raises(function, decomposed):
         run(x.numpy(), y.numpy())
 
 
+def by_powers_of_two(x):
+    """Quotients, remainders and the signs of those that are zero."""
+    rests = x % 1, x % 2.0, x % -4
+    return (
+        x // 2,
+        torch.div(x, -4.0, rounding_mode="floor"),
+        x // 1.0,
+        rests,
+        [1 / r for r in rests],
+    )
+
+
+def special_rows(n):
+    special = [math.inf, -math.inf, math.nan, 0.0, -0.0, -4.0, 3e38, -1e-45, -2.5]
+    return (torch.cat([torch.tensor(special).expand(n, -1), torch.randn(n, 7)], 1),)
+
+
 DIVISION = [
     Case("floor", lambda x, y: torch.div(x, 3, rounding_mode="floor"), ints, **EP),
     Case("trunc", lambda x, y: torch.div(x, 3, rounding_mode="trunc"), ints, **EP),
@@ -201,6 +218,7 @@ DIVISION = [
     ),
     Case("float64_remainder", lambda x: x.double() % 0.1, tenths, tolerance=1e-15, **STATIC, **EP),
     Case("whole_remainder", lambda x: (x % 1, x // 0.5), tenths, wrong=None, **STATIC, **EP),
+    Case("powers_of_two", by_powers_of_two, special_rows),
 ]
 test_division, test_division_stock = fix_tests("division", DIVISION)
 

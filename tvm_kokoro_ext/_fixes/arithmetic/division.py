@@ -44,7 +44,7 @@ def floor_divide(importer: Any, node: Any, previous: Any) -> Any:
 
 def _floor(importer: Any, lhs: Any, rhs: Any, dtype: str) -> Any:
     """Floor division in one dtype; floats are divided by torch's rule (see `_Floor`)."""
-    if "int" in dtype or _is_power_of_two(rhs):  # the quotient of floats is exact
+    if "int" in dtype:
         return _emit.emit(importer, relax.op.floor_divide(lhs, rhs))
     return _in_float(importer, _Floor, lhs, rhs, dtype, "floor_divide")
 
@@ -56,15 +56,18 @@ def remainder(importer: Any, node: Any, previous: Any) -> Any:
         return previous(node)
     dtype = promotion.common_dtype(importer, "remainder.Tensor", lhs, rhs)
     lhs, rhs = (_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs))
-    if "int" in dtype or _is_power_of_two(rhs):
+    if "int" in dtype:
         return _emit.emit(importer, relax.op.floor_mod(lhs, rhs))
     return _in_float(importer, _Remainder, lhs, rhs, dtype, "remainder")
 
 
 def _is_power_of_two(divisor: Any) -> bool:
-    """Whether a tensor is a constant power of two, so that quotients are exact."""
+    """Whether a tensor is a constant power of two, and at least 1: quotients are exact."""
     value = _compat.constant_value(divisor)
-    return value is not None and value.size == 1 and abs(math.frexp(float(value))[0]) == 0.5
+    if value is None or value.size != 1:
+        return False
+    fraction, exponent = math.frexp(float(value))
+    return abs(fraction) == 0.5 and exponent > 0
 
 
 def _in_float(
@@ -80,11 +83,14 @@ def _in_float(
     operands = [_emit.astype(importer, value, wide) for value in (lhs, rhs)]
     shape = elementwise.broadcast(*operands)
     is_static = all(_compat.as_int(size) is not None for size in shape)
+    is_exact = _is_power_of_two(rhs)
 
     def compute(out: Any, *data: Any) -> Any:
         def divided(at: Sequence[Any]) -> _Division:
             return division(*(indexing.read(operand, list(at)).asobject() for operand in data))
 
+        if is_exact:
+            return te.compute(tuple(out), lambda *at: divided(at).exact(), name=hint)
         if not len(out):
             return te.compute((), lambda: divided(()).long(), name=hint)
         rows = tuple(out)[:-1] if is_static else ()
@@ -143,6 +149,15 @@ class _Division:
         if self.MEDIUM.get(self._dtype):
             longer = tirx.Select(self._is_below(self.MEDIUM[self._dtype]), _number(1), longer)
         return self._steps.within(tirx.Select(self._is_short(), _number(0), longer))
+
+    def exact(self) -> Any:
+        """The result for a divisor that `_is_power_of_two`; NaN for an infinite dividend."""
+        name = self._steps.name
+        quotient = name(self._dividend / self._divisor)
+        whole = name(tirx.trunc(quotient))
+        rest = name(self._dividend - whole * self._divisor)
+        result = self._of_rest(quotient, whole, rest)
+        return self._steps.within(tirx.Select(tirx.isnan(rest), rest, result))
 
     def short(self) -> Any:
         """The result if the length is 0."""
