@@ -261,6 +261,18 @@ DECOMPOSE = [
         **RAW,
     ),
     Case(
+        "attention_of_rows",
+        lambda q, v: torch.nn.functional.scaled_dot_product_attention(q, v, v, is_causal=True),
+        lambda n: (torch.randn(n, 4), torch.randn(n, 4)),
+        **RAW,
+    ),
+    Case(
+        "attention_broadcast",
+        torch.nn.functional.scaled_dot_product_attention,
+        lambda n: (torch.randn(2, 2, n, 4), torch.randn(1, 2, n, 4), torch.randn(1, 1, n, 3)),
+        **RAW,
+    ),
+    Case(
         "unique",
         lambda x: (torch.unique(x), *torch.unique(x, return_inverse=True, return_counts=True)),
         lambda n: (torch.randint(0, 4, (n, 3)),),

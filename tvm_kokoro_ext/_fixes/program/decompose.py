@@ -102,12 +102,17 @@ def _by_factor(node: Any) -> bool:
 
 
 def _attends_otherwise(node: Any) -> bool:
-    """Attention with a bool mask, a scale, shared heads, or ranks that stock does not support."""
+    """Attention with a bool mask, a scale, shared heads, or operands of other ranks or batches.
+
+    Of two dimensions stock attends along the channels; it broadcasts no batches and no heads.
+    """
     mask = node.args[3] if len(node.args) > 3 else node.kwargs.get("attn_mask")
     masked = mask is not None and (not _value(mask).is_floating_point() or _value(mask).dim() != 4)
     scaled = node.kwargs.get("scale") is not None
     shared = bool(node.kwargs.get("enable_gqa"))
-    return masked or scaled or shared or _value(node.args[0]).dim() not in (2, 4)
+    leading = {str(_value(operand).shape[:-2]) for operand in node.args[:3]}
+    unlike = len(leading) > 1 or _value(node.args[0]).dim() != 4
+    return masked or scaled or shared or unlike
 
 
 def _infinite_or_symbolic(number: Any) -> bool:
