@@ -1,13 +1,14 @@
-"""Reductions over axes that are empty only when the program runs."""
+"""Reductions and scans over axes that are empty only when the program runs."""
 
 import numpy as np
 import pytest
 import torch
 import tvm
 from frontend_cases import Case, compile_module, import_program, module_of, state_of
+from tvm import te, topi
 
 import tvm_kokoro_ext
-from tvm_kokoro_ext import State
+from tvm_kokoro_ext import State, _compat
 
 
 def selected(x):
@@ -133,6 +134,21 @@ def test_blocks_of_one_name():
         results = [tvm.runtime.tensor(np.full(4, 7, "float32")) for _ in range(2)]
         run(tvm.runtime.tensor(np.ones((n, 4), "float32")), *results)
         assert [r.numpy().tolist() for r in results] == [[n] * 4, [2 * n] * 4]
+
+
+@pytest.mark.parametrize("scan", [topi.cumsum, topi.cumprod])
+def test_a_scan_of_no_elements_writes_nothing(scan):
+    """Stock reads and writes the place of the first element of each row."""
+    assert state_of("empty_scan") in (State.APPLIED, State.NOT_NEEDED)
+    x = te.placeholder((3, _compat.tir_var("n")), "float32", name="x")
+    kernel = te.create_prim_func([x, scan(x, axis=1)])
+    run = tvm.compile(kernel, tvm.target.Target({"kind": "llvm"}))
+    for n in (0, 2):
+        given, result = (tvm.runtime.tensor(np.full(6, value, "float32")) for value in (1, 7))
+        run(given._create_view((3, n)), result._create_view((3, n)))
+        wanted = np.full(6, 7)
+        wanted[: 3 * n] = getattr(np, scan.__name__)(np.ones((3, n)), axis=1).ravel()
+        np.testing.assert_array_equal(result.numpy(), wanted)
 
 
 @pytest.mark.variants

@@ -7,6 +7,7 @@ from tvm_kokoro_ext._fixes.building import (
     compile_target,
     constant_pool,
     empty_reduction,
+    empty_scan,
     global_symbol,
     match_cast_memory,
     reshape_kernel,
@@ -21,6 +22,7 @@ FIXES: tuple[Fix, ...] = (
     match_cast_memory.FIX,
     constant_pool.FIX,
     empty_reduction.FIX,
+    empty_scan.FIX,
     global_symbol.FIX,
     shape_functions.FIX,
 )
