@@ -222,6 +222,12 @@ def test_a_guard_that_divides_by_zero_is_refused():
         run(np.zeros((0, 4), "float32"))
 
 
+def bags(x, y):
+    """The sums of rows of x that embedding_bag of two bags has."""
+    rows = y.long().expand(2, -1) * 0
+    return torch.nn.functional.embedding_bag(rows, x[:, None], mode="sum")
+
+
 #: (function of x and y, sizes for which it is right, others where PyTorch divides by 0). Every
 #: program is traced for 12 and 4.
 DIVIDED = {
@@ -239,6 +245,12 @@ DIVIDED = {
     "integers": (lambda x, y: torch.arange(9) // y.shape[0] + x[0], (12, 5), (12, 0)),
     "rest_of_integers": (lambda x, y: torch.arange(9) % y.shape[0] + x[0], (12, 5), (12, 0)),
     "fmod": (lambda x, y: torch.fmod(torch.arange(9), y.shape[0]) + x[0], (12, 5), (12, 0)),
+    "bags": (bags, (12, 5), (12, 0)),
+    "strides": (
+        lambda x, y: torch.nn.functional.conv1d(x[None], torch.ones(1, 1, 2), stride=y.shape[0]),
+        (12, 5),
+        (12, 0),
+    ),
 }
 
 

@@ -54,7 +54,11 @@ def convolution(
 
     def compute(data: Any, kernel: Any, groups: Any, *given: Any) -> Any:
         symbolic = iter(given)
-        known = [tuple(n if isinstance(n, int) else next(symbolic) for n in axis) for axis in axes]
+        known = []
+        for axis in axes:
+            stride, *others = (n if isinstance(n, int) else next(symbolic) for n in axis)
+            # Sizes are computed before a stride of 0 is refused; until then the divisor is 1.
+            known.append((stride if isinstance(stride, int) else tirx.max(stride, 1), *others))
         return build(data, kernel, groups, known, wide)
 
     symbolic = (number for axis in axes for number in axis if not isinstance(number, int))

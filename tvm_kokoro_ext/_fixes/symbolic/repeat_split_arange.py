@@ -66,12 +66,13 @@ def _part(axis: int) -> Any:
 
 @needs_previous
 def arange(importer: Any, node: Any, previous: Any) -> Any:
-    """An arange of symbolic length downwards, or of operands that are floats.
+    """An arange of symbolic length downwards, by a symbolic step, or of operands that are floats.
 
-    Stock computes a wrong length if the step is negative, rounding away from zero, and where an
-    operand is a float, one in floating point, with which the compiler cannot reason, and in
-    float32. It finds the dtype by the operands that are Python's numbers, and not by symbolic ones,
-    and fails for a number that the dtype does not hold, which torch takes modulo its range.
+    Stock computes a wrong length if the step is negative, rounding away from zero; divides by a
+    step of 0, which ends the process before any check; and where an operand is a float, computes a
+    length in floating point, with which the compiler cannot reason, and in float32. It finds the
+    dtype by the operands that are Python's numbers, and not by symbolic ones, and fails for a
+    number that the dtype does not hold, which torch takes modulo its range.
     """
     names = ("end",) if node.target.__name__ == "arange.default" else ("start", "end", "step")
     given = _emit.arguments(importer, node, *names, start=0, step=1)
@@ -86,16 +87,18 @@ def arange(importer: Any, node: Any, previous: Any) -> Any:
     if shape is None and floats and counted == "float64":
         length = (scalars.float64(last) - scalars.float64(first)) / scalars.float64(step)
         shape = [tirx.Cast("int64", tirx.ceil(length))]  # what torch computes, in float64
-    elif (
-        shape is None
-        or not isinstance(step, int | float)
-        or (step > 0 and exact and (not floats or isinstance(shape[0], int)))
+    elif shape is None or (
+        isinstance(step, int | float)
+        and step > 0
+        and exact
+        and (not floats or isinstance(shape[0], int))
     ):
         return previous(node)
     if counted == "int64":  # torch drops the fractions of the operands first
-        first = int(first) if isinstance(first, float) else first
-        step = int(step)
-    if _compat.is_prim(first) and scalars.is_float(first) and counted == "int64":
+        first, step = (int(v) if isinstance(v, float) else v for v in (first, step))
+    if counted == "int64" and any(
+        _compat.is_prim(value) and scalars.is_float(value) for value in (first, step)
+    ):
         return previous(node)
 
     def compute(size: Any, first: Any, step: Any) -> Any:
