@@ -146,7 +146,7 @@ test_cond_dimensions, test_cond_dimensions_stock = fix_tests(
 
 
 def rolled(x):
-    return x.roll(1, 0), x.roll((2, -1), (0, 1)), x.roll(-3)
+    return x.roll(1, 0), x.roll((2, -1), (0, 1)), x.roll(-3), x.roll(x.shape[0] // 2, 1)
 
 
 @pytest.mark.parametrize("decomposed", [False, True], ids=["whole", "decomposed"])

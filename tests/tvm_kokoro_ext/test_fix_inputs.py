@@ -79,6 +79,10 @@ REFUSED = {
     "nothing": (lambda x: None, "the program: it returns nothing. Return a tensor"),
     "a_shape_of_nothing": (lambda x: torch.broadcast_shapes(()), "it returns nothing"),
     "gradient": (lambda x: torch.func.grad(lambda y: (y**2).sum())(x), ".*"),
+    "product_with_gradient": (
+        lambda x: torch.func.vjp(lambda y: y.softmax(1), x)[1](x)[0],
+        r"the constant 'lifted_tensor_0'.*make_fx|torch's decomposition of the program failed",
+    ),
 }
 
 

@@ -194,7 +194,9 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
         _infinite_or_symbolic(node.args[2]) or str(_value(node).dtype) == "torch.bool"
     ),
     "scaled_dot_product_attention.default": _attends_otherwise,
-    "roll.default": _symbolic,
+    "roll.default": lambda node: (
+        _symbolic(node) or any(hasattr(shift, "meta") for shift in node.args[1])
+    ),
     "chunk.default": _parts_symbolic,
     "split.Tensor": _parts_symbolic,
     "upsample_bicubic2d.vec": _by_factor,

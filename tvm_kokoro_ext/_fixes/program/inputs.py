@@ -76,6 +76,15 @@ def checked(program: Any, converters: Mapping[str, bool]) -> Any:
             )
         if spec.kind is InputKind.USER_INPUT and isinstance(spec.arg, ConstantArgument):
             constant.append(spec)
+    for name, value in program.constants.items():
+        is_tensor = isinstance(value, torch.Tensor)
+        if is_tensor and torch._C._functorch.is_functorch_wrapped_tensor(value):
+            raise UnsupportedOperatorError(
+                f"the constant {name!r}",
+                "torch.export has kept a tensor of a transform of torch.func, without its elements",
+                "Trace the transform with torch.fx.experimental.proxy_tensor.make_fx, and export "
+                "what it returns",
+            )
     for node in program.graph.nodes:
         name = getattr(node.target, "__name__", "")
         if not converters.get(name):  # else the caller's own converter
