@@ -249,6 +249,10 @@ FUNCTIONS = [
             lambda z, w: functional.pad(z, (1, 2), value=3.0),
             lambda z, w: torch.constant_pad_nd(z, (1, 1), 1 + 2j),
             lambda z, w: (torch.cat([z[:, :0], z, w.real], 1), torch.outer(z[0], w[1])),
+            lambda z, w: (
+                torch.einsum("ij,ij->j", z, w),
+                torch.einsum("ij,kj->ik", z, w.real + 0j),
+            ),
         ),
         two,
         tolerance=1e-4,

@@ -167,10 +167,11 @@ def _wraps_what_is_cut(node: Any) -> bool:
     )
 
 
-def _sums_ellipsis(node: Any) -> bool:
-    """An einsum that sums over `...`, which stock cannot build."""
+def _sums_otherwise(node: Any) -> bool:
+    """An einsum of complex tensors, or one that sums over `...`, which stock cannot build."""
     operands, arrow, result = node.args[0].partition("->")
-    return bool(arrow) and "..." in operands and "..." not in result
+    is_complex = any(_value(tensor).is_complex() for tensor in node.args[1])
+    return is_complex or (bool(arrow) and "..." in operands and "..." not in result)
 
 
 # Stock's converters that are wrong or fail for some nodes, which are decomposed as well.
@@ -219,7 +220,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "_cdist_forward.default": lambda node: (
         node.args[2] in (0, math.inf) or _is_zero(_value(node.args[0]).shape[-1])
     ),
-    "einsum.default": _sums_ellipsis,
+    "einsum.default": _sums_otherwise,
     "pad.default": _wraps_what_is_cut,
     "lstm.input": _projects,
     "conv1d.default": lambda node: _value(node.args[0]).dim() != 3,
