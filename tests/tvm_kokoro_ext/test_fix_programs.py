@@ -273,6 +273,12 @@ DECOMPOSE = [
         **RAW,
     ),
     Case(
+        "attention_column_mask",
+        lambda q, mask: torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=mask),
+        lambda n: (torch.randn(1, 2, n, 4), torch.randn(1, 2, n, 1)),
+        **RAW,
+    ),
+    Case(
         "unique",
         lambda x: (torch.unique(x), *torch.unique(x, return_inverse=True, return_counts=True)),
         lambda n: (torch.randint(0, 4, (n, 3)),),

@@ -104,10 +104,15 @@ def _by_factor(node: Any) -> bool:
 def _attends_otherwise(node: Any) -> bool:
     """Attention with a bool mask, a scale, shared heads, or operands of other ranks or batches.
 
-    Of two dimensions stock attends along the channels; it broadcasts no batches and no heads.
+    Of two dimensions stock attends along the channels; it broadcasts no batches, heads, nor a mask
+    along the keys.
     """
     mask = node.args[3] if len(node.args) > 3 else node.kwargs.get("attn_mask")
-    masked = mask is not None and (not _value(mask).is_floating_point() or _value(mask).dim() != 4)
+    masked = mask is not None and (
+        not _value(mask).is_floating_point()
+        or _value(mask).dim() != 4
+        or str(_value(mask).shape[-1]) != str(_value(node.args[1]).shape[-2])
+    )
     scaled = node.kwargs.get("scale") is not None
     shared = bool(node.kwargs.get("enable_gqa"))
     leading = {str(_value(operand).shape[:-2]) for operand in node.args[:3]}
