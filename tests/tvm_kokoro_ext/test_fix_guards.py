@@ -201,6 +201,30 @@ def test_small_sizes_that_torch_excludes_are_right_or_refused(function, least):
         run(np.zeros(least - 1, "float32"))
 
 
+PLACES = torch.tensor([-2.6, -1.7, -1.0, -0.3, 0.5, 1.0, 1.2, 2.9, math.inf])[None, None, :, None]
+
+
+def mirrored(x, mode):
+    line, places = x.reshape(1, 1, 1, -1), PLACES.expand(-1, -1, -1, 2)
+    return torch.nn.functional.grid_sample(line, places, mode, "reflection", align_corners=True)
+
+
+#: Functions of an axis that may have one element, although torch takes it for longer.
+SINGLE = {
+    "mirrored": lambda x: mirrored(x, "bilinear"),
+    "mirrored_nearest": lambda x: mirrored(x, "nearest"),
+}
+
+
+@pytest.mark.parametrize("decomposed", [False, True], ids=["raw", "ep"])
+@pytest.mark.parametrize("function", SINGLE.values(), ids=SINGLE)
+def test_one_element_is_right(function, decomposed):
+    run = compile_module(imported(function, sizes(7), decomposed=decomposed))
+    for size in (7, 2, 1):
+        (x,) = sizes(size)
+        np.testing.assert_allclose(run(x.numpy())[0], function(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("decomposed", [False, True], ids=["raw", "ep"])
 @pytest.mark.parametrize("function", DROPPING.values(), ids=DROPPING)
 def test_a_squeezed_axis_of_one_element_is_refused(function, decomposed):

@@ -298,7 +298,13 @@ def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align_corners: b
         nan = sampled.new_full((), math.nan)
         return torch.where(known.unsqueeze(1), sampled, nan) if mode == 0 else sampled
     lost = grid.isnan() if padding == 1 else ~grid.isfinite()
-    return sample(x, torch.where(lost, -1.0, grid), mode, padding, align_corners)
+    grid = torch.where(lost, -1.0, grid)
+    if padding == 2 and align_corners and not all(isinstance(size, int) for size in x.shape):
+        # Torch's mirrors by the number of pixels less 1, which may be 0.
+        turn = (grid + 1).abs().fmod(4)
+        inside = torch.where(turn > 2, 3 - turn, turn - 1)
+        grid, padding = torch.where(grid.abs() <= 1, grid, inside), 1
+    return sample(x, grid, mode, padding, align_corners)
 
 
 def grid_sampler_3d(x: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
