@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
 
+from ..east_asian_forms import THOUSANDS, TIME, YEARS, Rule, dates, rewritten
 from ..tracked import Tracked
 
 _DIGITS = dict(zip("0123456789", "零一二三四五六七八九", strict=True))
@@ -34,18 +34,10 @@ _UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _SMALL = re.compile("[½⅓⅔¼¾⅕⅛]")
 _CIRCLED = re.compile("[①-⑳]")
 _NUMBER = r"\d+(?:[,.]\d+)*"
-_YEARS = range(1000, 2200)
-"""Of two such numbers a dash makes the years from one to the other."""
 
 
 def _in_digits(digits: str, table: dict[str, str] = _DIGITS) -> str:
     return "".join(table.get(digit, "") for digit in digits)
-
-
-def _date(match: re.Match[str]) -> str:
-    year, month, day = match[1], int(match[3]), int(match[4])
-    known = 1 <= month <= 12 and 1 <= day <= 31
-    return f"{year}年{month}月{day}日" if known else match[0]
 
 
 def _time(match: re.Match[str]) -> str:
@@ -60,13 +52,13 @@ def _time(match: re.Match[str]) -> str:
 def _between(match: re.Match[str]) -> str:
     """A range, or, of a larger number before a smaller or before a victory, a score."""
     first, second = match[1], match[2]
-    if all(int(each) in _YEARS for each in (first, second)) and len(first) == len(second) == 4:
+    if all(int(each) in YEARS for each in (first, second)) and len(first) == len(second) == 4:
         return f"{_in_digits(first)}至{_in_digits(second)}{match[3] or ''}"
     score = int(first) >= int(second) or first == "0" or match[3]
     return f"{first}{'比' if score else '至'}{second}{match[3] or ''}"
 
 
-_RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+_RULES: tuple[Rule, ...] = (
     (_WIDE, lambda m: unicodedata.normalize("NFKC", m[0])),
     (_SMALL, lambda m: unicodedata.normalize("NFKC", m[0]).replace("⁄", "/")),
     (_CIRCLED, lambda m: f"{unicodedata.normalize('NFKC', m[0])}，"),
@@ -83,9 +75,9 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
         ),
         lambda m: m[1] + _in_digits(m[2], _IN_CALLS),
     ),
-    (re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])"), lambda m: m[0].replace(",", "")),
-    (re.compile(r"(?<![\d./-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\d./-])"), _date),
-    (re.compile(r"(?<![\d:])([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?(?![\d:])"), _time),
+    THOUSANDS,
+    dates("zh"),
+    (TIME, _time),
     (re.compile(r"(?<=\d):(?=\d)"), lambda m: "比"),
     (re.compile(rf"([¥￥$€£])\s?({_NUMBER}[百千万亿]*)"), lambda m: m[2] + _SIGNS[m[1]]),
     (
@@ -102,15 +94,8 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"(?<!\d)([2-9])0(?=年代)"), lambda m: f"{_DIGITS[m[1]]}十"),
     (re.compile(rf"(?<![\d./第])2(?={_COUNTED})"), lambda m: "两"),
 )
-"""In order: each sees what those before it have left."""
 
 
 def written_out(text: Tracked) -> Tracked:
     """The text with numbers and signs as cn2an and jieba read them right."""
-    for pattern, said in _RULES:
-        text = text.edit(
-            (*match.span(), new)
-            for match in pattern.finditer(text.text)
-            if (new := said(match)) != match[0]
-        )
-    return text
+    return rewritten(text, _RULES)

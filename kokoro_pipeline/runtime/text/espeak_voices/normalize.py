@@ -305,13 +305,16 @@ def _amounts_of_money(forms: Forms) -> Callable[[str], Iterator[Edit]]:
             large = match["scale"] or match["large"]
             scale = forms.named("scale", large) if large else None
             said = _money(Number(written, forms), noun, scale, forms)
-            if match["per"]:
-                said += f" {forms.word('per')} {forms.named('unit', match['per'])[0]}"
-            elif match["each"] is not None:
-                said += f" {forms.word('per')} "
-            yield *match.span(), said
+            yield *match.span(), said + _each(match, forms)
 
     return find
+
+
+def _each(match: re.Match[str], forms: Forms) -> str:
+    """What an amount is for: "/kg", or a stroke before a word or a number."""
+    if match["per"]:
+        return f" {forms.word('per')} {forms.named('unit', match['per'])[0]}"
+    return f" {forms.word('per')} " if match["each"] is not None else ""
 
 
 def _money(
@@ -371,11 +374,7 @@ def _measures(forms: Forms) -> Callable[[str], Iterator[Edit]]:
     def find(text: str) -> Iterator[Edit]:
         for match in pattern.finditer(text):
             said = amount(Number(match["number"], forms), forms.named("unit", match["unit"]), forms)
-            if match["per"]:
-                said += f" {forms.word('per')} {forms.named('unit', match['per'])[0]}"
-            elif match["each"] is not None:
-                said += f" {forms.word('per')} "
-            yield *match.span(), said
+            yield *match.span(), said + _each(match, forms)
 
     return find
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from importlib import resources
 
+from ..east_asian_forms import THOUSANDS, TIME, YEARS, Rule, dates, rewritten
 from ..tracked import Tracked
 
 KANA = ["ゼロ", "いち", "に", "さん", "よん", "ご", "ろく", "なな", "はち", "きゅう"]
@@ -31,8 +32,6 @@ _UNITS = {
 _UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _MONEY = {"¥": "円", "$": "ドル", "€": "ユーロ", "£": "ポンド"}
 _NUMBER = r"\d+(?:[,.]\d+)*"
-_YEARS = range(1000, 2200)
-"""Of two such numbers a dash makes the years from one to the other."""
 _HALVES = ("1/2", "1/3", "2/3", "1/4", "3/4")
 
 
@@ -43,12 +42,6 @@ def spaced(digits: str) -> str:
 
 def _telephone(match: re.Match[str]) -> str:
     return " の ".join(spaced(part) for part in match[0].split("-"))
-
-
-def _date(match: re.Match[str]) -> str:
-    year, month, day = match[1], int(match[3]), int(match[4])
-    known = 1 <= month <= 12 and 1 <= day <= 31
-    return f"{year}年{month}月{day}日" if known else match[0]
 
 
 def _time(match: re.Match[str]) -> str:
@@ -67,7 +60,7 @@ def _minutes(minute: int) -> str:
 def _between(match: re.Match[str]) -> str:
     """A range, or, of a larger number before a smaller, a score."""
     first, second = match[1], match[2]
-    years = all(int(each) in _YEARS for each in (first, second))
+    years = all(int(each) in YEARS for each in (first, second))
     score = not years and (int(first) >= int(second) or first == "0")
     return f"{first}{'対' if score else 'から'}{second}"
 
@@ -80,16 +73,16 @@ def _over(match: re.Match[str]) -> str:
     return f"{under}分の{over}"
 
 
-_RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+_RULES: tuple[Rule, ...] = (
     (re.compile(r"〒\s?(?=\d)"), lambda m: "郵便番号 "),
     (
         re.compile(r"(?<![\d-])(?:0\d{1,4}-\d{1,4}-\d{3,4}|\d{3}-\d{4}|0\d{9,10})(?![\d-])"),
         _telephone,
     ),
-    (re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])"), lambda m: m[0].replace(",", "")),
-    (re.compile(r"(?<![\d./-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\d./-])"), _date),
+    THOUSANDS,
+    dates("ja"),
     (re.compile(r"(?<![\d-])\d{1,3}(?:-\d{1,3}){2,4}(?![\d-])"), lambda m: m[0].replace("-", "の")),
-    (re.compile(r"(?<![\d:])([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?(?![\d:])"), _time),
+    (TIME, _time),
     (re.compile(r"(?<=時)(\d{1,2})分"), lambda m: _minutes(int(m[1]))),
     (re.compile(r"(?<=月)1日(?![間中目])"), lambda m: "ついたち"),
     (re.compile(r"(?<=\d):(?=\d)"), lambda m: "対"),
@@ -101,18 +94,11 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"(?<=[年月日時分%度])[-–~〜～](?=-?\d)"), lambda m: "から"),
     (re.compile(r"(?<![\dA-Za-z%)-])[-−](?=\d)"), lambda m: "マイナス"),
 )
-"""In order: each sees what those before it have left."""
 
 
 def written_out(text: Tracked) -> Tracked:
     """The text with dates, times, units and ranges in words, its numbers still in digits."""
-    for pattern, said in _RULES:
-        text = text.edit(
-            (*match.span(), new)
-            for match in pattern.finditer(text.text)
-            if (new := said(match)) != match[0]
-        )
-    return text
+    return rewritten(text, _RULES)
 
 
 @functools.cache
