@@ -250,7 +250,13 @@ class _Walk:
         self.roots[node.buffer] = self.roots.get(node.data.args[0])
 
     def _ifthenelse(self, node: Any) -> None:
-        self._branch(node.condition, node.then_case, node.else_case)
+        if self.work is not None:
+            self._branch(node.condition, node.then_case, node.else_case)
+            return
+        # The host decides which kernel is launched.
+        taken = node.then_case if self.value(node.condition) else node.else_case
+        if taken is not None:
+            self.statement(taken)
 
     def _branch(self, condition: Any, then: Any, other: Any) -> None:
         chosen = self.value(condition)

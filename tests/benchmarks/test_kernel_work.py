@@ -10,7 +10,7 @@ from tvm import ir, relax, te, tirx
 from benchmarks.roofline.estimate import GPUS, estimate, launches
 from benchmarks.roofline.kernel_work import KernelWork, count_work
 from kokoro_pipeline.compiler.kernels.common.operand_precision import Precision
-from kokoro_pipeline.compiler.kernels.gpu.conv1d import Conv1d, conv1d, conv_tile
+from kokoro_pipeline.compiler.kernels.gpu.conv1d import Conv1d, conv1d, conv_product
 from kokoro_pipeline.compiler.kernels.gpu.linear import LinearTile, linear
 from kokoro_pipeline.compiler.kernels.gpu.lstm import lstm_recurrence
 from kokoro_pipeline.compiler.kernels.gpu.spread_lstm import spread_lstm_recurrence
@@ -70,35 +70,41 @@ def test_threads_beyond_the_tail_do_nothing():
     assert work.flops < 256 * 64
 
 
-@pytest.mark.parametrize(("rows", "blocks"), [(1, 1), (16, 1), (17, 2)])
-def test_a_linear_layer(rows, blocks):
+@pytest.mark.parametrize(
+    ("rows", "blocks", "large"),
+    [(1, 3, False), (8, 3, False), (9, 6, False), (2032, 762, False), (2048, 256, True)],
+)
+def test_a_linear_layer(rows, blocks, large):
     """Rows and features that do not exist are multiplied too, as on a GPU."""
-    tile = LinearTile(256, 96)
+    tile = LinearTile(256, 96, 16, 2) if large else LinearTile(256, 96)
     shapes = [(rows, 256), tile.shape, (rows, 96)]
     (work,) = count_work(linear(256, 96), shapes)
-    assert (work.blocks, work.threads, work.kind) == (3 * blocks, 256, "block")
-    products = work.blocks * 16 * 32 * 256
-    assert 2 * products <= work.flops <= 2.05 * products
+    assert (work.blocks, work.threads, work.kind) == (blocks, 256, "block")
+    products = work.blocks * tile.rows * tile.columns * 32 * 256
+    assert 2 * products <= work.flops <= 2.1 * products
     assert work.barriers == 2 * tile.turns + 2
-    assert work.shared_bytes == 4 * 4 * 32 * (20 + 32)
+    assert work.shared_bytes == 4 * 8 * tile.rows * 32 * tile.columns
 
 
+@pytest.mark.parametrize("columns", [256, 8192])
 @pytest.mark.parametrize(
     ("precision", "products", "weight"),
     [(Precision.TF32, 1, 2), (Precision.BFLOAT16, 1, 1), (Precision.BFLOAT16X3, 3, 1)],
 )
-def test_a_convolution_on_tensor_cores(precision, products, weight):
-    """A block of 64 by 128 sums, over 7 taps of 64 channels."""
+def test_a_convolution_on_tensor_cores(precision, products, weight, columns):
+    """A block of 64 by 32 sums for few columns, and 64 by 64 for many, of 64 channels."""
     conv = Conv1d(64, 64, 7, 1, 1, 3, 3)
-    tile = conv_tile(conv, precision=precision)
-    shapes = [(1, 64, 256), tile.weight_shape, (1, 64, 256)]
+    product = conv_product(conv, precision=precision)
+    shapes = [(1, 64, columns), product.packing.shape, (1, 64, columns)]
     (work,) = count_work(conv1d(conv, precision=precision), shapes)
-    sums = 64 * 128 * 64 * 7 * products
-    assert (work.blocks, work.kind) == (2, "block")
+    tile = product.tiles[columns < 8192]
+    sums = 64 * tile.block_columns * 64 * 7 * products
+    assert (work.blocks, work.kind) == (columns // tile.block_columns, "block")
     assert work.tensor == sums * weight
     assert work.flops == pytest.approx(2 * work.blocks * sums, rel=0.02)
-    assert work.barriers == tile.turns * (1 + tile.stages)
-    assert 32 + 16 <= work.registers <= 32 * 3 + 16
+    assert work.barriers == tile.turns * (1 + tile.stages) + 2 * (tile.slices > 1)
+    each = tile.block_rows * tile.block_columns // (32 * tile.warps)  # sums of a thread
+    assert each + 16 <= work.registers <= 3 * each + 24
 
 
 def test_registers_bound_the_blocks_that_are_resident():
@@ -138,18 +144,19 @@ def test_a_recurrence_over_blocks_waits_for_the_others_and_reads_weights_once():
 def test_copies_are_counted_as_they_are_made():
     """The weights of a convolution on tensor cores, 16 bytes at a time, each once a block.
 
-    Besides them, 160 samples of a channel are read, a chunk more than there is and from places that
-    share a sector with the warp beside, and 128 written, a sector in two parts.
+    Besides them, a block reads 64 samples of a channel, a chunk more than there is and from places
+    that share a sector with the warp beside, and writes 32, a sector in two parts.
     """
     conv = Conv1d(64, 64, 7, 1, 1, 3, 3)
-    tile = conv_tile(conv, precision=Precision.BFLOAT16X3)
+    product = conv_product(conv, precision=Precision.BFLOAT16X3)
+    tile = product.tiles[-1]
     (work,) = count_work(
         conv1d(conv, precision=Precision.BFLOAT16X3),
-        [(1, 64, 128), tile.weight_shape, (1, 64, 128)],
+        [(1, 64, 128), product.packing.shape, (1, 64, 128)],
     )
-    weights = 4 * math.prod(tile.weight_shape)
-    others = 4 * 64 * (1.25 * 160 * (tile.turns + 1) / tile.turns + 2 * 128)
-    assert work.requested == pytest.approx(weights + others, rel=0.05)
+    weights = 4 * math.prod(product.packing.shape)
+    others = 4 * 64 * (1.25 * 64 * (tile.turns + 1) / tile.turns + 2 * 32)
+    assert work.requested == pytest.approx(4 * (weights + others), rel=0.05)
 
 
 def test_a_condition_that_always_holds_takes_all_lanes():
@@ -163,7 +170,7 @@ def test_a_condition_that_always_holds_takes_all_lanes():
 
 
 def test_statistics_are_sums_of_a_block():
-    (work,) = count_work(row_statistics(3, 1e-5), [(1, 3, 5120), (1, 3), (1, 3)])
+    (work,) = count_work(row_statistics(3, 1e-5, 256), [(1, 3, 5120), (1, 3), (1, 3)])
     assert (work.blocks, work.kind) == (3, "block")
     assert work.requested >= 2 * 4 * 3 * 5120
 

@@ -104,7 +104,7 @@ class GpuBackend(Backend):
         return Kernel(layer_norm, (features, epsilon, terms == 2))
 
     def statistics(self, channels: int, epsilon: float) -> Kernel:
-        return Kernel(row_statistics, (channels, epsilon))
+        return Kernel(row_statistics, (channels, epsilon, min(512, self.max_threads)))
 
     def lstm_recurrence(self, hidden: int) -> Kernel:
         if self.blocks_may_wait and spread_units(hidden, self.max_threads) is not None:

@@ -12,18 +12,17 @@ from tvm import tirx
 from ..common.convolutions import Conv1d
 from ..common.operand_precision import Precision
 from .producer import NOTHING, Producer
-from .products import product_tile
+from .products import Product, make_product
 from .threads import Buffer, Expr, Parameter, bind, build_kernel, i32, store
-from .tile import ProductTile
 from .tiled_product import emit_product
 
 __all__ = ["Conv1d", "conv1d", "pack_conv1d"]
 
 
-def conv_tile(
+def conv_product(
     conv: Conv1d, dtype: str = "float32", precision: Precision = Precision.FLOAT32
-) -> ProductTile:
-    return product_tile(
+) -> Product:
+    return make_product(
         conv.out_channels,
         conv.in_channels,
         conv.taps,
@@ -42,7 +41,7 @@ def pack_conv1d(
     precision: Precision = Precision.FLOAT32,
 ) -> np.ndarray:
     """Pack PyTorch's weight [CO, CI, K] for the kernel that `conv1d` makes."""
-    return conv_tile(conv, dtype, precision).pack(weight)
+    return conv_product(conv, dtype, precision).packing.pack(weight)
 
 
 def conv1d(
@@ -60,7 +59,7 @@ def conv1d(
     must be at least 1. B and L are at least 1. With a reduced `precision` the weight is packed for
     it, and everything else stays float32.
     """
-    tile = conv_tile(conv, dtype, precision)
+    product = conv_product(conv, dtype, precision)
     CI, CO = conv.in_channels, conv.out_channels
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
     out = conv.out_length(length)
@@ -81,7 +80,7 @@ def conv1d(
             store(y, at, total)
 
         sizes = bind(i32(batch)), bind(i32(length)), columns
-        emit_product(tile, *sizes, x, weights, write, producer, coefficients)
+        emit_product(product, *sizes, x, weights, write, producer, coefficients)
 
     names = f"s{conv.stride}d{conv.dilation}p{conv.pad_left}_{conv.pad_right}"
     kind = dtype if precision is Precision.FLOAT32 else precision.value
@@ -91,7 +90,7 @@ def conv1d(
         [
             Parameter("x", (batch, CI, length), dtype),
             *prepared,
-            Parameter("w", tile.weight_shape, tile.weight_dtype),
+            Parameter("w", product.packing.shape, product.packing.word_dtype),
             *([Parameter("bias", (CO,), dtype)] if bias else []),
             *([Parameter("residual", (batch, CO, out), dtype)] if residual else []),
             Parameter("y", (batch, CO, out), dtype),

@@ -17,7 +17,7 @@ from tvm import tirx
 
 from ..common.convolutions import ConvTranspose1d
 from ..common.operand_precision import Precision
-from .products import product_tile
+from .products import Product, make_product
 from .threads import (
     Buffer,
     Expr,
@@ -33,7 +33,6 @@ from .threads import (
     mod,
     store,
 )
-from .tile import ProductTile
 from .tiled_product import emit_product
 
 __all__ = ["ConvTranspose1d", "conv_transpose1d", "depthwise_upsample", "pack_conv_transpose1d"]
@@ -41,9 +40,9 @@ __all__ = ["ConvTranspose1d", "conv_transpose1d", "depthwise_upsample", "pack_co
 THREADS = 256
 
 
-def _tile(conv: ConvTranspose1d, precision: Precision) -> ProductTile:
+def _product(conv: ConvTranspose1d, precision: Precision) -> Product:
     rows, taps = conv.out_channels * conv.stride, conv.reach + 1
-    return product_tile(rows, conv.in_channels, taps, pad_left=conv.reach, precision=precision)
+    return make_product(rows, conv.in_channels, taps, pad_left=conv.reach, precision=precision)
 
 
 def pack_conv_transpose1d(
@@ -54,7 +53,7 @@ def pack_conv_transpose1d(
     # The oldest input sample comes first: tap m of the window is X[q - (r - 1 - m)].
     split = weight.reshape(conv.in_channels, conv.out_channels, taps, conv.stride)[:, :, ::-1]
     rows = split.transpose(1, 3, 0, 2)
-    return _tile(conv, precision).pack(rows.reshape(-1, conv.in_channels, taps))
+    return _product(conv, precision).packing.pack(rows.reshape(-1, conv.in_channels, taps))
 
 
 def conv_transpose1d(
@@ -66,7 +65,7 @@ def conv_transpose1d(
     y [B, CO, LO] with LO = conv.out_length(L), which must be at least 1. B and L are at least 1.
     With a reduced `precision` the weight is packed for it.
     """
-    tile, CI, CO = _tile(conv, precision), conv.in_channels, conv.out_channels
+    product, CI, CO = _product(conv, precision), conv.in_channels, conv.out_channels
     batch, length = tirx.Var("B", "int64"), tirx.Var("L", "int64")
     out = conv.out_length(length)
 
@@ -82,7 +81,7 @@ def conv_transpose1d(
             with T.If(tirx.And(to >= 0, to < size)), T.Then():
                 store(y, (b * CO + channel) * size + to, total)
 
-        emit_product(tile, bind(i32(batch)), L, bind(L + conv.reach), x, weights, write)
+        emit_product(product, bind(i32(batch)), L, bind(L + conv.reach), x, weights, write)
 
     crop = f"{conv.crop_left}_{conv.crop_right}"
     kind = "" if precision is Precision.FLOAT32 else f"_{precision.value}"
@@ -90,7 +89,7 @@ def conv_transpose1d(
         f"gpu_conv_transpose1d_{CI}x{CO}k{conv.taps}s{conv.stride}c{crop}" + "_bias" * bias + kind,
         [
             Parameter("x", (batch, CI, length)),
-            Parameter("w", tile.weight_shape, tile.weight_dtype),
+            Parameter("w", product.packing.shape, product.packing.word_dtype),
             *([Parameter("bias", (CO,))] if bias else []),
             Parameter("y", (batch, CO, out)),
         ],

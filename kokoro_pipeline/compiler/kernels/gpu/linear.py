@@ -1,12 +1,14 @@
-"""Linear layers: Y[M, N] = X[M, K] W[N, K]^T + bias, with tiles in shared memory.
+"""Linear layers: Y[M, N] = X[M, K] W[N, K]^T + bias.
 
-A block of threads computes `BLOCK_ROWS` rows and `WARP * columns` features. Both are small: rows
-are tokens or frames, and otherwise a short text would have fewer tiles than the GPU has
-multiprocessors. The warps of a block form slices, each of which iterates over its own chunks of K.
-The rows of X, transposed so that the rows of a thread are adjacent, and the panel of weights are
-copied to shared memory; then each thread accumulates ROWS by `columns` sums in registers, while the
-values of the next chunk are on their way. The sums of the slices are combined in shared memory,
+A block of threads computes a few rows and features, and each of its warps sums over its own share
+of K: a short text has few rows, and a GPU is busy only if many warps share them. A lane computes
+one feature, or two, of all rows of the block. It asks for its weights of a turn at once and keeps
+them in registers; no other warp of the block uses them. The rows of X come through shared memory,
+where all lanes of a warp read the same words. The sums of the warps are added in shared memory,
 always in the same order. Rows that do not exist are read as 0.
+
+Many rows are computed by larger blocks, which read the weights less often. Both kinds of blocks
+take the same packed weights.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 from tvm import tirx
 
 from .threads import (
+    ENOUGH_BLOCKS,
     WARP,
     Buffer,
     Expr,
@@ -38,59 +41,53 @@ from .threads import (
     synchronize,
 )
 
-ROWS, WARPS = 8, 2  # rows per thread, warps per slice
-BLOCK_ROWS = ROWS * WARPS
-THREADS = WARP * WARPS  # of a slice
-CHUNK = WARP  # features of K per chunk, one per lane
-TURNED = BLOCK_ROWS + 4  # words between columns of the chunk: fewer bank conflicts, 16-byte aligned
-WIDE = 2048
-"""From this number of features on, there are enough blocks for two columns per thread."""
+WARPS = 8
+VECTOR = 4  # features of K that are read at a time
+MAX_CHUNK = 32  # features of K of a warp per turn
 
 
 @dataclass(frozen=True)
 class LinearTile:
-    """How a product with `out_features` columns and sums over `in_features` is tiled."""
+    """A block of `rows` rows by `columns` features per lane, for sums over `in_features`."""
 
     in_features: int
     out_features: int
-
-    @property
-    def columns(self) -> int:
-        """Columns per thread."""
-        return 2 if self.out_features >= WIDE else 1
-
-    @property
-    def slices(self) -> int:
-        """Groups of warps, each with its own chunks of K."""
-        return 4 // self.columns
-
-    @property
-    def block_columns(self) -> int:
-        return WARP * self.columns
+    rows: int = 8
+    columns: int = 1
 
     @property
     def turns(self) -> int:
-        """Chunks per slice."""
-        return -(-self.in_features // (CHUNK * self.slices))
+        return -(-self.in_features // (WARPS * MAX_CHUNK))
+
+    @property
+    def chunk(self) -> int:
+        """Features of K of a warp per turn."""
+        return -(-self.in_features // (VECTOR * WARPS * self.turns)) * VECTOR
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The shape of the packed weight."""
-        padded = self.turns * self.slices * CHUNK
-        return -(-self.out_features // self.block_columns), padded * self.block_columns
+        """The shape of the packed weight, which depends on neither `rows` nor `columns`."""
+        return -(-self.out_features // WARP), self.turns * WARPS * self.chunk * WARP
+
+    @property
+    def column_blocks(self) -> int:
+        return -(-self.shape[0] // self.columns)
+
+    def row_blocks(self, rows: Expr) -> Expr:
+        return ceil_div(rows, self.rows)
 
 
 def pack_linear(weight: np.ndarray) -> np.ndarray:
-    """Pack PyTorch's weight [N, K] into float32 [blocks of N, K * features of a block].
+    """Pack PyTorch's weight [N, K] into float32 [blocks of N, (K / 4) * 32 * 4].
 
-    N and K are padded with 0 to whole blocks and chunks.
+    The order within a block is: four features of K, feature of the block, feature of K. N and K
+    are padded with 0 to whole blocks and turns.
     """
     out_features, in_features = weight.shape
-    tile = LinearTile(in_features, out_features)
-    blocks, words = tile.shape
-    padded = np.zeros((blocks * tile.block_columns, words // tile.block_columns), np.float32)
+    blocks, words = LinearTile(in_features, out_features).shape
+    padded = np.zeros((blocks * WARP, words // WARP), np.float32)
     padded[:out_features, :in_features] = weight
-    split = padded.reshape(blocks, tile.block_columns, -1).transpose(0, 2, 1)
+    split = padded.reshape(blocks, WARP, -1, VECTOR).transpose(0, 2, 1, 3)
     return np.ascontiguousarray(split).reshape(blocks, words)
 
 
@@ -106,136 +103,123 @@ class Arguments:
 
 
 class LinearBlock:
-    """A thread of the block that computes `BLOCK_ROWS` rows and `block_columns` features.
-
-    It is thread `lane` of a warp, and its slice is number `part`. It sums `ROWS` rows from row
-    `first` on, those of its warp, and every 32nd of the features from `lane` on.
-    """
+    """Thread `lane` of warp `warp` of the block for `tile.rows` rows from row `first` on."""
 
     def __init__(
         self, tile: LinearTile, arguments: Arguments, place: list[Expr], thread: list[Expr]
     ):
         """Emit the memory of the thread and of its block, with sums of 0."""
         self.tile, self.arguments = tile, arguments
-        (self.column_block, row_block), (self.lane, warps) = place, thread
-        self.part, self.warp = bind(div(warps, WARPS)), bind(mod(warps, WARPS))
-        width, columns = tile.block_columns, tile.columns
-        self.turned = shared(tile.slices * CHUNK * TURNED)
-        self.panel = shared(tile.slices * CHUNK * width)
-        self.totals = registers(ROWS * columns)
-        self.left = registers(ROWS)
-        self.right = registers(columns)
-        self.rows_at = self.part * (CHUNK * TURNED) + self.warp * ROWS
-        self.panel_at = self.part * (CHUNK * width)
-        for i in range(ROWS * columns):
+        (self.column_block, row_block), (self.lane, self.warp) = place, thread
+        self.first = bind(row_block * tile.rows)
+        rows, chunk = tile.rows, tile.chunk
+        sums = WARPS * rows * WARP * tile.columns
+        self.memory = shared(max(WARPS * rows * chunk, sums))
+        self.rows_at = bind(self.warp * (rows * chunk))
+        self.copies = -(-rows * chunk // WARP)
+        self.ahead = registers(self.copies)
+        self.weights = registers(tile.columns * chunk)
+        self.left = registers(rows * VECTOR)
+        self.totals = registers(rows * tile.columns)
+        for i in range(rows * tile.columns):
             store(self.totals, i, const(0))
-        self.first = bind(row_block * BLOCK_ROWS + self.warp * ROWS)
-        self.copies = CHUNK * width // (4 * THREADS)
-        self.rows_ahead, self.panel_ahead = registers(ROWS), registers(4 * self.copies)
-        self.here = bind((self.warp * WARP + self.lane) * 4)
-
-    @property
-    def sums(self) -> list[tuple[int, int]]:
-        """The sums of a thread: (its row, its column)."""
-        return [(i, j) for i in range(ROWS) for j in range(self.tile.columns)]
-
-    def total(self, i: int, j: int) -> Expr:
-        """A sum."""
-        return self.totals[i32(i * self.tile.columns + j)]
-
-    def add(self, i: int, j: int, value: Expr) -> None:
-        """Add to a sum."""
-        add_to(self.totals, i * self.tile.columns + j, value)
 
     def emit(self) -> None:
-        """Sum all chunks of the slice, then the slices, and write y."""
-        self.fetch(i32(0))
+        """Sum the share of the warp, then the shares of all warps, and write y."""
         with T.serial(i32(0), i32(self.tile.turns)) as turn:
+            start = bind((turn * WARPS + self.warp) * self.tile.chunk)
+            self.fetch(start)
             synchronize()
-            self.load_operands(turn)
+            self.place(start)
             synchronize()
-            self.fetch(turn + 1)
             self.multiply()
         synchronize()
-        with T.If(self.part > 0), T.Then():
-            self.share_partial_sums()
+        self.share_sums()
         synchronize()
-        with T.If(self.part == 0), T.Then():
-            self.combine()
-            self.write()
+        self.write()
 
-    def fetch(self, turn: Expr) -> None:
-        """Ask for a chunk: the feature `lane` of the thread's rows, and its share of the weights.
+    def fetch(self, start: Expr) -> None:
+        """Ask for the features of K from `start` on, of the rows and of the lane's weights.
 
         Places are clamped: nothing is read ahead of a branch.
         """
         tile, x, w = self.tile, self.arguments.x, self.arguments.w
-        words, width = tile.shape[1], tile.block_columns
-        chunk = bind(turn * tile.slices + self.part)
-        k = bind(tirx.min(chunk * CHUNK + self.lane, i32(tile.in_features - 1)))
-        for i in range(ROWS):
-            row = tirx.min(self.first + i, self.arguments.rows - 1)
-            store(self.rows_ahead, i, x[row * tile.in_features + k])
-        last = i32(words - CHUNK * width)
-        start = self.column_block * words + tirx.min(chunk * (CHUNK * width), last)
-        for j in range(self.copies):
-            with T.vectorized(i32(0), i32(4)) as v:
-                store(self.panel_ahead, 4 * j + v, w[start + j * THREADS * 4 + self.here + v])
+        for i in range(self.copies):
+            row = tirx.min(self.row(i), self.arguments.rows - 1)
+            k = tirx.min(start + self.feature(i), i32(tile.in_features - 1))
+            store(self.ahead, i, x[row * tile.in_features + k])
+        blocks, words = tile.shape
+        for j in range(tile.columns):
+            block = tirx.min(self.column_block * tile.columns + j, i32(blocks - 1))
+            first = bind(block * words + (start * WARP + self.lane * VECTOR))
+            for k in range(0, tile.chunk, VECTOR):
+                with T.vectorized(i32(0), i32(VECTOR)) as v:
+                    store(self.weights, j * tile.chunk + k + v, w[first + k * WARP + v])
 
-    def load_operands(self, turn: Expr) -> None:
-        """Give the chunk that was asked for to the block, with zeros for what does not exist."""
-        tile, first = self.tile, self.first
-        k = bind((turn * tile.slices + self.part) * CHUNK + self.lane)
-        for i in range(ROWS):
-            exists = tirx.And(first + i < self.arguments.rows, k < tile.in_features)
-            value = tirx.Select(exists, self.rows_ahead[i32(i)], const(0))
-            store(self.turned, self.rows_at + self.lane * TURNED + i, value)
-        for j in range(self.copies):
-            with T.vectorized(i32(0), i32(4)) as v:
-                to = self.panel_at + j * THREADS * 4 + self.here + v
-                store(self.panel, to, self.panel_ahead[4 * j + v])
+    def row(self, i: int) -> Expr:
+        """The row of number `i` of the values that the lane copies."""
+        return self.first + div(i * WARP + self.lane, self.tile.chunk)
+
+    def feature(self, i: int) -> Expr:
+        """Its feature of K, counted from the first of the warp."""
+        return mod(i * WARP + self.lane, self.tile.chunk)
+
+    def place(self, start: Expr) -> None:
+        """Give the rows that were asked for to the warp, with zeros for what does not exist."""
+        tile, values = self.tile, self.tile.rows * self.tile.chunk
+        for i in range(self.copies):
+            row, k = self.row(i), start + self.feature(i)
+            exists = tirx.And(row < self.arguments.rows, k < tile.in_features)
+            value = tirx.Select(exists, self.ahead[i32(i)], const(0))
+            at = i * WARP + self.lane
+            if (i + 1) * WARP <= values:
+                store(self.memory, self.rows_at + at, value)
+            else:
+                with T.If(at < values), T.Then():
+                    store(self.memory, self.rows_at + at, value)
 
     def multiply(self) -> None:
-        """Add the products of the chunk that the block holds."""
-        width = self.tile.block_columns
-        with T.serial(i32(0), i32(CHUNK)) as c:
-            for row in range(0, ROWS, 4):
-                with T.vectorized(i32(0), i32(4)) as v:
-                    at = self.rows_at + c * TURNED + row + v
-                    store(self.left, row + v, self.turned[at])
-            for j in range(self.tile.columns):
-                at = self.panel_at + c * width + j * WARP + self.lane
-                store(self.right, j, self.panel[at])
-            for i, j in self.sums:
-                self.add(i, j, self.left[i32(i)] * self.right[i32(j)])
+        """Add the products of the features of the turn."""
+        tile = self.tile
+        for k in range(0, tile.chunk, VECTOR):
+            for row in range(tile.rows):
+                with T.vectorized(i32(0), i32(VECTOR)) as v:
+                    at = self.rows_at + (row * tile.chunk + k) + v
+                    store(self.left, row * VECTOR + v, self.memory[at])
+            for each in range(VECTOR):
+                for row in range(tile.rows):
+                    for j in range(tile.columns):
+                        weight = self.weights[i32(j * tile.chunk + k + each)]
+                        product = self.left[i32(row * VECTOR + each)] * weight
+                        add_to(self.totals, row * tile.columns + j, product)
 
-    def place(self, i: int, j: int) -> Expr:
-        """Where a sum lies among those of a slice."""
-        return (self.warp * ROWS + i) * self.tile.block_columns + j * WARP + self.lane
-
-    def share_partial_sums(self) -> None:
-        """Put the sums of a slice, other than the first, into the memory of the panel."""
-        start = (self.part - 1) * (BLOCK_ROWS * self.tile.block_columns)
-        for i, j in self.sums:
-            store(self.panel, start + self.place(i, j), self.total(i, j))
-
-    def combine(self) -> None:
-        """Add the sums of the other slices, in their order."""
-        with T.serial(i32(0), i32(self.tile.slices - 1)) as other:
-            start = other * (BLOCK_ROWS * self.tile.block_columns)
-            for i, j in self.sums:
-                self.add(i, j, self.panel[start + self.place(i, j)])
+    def share_sums(self) -> None:
+        """Put the sums of the warp into the memory of the rows: [warp, row, column, lane]."""
+        count = self.tile.rows * self.tile.columns
+        for i in range(count):
+            store(self.memory, (self.warp * count + i) * WARP + self.lane, self.totals[i32(i)])
 
     def write(self) -> None:
-        """Write the rows and features that exist, with the bias."""
-        bias, y, features = self.arguments.bias, self.arguments.y, self.tile.out_features
-        for j in range(self.tile.columns):
-            column = bind(self.column_block * self.tile.block_columns + j * WARP + self.lane)
-            with T.If(column < features), T.Then():
-                added = const(0) if bias is None else hold(bias[column])
-                for i in range(ROWS):
-                    with T.If(self.first + i < self.arguments.rows), T.Then():
-                        store(y, (self.first + i) * features + column, self.total(i, j) + added)
+        """Add the sums of all warps in their order, and write the rows and features that exist.
+
+        A warp takes every eighth of the rows.
+        """
+        tile, arguments = self.tile, self.arguments
+        count = tile.rows * tile.columns
+        total = registers(1)
+        for j in range(tile.columns):
+            column = bind((self.column_block * tile.columns + j) * WARP + self.lane)
+            for first in range(0, tile.rows, WARPS):
+                i = self.warp + first
+                row = bind(self.first + i)
+                exists = tirx.And(row < arguments.rows, column < tile.out_features)
+                with T.If(exists), T.Then():
+                    store(total, 0, const(0))
+                    with T.serial(i32(0), i32(WARPS)) as warp:
+                        at = (warp * count + i * tile.columns + j) * WARP + self.lane
+                        add_to(total, 0, self.memory[at])
+                    added = const(0) if arguments.bias is None else hold(arguments.bias[column])
+                    store(arguments.y, row * tile.out_features + column, total[i32(0)] + added)
 
 
 def linear(in_features: int, out_features: int, bias: bool = False) -> tirx.PrimFunc:
@@ -245,23 +229,30 @@ def linear(in_features: int, out_features: int, bias: bool = False) -> tirx.Prim
     at least 1.
     """
     K, N = in_features, out_features
-    tile = LinearTile(K, N)
-    blocks, words = tile.shape
+    small, large = LinearTile(K, N), LinearTile(K, N, 16, 2)
     rows_all = tirx.Var("M", "int64")
 
     def body(x: Buffer, w: Buffer, *rest: Buffer) -> None:
         *added, y = rest
         rows = bind(i32(rows_all))
         arguments = Arguments(x, w, added[0] if bias else None, y, rows)
-        grid = [blocks, ceil_div(rows, BLOCK_ROWS)]
-        with launch(grid, [WARP, WARPS * tile.slices]) as (place, thread):
-            LinearBlock(tile, arguments, place, thread).emit()
+
+        def compute(tile: LinearTile) -> None:
+            grid = [tile.column_blocks, tile.row_blocks(rows)]
+            with launch(grid, [WARP, WARPS], resident=2) as (place, thread):
+                LinearBlock(tile, arguments, place, thread).emit()
+
+        with T.If(large.row_blocks(rows) * large.column_blocks < 2 * ENOUGH_BLOCKS):
+            with T.Then():
+                compute(small)
+            with T.Else():
+                compute(large)
 
     return build_kernel(
         f"gpu_linear_{K}x{N}" + "_bias" * bias,
         [
             Parameter("x", (rows_all, K)),
-            Parameter("w", (blocks, words)),
+            Parameter("w", small.shape),
             *([Parameter("bias", (N,))] if bias else []),
             Parameter("y", (rows_all, N)),
         ],

@@ -11,30 +11,39 @@ from abc import ABC, abstractmethod
 
 from tvm import tirx
 
-from .threads import WARP, Buffer, Expr, T, bind, i32, registers, store, where
-from .tile import Place, ProductTile
+from .threads import WARP, Buffer, Expr, T, bind, div, i32, mod, registers, store, where
+from .tile import Packing, Place, ProductTile
 
 MAX_AHEAD = 32
 """Registers of a thread for weights that were asked for."""
 
 
-def make_panels(tile: ProductTile, place: Place, weights: Buffer, row_block: Expr) -> Panels:
-    """The panels of a row block of `weights`, as packed by `ProductTile.pack`."""
+def make_panels(
+    tile: ProductTile, packing: Packing, place: Place, weights: Buffer, row_block: Expr
+) -> Panels:
+    """The panels of a row block of `weights`, as packed by `packing`."""
     kind = _CopiedPanels if tile.is_asynchronous else _FetchedPanels
-    return kind(tile, place, weights, row_block)
+    return kind(tile, packing, place, weights, row_block)
 
 
 class Panels(ABC):
-    """Steps are numbered by the turns and stages of the slice; each has a panel."""
+    """Steps are numbered by the turns and stages of the slice; each has a panel.
 
-    def __init__(self, tile: ProductTile, place: Place, weights: Buffer, row_block: Expr) -> None:
-        self._tile, self._place, self._weights = tile, place, weights
-        self._first = bind(row_block * (tile.chunks * tile.stages * tile.panel_words))
+    A panel consists of segments that are contiguous in memory: one for each unit of rows, or, with
+    stages, for each unit and group of channels. The threads of the slice copy it in rounds.
+    """
+
+    def __init__(
+        self, tile: ProductTile, packing: Packing, place: Place, weights: Buffer, row_block: Expr
+    ) -> None:
+        self._tile, self._packing, self._place, self._weights = tile, packing, place, weights
+        self._first_unit = bind(row_block * tile.units)
         # 16 bytes at a time; float64 values, which are not time-critical, one by one.
         self._vector = 1 if tile.weight_dtype == "float64" else 4
         self._stride = tile.warps * WARP * self._vector
         self._rounds = -(-tile.panel_words // self._stride)
         self._lane = bind((place.warp * WARP + place.lane) * self._vector)
+        self._segments = [self._segment_of(number) for number in range(self._rounds)]
 
     def start(self) -> None:
         """Ask for the panel of step 0."""
@@ -54,33 +63,66 @@ class Panels(ABC):
         """Where the panel of a step begins in shared memory."""
         return self._place.part * self._tile.panel_words
 
-    def _source(self, step: Expr) -> Expr:
-        """Where the panel of a step begins in the weights."""
-        tile = self._tile
-        turn, stage = tirx.truncdiv(step, i32(tile.stages)), tirx.truncmod(step, i32(tile.stages))
-        number = tile.chunk_of(turn, self._place.part) * tile.stages + stage
-        return self._first + number * tile.panel_words
+    def _segment_of(self, number: int) -> tuple[Expr, Expr]:
+        """What round `number` of the thread copies: a segment's first word, and one from there on.
+
+        The first word is counted from the start of a step.
+        """
+        tile, packing = self._tile, self._packing
+        groups = tile.groups if tile.stages == 1 else 1
+        words = groups * tile.stage_taps * tile.tap_words
+        segments = tile.groups // groups
+        # A round without a word for the thread reads the last one.
+        offset = bind(tirx.min(self._offset(number), i32(tile.panel_words - self._vector)))
+        segment = bind(div(offset, words))
+        # Units beyond the last one are read as the last one: their rows do not exist.
+        unit = tirx.min(self._first_unit + div(segment, segments), i32(packing.units - 1))
+        group = mod(segment, segments) * packing.group_words
+        return bind(unit * packing.shape[1] + group), bind(mod(offset, words))
+
+    def _start(self, step: Expr) -> Expr:
+        """Where a step begins in a segment; the last chunk is taken for later steps."""
+        turn = tirx.truncdiv(step, i32(self._tile.stages))
+        chunk = tirx.min(self._tile.chunk_of(turn, self._place.part), i32(self._tile.chunks - 1))
+        return chunk * (self._tile.groups * self._packing.group_words) + self._stage_start(step)
+
+    def _stage_start(self, step: Expr) -> Expr:
+        """Where the stage of a step begins in a group."""
+        stage = tirx.truncmod(step, i32(self._tile.stages))
+        return stage * (self._tile.stage_taps * self._tile.tap_words)
+
+    def _source(self, start: Expr, number: int) -> Expr:
+        """Where round `number` of a step that begins at `start` reads in the weights."""
+        first, word = self._segments[number]
+        return start + first + word
 
     def _offset(self, number: int) -> Expr:
         return number * self._stride + self._lane
 
-    def _exists(self, number: int) -> Expr | None:
-        """Whether round `number` of this thread lies within the panel; None if it always does."""
-        if (number + 1) * self._stride <= self._tile.panel_words:
-            return None
-        return self._offset(number) < self._tile.panel_words
+    def _exists(self, number: int, step: Expr) -> Expr | None:
+        """Whether the thread copies a word in round `number`; None if it always does.
+
+        The last stage may have fewer taps than the others.
+        """
+        tile, packing = self._tile, self._packing
+        conditions = []
+        if (number + 1) * self._stride > tile.panel_words:
+            conditions.append(self._offset(number) < tile.panel_words)
+        if tile.stages * tile.stage_taps > tile.geometry.taps:
+            word = self._stage_start(step) + self._segments[number][1]
+            conditions.append(word < packing.group_words)
+        return tirx.all(*conditions) if conditions else None
 
 
 class _CopiedPanels(Panels):
     def fetch(self, step: Expr) -> None:
         tile = self._tile
         with T.If(step < tile.turns * tile.stages), T.Then():
-            source, to = bind(self._source(step)), bind(self.start_of(step))
+            start, to = bind(self._start(step)), bind(self.start_of(step))
             for number in range(self._rounds):
-                with where(self._exists(number)):
-                    offset = self._offset(number)
-                    shared = tirx.address_of(self._place.panel[to + offset])
-                    memory = tirx.address_of(self._weights[source + offset])
+                with where(self._exists(number, step)):
+                    shared = tirx.address_of(self._place.panel[to + self._offset(number)])
+                    memory = tirx.address_of(self._weights[self._source(start, number)])
                     T.evaluate(T.ptx["cp.async.cg.shared.global"](shared, memory, 16))
         T.evaluate(T.ptx["cp.async.commit_group"]())
 
@@ -93,8 +135,10 @@ class _CopiedPanels(Panels):
 
 
 class _FetchedPanels(Panels):
-    def __init__(self, tile: ProductTile, place: Place, weights: Buffer, row_block: Expr) -> None:
-        super().__init__(tile, place, weights, row_block)
+    def __init__(
+        self, tile: ProductTile, packing: Packing, place: Place, weights: Buffer, row_block: Expr
+    ) -> None:
+        super().__init__(tile, packing, place, weights, row_block)
         self._is_ahead = self._rounds * self._vector <= MAX_AHEAD
         if self._is_ahead:
             self._values = registers(self._rounds * self._vector, tile.weight_dtype)
@@ -102,20 +146,19 @@ class _FetchedPanels(Panels):
     def fetch(self, step: Expr) -> None:
         if not self._is_ahead:
             return
-        # A place beyond the end is clamped, since nothing is read ahead of a branch.
-        last = self._tile.chunks * self._tile.stages * self._tile.panel_words - self._vector
+        start = bind(self._start(step))
         for number in range(self._rounds):
-            at = bind(tirx.min(self._source(step) + self._offset(number), self._first + last))
+            at = bind(self._source(start, number))
             with T.vectorized(i32(0), i32(self._vector)) as v:
                 store(self._values, number * self._vector + v, self._weights[at + v])
 
     def place(self, step: Expr) -> None:
-        panel, to = self._place.panel, self.start_of(step)
-        source = bind(self._source(step))
+        panel, to, start = self._place.panel, self.start_of(step), bind(self._start(step))
         for number in range(self._rounds):
             offset = bind(self._offset(number))
-            with where(self._exists(number)), T.vectorized(i32(0), i32(self._vector)) as v:
+            source = bind(self._source(start, number))
+            with where(self._exists(number, step)), T.vectorized(i32(0), i32(self._vector)) as v:
                 if self._is_ahead:
                     store(panel, to + offset + v, self._values[number * self._vector + v])
                 else:
-                    store(panel, to + offset + v, self._weights[source + offset + v])
+                    store(panel, to + offset + v, self._weights[source + v])

@@ -1,14 +1,24 @@
-"""Selects the tile for a precision: scalar for float32 and float64, else tensor cores."""
+"""Selects the tiles for a precision: scalar for float32 and float64, else tensor cores."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..common.operand_precision import Precision
-from .scalar_tile import scalar_tile
-from .tensor_core_tile import tensor_core_tile
-from .tile import Geometry, ProductTile
+from .scalar_tile import scalar_tiles
+from .tensor_core_tile import tensor_core_tiles
+from .tile import Geometry, Packing, ProductTile
 
 
-def product_tile(
+@dataclass(frozen=True)
+class Product:
+    """A product: the order of its weights, and its tiles, the one with the largest blocks first."""
+
+    packing: Packing
+    tiles: tuple[ProductTile, ...]
+
+
+def make_product(
     rows: int,
     in_channels: int,
     taps: int,
@@ -18,9 +28,16 @@ def product_tile(
     *,
     dtype: str = "float32",
     precision: Precision = Precision.FLOAT32,
-) -> ProductTile:
-    """The tile of a product. `dtype`, float32 or float64, applies without reduced precision."""
+) -> Product:
+    """The tiles of a product. `dtype`, float32 or float64, applies without reduced precision.
+
+    Raises InputError if no tile fits shared memory.
+    """
     geometry = Geometry(rows, in_channels, taps, stride, dilation, pad_left)
     if precision is Precision.FLOAT32:
-        return scalar_tile(geometry, dtype)
-    return tensor_core_tile(geometry, precision)
+        tiles = scalar_tiles(geometry, dtype)
+    else:
+        tiles = tensor_core_tiles(geometry, precision)
+    units = tiles[0].unit_rows, tiles[0].unit_words
+    channels = max(tile.channels for tile in tiles)
+    return Product(Packing(geometry, *units, channels, dtype, precision), tuple(tiles))

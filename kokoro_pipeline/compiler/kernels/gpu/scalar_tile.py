@@ -29,33 +29,42 @@ from .tile import Geometry, Multiplier, Place, ProductTile
 
 ROWS = 8  # rows per thread
 MAX_WARPS = 8
+MAX_CHUNK = 32
 SHARED_BYTES = 24 << 10
 
 
-def scalar_tile(geometry: Geometry, dtype: str = "float32") -> ProductTile:
-    """A block has `warps * ROWS` rows and `WARP * columns` columns.
+def scalar_tiles(geometry: Geometry, dtype: str = "float32") -> list[ProductTile]:
+    """The tile for many columns, and the one for few of them where a sum has many terms.
 
     With many channels, which in a model means that sequences are short, it computes 32 by 32 sums;
     larger blocks would not occupy all multiprocessors of a GPU.
     """
     rows, channels = geometry.rows, geometry.in_channels
-    deep = geometry.is_deep
-    warps = min(MAX_WARPS // 2 if deep else MAX_WARPS, -(-rows // ROWS))
-    few = rows <= ROWS and channels >= 4 * WARP
-    slices = MAX_WARPS // warps if deep or few else 1
+    warps = min(MAX_WARPS // 2 if geometry.is_deep else MAX_WARPS, -(-rows // ROWS))
+    slices = MAX_WARPS // warps if geometry.is_deep else 1
     columns = 1 if slices > 1 else 2 if rows > 128 or geometry.stride > 2 else 4
+    large = _tile(geometry, dtype, warps, columns, slices)
+    if channels < 4 * WARP:
+        return [large]
+    small = _tile(geometry, dtype, 1, 1, MAX_WARPS)
+    return [small] if rows <= ROWS else [large, small]
+
+
+def _tile(geometry: Geometry, dtype: str, warps: int, columns: int, slices: int) -> ProductTile:
+    """A block of `warps * ROWS` rows and `WARP * columns` columns."""
     block_rows, block_columns = warps * ROWS, WARP * columns
     window, panel = geometry.window(block_columns), geometry.taps * block_rows
-    item_bytes = tvm.DataType(dtype).bits // 8
-    meeting = (slices - 1) * block_rows * block_columns * item_bytes
-    largest = (SHARED_BYTES - meeting) // ((window + panel) * item_bytes * slices)
+    meeting = (slices - 1) * block_rows * block_columns
+
+    def fits(chunk: int) -> bool:
+        words = slices * chunk * window + max(slices * chunk * panel, meeting)
+        return words * tvm.DataType(dtype).bits // 8 <= SHARED_BYTES
+
     chunk = 1
-    while 2 * chunk <= min(32, largest) and chunk < channels:
+    while chunk < MAX_CHUNK and chunk * slices < geometry.in_channels and fits(2 * chunk):
         chunk *= 2
-    multiplier = _ScalarMultiplier
-    return ProductTile(
-        geometry, multiplier, block_rows, block_columns, warps, chunk, window, panel, slices, dtype
-    )
+    sizes = block_rows, block_columns, warps, chunk, window, ROWS, 1
+    return ProductTile(geometry, _ScalarMultiplier, *sizes, slices, dtype)
 
 
 class _ScalarMultiplier(Multiplier):
@@ -76,10 +85,10 @@ class _ScalarMultiplier(Multiplier):
         tile, place, geometry = self._tile, self._place, self._tile.geometry
         vector = 4 if tile.dtype == "float32" else 1
         with T.serial(i32(0), i32(tile.chunk)) as c, T.serial(i32(0), i32(geometry.taps)) as k:
+            first = panel_start + ((place.warp * tile.chunk + c) * geometry.taps + k) * ROWS
             for row in range(0, ROWS, vector):
                 with T.vectorized(i32(0), i32(vector)) as v:
-                    at = (c * geometry.taps + k) * tile.block_rows + place.warp * ROWS + row + v
-                    store(self._weights, row + v, place.panel[panel_start + at])
+                    store(self._weights, row + v, place.panel[first + row + v])
             for j in range(self._columns):
                 column = (place.lane + j * WARP) * geometry.stride
                 at = c * tile.window_pitch + column + k * geometry.dilation

@@ -30,11 +30,9 @@ from .threads import (
     store,
 )
 
-THREADS = 256
 
-
-def row_statistics(channels: int, epsilon: float) -> tirx.PrimFunc:
-    """The kernel x -> mean, rstd with rstd = 1 / sqrt(variance + epsilon).
+def row_statistics(channels: int, epsilon: float, threads: int) -> tirx.PrimFunc:
+    """The kernel x -> mean, rstd with rstd = 1 / sqrt(variance + epsilon), by blocks of `threads`.
 
     x is float32 [B, C, L]; mean and rstd are float32 [B, C]. The variance is over L, divided by L.
     B and L are at least 1.
@@ -45,24 +43,24 @@ def row_statistics(channels: int, epsilon: float) -> tirx.PrimFunc:
     def body(x: Buffer, mean: Buffer, rstd: Buffer) -> None:
         L = bind(i32(length))
         inverse = bind(const(1) / tirx.Cast("float32", L))
-        with launch([i32(batch) * C], [THREADS]) as ((row,), (thread,)):
+        with launch([i32(batch) * C], [threads]) as ((row,), (thread,)):
             start = bind(row * L)
-            rounds = bind(ceil_div(L - thread, THREADS))
+            rounds = bind(ceil_div(L - thread, threads))
             sums = registers(2)
 
             store(sums, 0, const(0))
             with T.serial(i32(0), rounds) as i:
-                add_to(sums, 0, x[start + i * THREADS + thread])
-            (total,) = block_sum([sums[i32(0)]], thread, THREADS)
+                add_to(sums, 0, x[start + i * threads + thread])
+            (total,) = block_sum([sums[i32(0)]], thread, threads)
             middle = hold(total * inverse)
 
             store(sums, 0, const(0))
             store(sums, 1, const(0))
             with T.serial(i32(0), rounds) as i:
-                deviation = hold(x[start + i * THREADS + thread] - middle)
+                deviation = hold(x[start + i * threads + thread] - middle)
                 add_to(sums, 0, deviation)
                 add_to(sums, 1, deviation * deviation)
-            first, second = block_sum([sums[i32(0)], sums[i32(1)]], thread, THREADS)
+            first, second = block_sum([sums[i32(0)], sums[i32(1)]], thread, threads)
             with T.If(thread == 0), T.Then():
                 share = hold(first * inverse)
                 variance = tirx.max((second - first * share) * inverse, const(0))

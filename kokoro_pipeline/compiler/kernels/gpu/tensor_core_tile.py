@@ -1,9 +1,10 @@
 """The tile that multiplies on tensor cores: rounded or split operands, float32 sums.
 
-A warp computes 32 by 32 sums, or 32 by 16 of a deep product, in products of 16 by 8. A word of
+A warp computes 32 by 32 sums, or 32 by 16, in products of 16 by 8. A word of
 shared memory holds one channel of tf32, or two of half precision, rounded once after the producer;
 weights were rounded when they were packed. The 32 lanes of a fragment read 8 neighbours in each of
-4 words, so the length of a word's row is 8 modulo 32, which makes them read 32 different banks.
+4 words: in 32 different banks, since the length of a window's row is 8 modulo 32, and weights are
+packed in such an order.
 
 Operands of two parts lie in shared memory as parts, in as many bytes as float32: an input is split
 once, after the producer, and a weight when it is packed. Tensor cores cut their sums toward zero,
@@ -15,6 +16,7 @@ on the tensor cores, and the threads add it to the total, rounded to nearest (Oo
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from tvm import tirx
@@ -43,27 +45,49 @@ from .threads import (
 from .tile import Geometry, Multiplier, Place, ProductTile
 
 ROWS, COLUMNS, WORDS = 16, 8, 8  # of one product; words are counted along its inner dimension
-WARP_ROWS, WARP_COLUMNS = 2 * ROWS, 4 * COLUMNS
-SLICES, SLICED_COLUMNS = 4, 2 * COLUMNS  # of a deep product; columns of a warp of it
+WARP_ROWS = 2 * ROWS
 BANKS = 32
 MAX_CHUNK = 32
 LARGEST_BFLOAT16 = float(to_float32(np.uint16(LARGEST)))
 LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
-def tensor_core_tile(geometry: Geometry, precision: Precision) -> ProductTile:
-    """A block has two warps along the rows, and fewer columns with many rows or a large stride.
+@dataclass(frozen=True)
+class Shape:
+    """The warps of a block: `down` by `across` of them in each of `slices` slices.
 
-    With many channels, which in a model means that sequences are short, it has 32 by 32 sums of two
-    warps, and `SLICES` such pairs share the channels: smaller blocks keep more of a GPU busy.
-    Taps are taken in as few stages as fit.
+    A warp has WARP_ROWS rows and `columns` columns.
+    """
+
+    down: int
+    across: int
+    columns: int
+    slices: int = 1
+
+
+LARGE, SMALL = Shape(2, 2, 4 * COLUMNS), Shape(2, 2, 2 * COLUMNS, slices=2)
+LARGE_DEEP, SMALL_DEEP = (
+    Shape(2, 1, 4 * COLUMNS, slices=4),
+    Shape(1, 1, 2 * COLUMNS, slices=4),
+)
+
+
+def tensor_core_tiles(geometry: Geometry, precision: Precision) -> list[ProductTile]:
+    """The tile for many columns, and the one for few of them.
+
+    With many channels, which in a model means that sequences are short, the warps of a block share
+    the channels: smaller blocks keep more of a GPU busy. Taps are taken in as few stages as fit.
 
     Raises InputError if not even one product of one tap fits shared memory.
     """
-    for deep in (True, False) if geometry.is_deep else (False,):
-        tile = _tile(geometry, precision, deep)
-        if tile is not None:
-            return tile
+    shapes = (LARGE_DEEP, SMALL_DEEP) if geometry.is_deep else (LARGE, SMALL)
+    found = [tile_of_shape(geometry, precision, shape) for shape in shapes]
+    tiles = [tile for tile in found if tile is not None]
+    if tiles:
+        return tiles
+    tile = tile_of_shape(geometry, precision, LARGE)
+    if tile is not None:
+        return [tile]
     raise InputError(
         f"a convolution of {geometry.taps} taps, dilation {geometry.dilation} and stride "
         f"{geometry.stride} needs more than {CUDA_SHARED_BYTES} bytes of shared memory on tensor "
@@ -71,23 +95,22 @@ def tensor_core_tile(geometry: Geometry, precision: Precision) -> ProductTile:
     )
 
 
-def _tile(geometry: Geometry, precision: Precision, deep: bool) -> ProductTile | None:
-    """The tile with or without slices; None if it does not fit shared memory."""
-    down, slices = (1, SLICES) if deep else (2, 1)
-    across = 2 if deep or geometry.rows >= 256 or geometry.stride > 2 else 4
-    rows, columns = down * WARP_ROWS, across * (SLICED_COLUMNS if deep else WARP_COLUMNS)
+def tile_of_shape(geometry: Geometry, precision: Precision, shape: Shape) -> ProductTile | None:
+    """The tile of a shape; None if it does not fit shared memory."""
+    rows, columns = shape.down * WARP_ROWS, shape.across * shape.columns
+    slices, warps = shape.slices, shape.down * shape.across
     window = geometry.window(columns)
     window += (8 - window) % BANKS
     wanted = -(-geometry.in_channels // (precision.per_word * slices))
     for stages in range(1, geometry.taps + 1):
-        panel = -(-geometry.taps // stages) * rows + 8
-        # Of a word of channels: the window, two panels, and coefficients for two chunks.
-        coefficients = 2 * MAX_COEFFICIENTS * precision.per_word
+        panel = -(-geometry.taps // stages) * rows
+        # Of a word of channels: the window, two panels, and coefficients.
+        coefficients = MAX_COEFFICIENTS * precision.per_word
         word_bytes = 4 * slices * (precision.parts * (window + 2 * panel) + coefficients)
         fitting = CUDA_SHARED_BYTES // word_bytes
         chunk = min(MAX_CHUNK, fitting // WORDS * WORDS, -(-wanted // WORDS) * WORDS)
         if chunk > 0:
-            sizes = rows, columns, down * across, chunk, window, panel, slices
+            sizes = rows, columns, warps, chunk, window, WARP_ROWS, WORDS, slices
             return ProductTile(geometry, _TensorCores, *sizes, precision=precision, stages=stages)
     return None
 
@@ -112,7 +135,12 @@ class _TensorCores(Multiplier):
             store(self._totals, i, const(0))
         # The lanes of a fragment: eight groups of rows (or columns) by four words.
         self._group, self._quarter = bind(div(place.lane, 4)), bind(mod(place.lane, 4))
-        self._row = bind(div(place.warp, warps_across) * WARP_ROWS)
+        self._unit = bind(div(place.warp, warps_across))
+        # Where the lane's row of each group of eight lies among the rows of a word (`Packing`).
+        self._rows = registers(WARP_ROWS // 8, "int32")
+        for eight in range(WARP_ROWS // 8):
+            place_of_row = tirx.bitwise_xor(i32(eight), self._quarter) * 8 + self._group
+            store(self._rows, eight, place_of_row)
         self._column = bind(mod(place.warp, warps_across) * warp_columns)
 
     def put(self, index: int, value: Expr, to: Expr) -> None:
@@ -157,10 +185,10 @@ class _TensorCores(Multiplier):
         first_tap = bind(stage * tile.stage_taps)
         taps = i32(geometry.taps) if tile.stages == 1 else bind(_least(tile, first_tap))
         with T.serial(i32(0), i32(tile.chunk // WORDS)) as c, T.serial(i32(0), taps) as k:
-            words = [bind(c * WORDS + self._quarter), bind(c * WORDS + self._quarter + 4)]
+            panel = bind(panel_start + self._tap(c, k))
             for part in range(self._parts):
-                self._load_left(part, words, k, panel_start)
-                self._load_right(part, words, first_tap + k)
+                self._load_left(part, panel)
+                self._load_right(part, c, first_tap + k)
             for right_part, left_part in tile.precision.pairs:
                 for i in range(self._down):
                     for j in range(self._across):
@@ -169,27 +197,32 @@ class _TensorCores(Multiplier):
             for i in range(self._count):
                 add_to(self._totals, i, self._sums[i32(i)])
 
-    def _load_left(self, part: int, words: list[Expr], tap: Expr, panel_start: Expr) -> None:
-        """The fragments of a part of the weights."""
+    def _tap(self, group: Expr, tap: Expr) -> Expr:
+        """Where a tap of a group of the warp's unit begins in the panel."""
         tile = self._tile
-        for i in range(self._down):
-            for half, word in enumerate(words):
-                for side in range(2):
-                    row = self._row + (i * ROWS + side * 8) + self._group
-                    at = (part * tile.chunk + word) * tile.panel_pitch + tap * tile.block_rows + row
-                    to = (part * self._down + i) * 4 + half * 2 + side
-                    store(self._left, to, self._place.panel[panel_start + at])
+        return ((self._unit * tile.groups + group) * tile.stage_taps + tap) * tile.tap_words
 
-    def _load_right(self, part: int, words: list[Expr], tap: Expr) -> None:
+    def _load_left(self, part: int, panel: Expr) -> None:
+        """The fragments of a part of the weights, from the place of their tap on."""
+        for i in range(self._down):
+            for half in range(2):
+                word = part * WORDS + half * 4 + self._quarter
+                for side in range(2):
+                    row = self._rows[i32(i * 2 + side)]
+                    to = (part * self._down + i) * 4 + half * 2 + side
+                    store(self._left, to, self._place.panel[panel + word * WARP_ROWS + row])
+
+    def _load_right(self, part: int, group: Expr, tap: Expr) -> None:
         """The fragments of a part of the input."""
         tile, geometry = self._tile, self._tile.geometry
         for j in range(self._across):
             column = (self._column + j * COLUMNS + self._group) * geometry.stride
-            for half, word in enumerate(words):
+            for half in range(2):
                 sample = column + tap * geometry.dilation
-                at = (part * tile.chunk + word) * tile.window_pitch + sample
+                word = part * tile.chunk + group * WORDS + half * 4 + self._quarter
+                at = self._place.window_start + word * tile.window_pitch + sample
                 to = (part * self._across + j) * 2 + half
-                store(self._right, to, self._place.window[self._place.window_start + at])
+                store(self._right, to, self._place.window[at])
 
     def _add_product(self, i: int, j: int, left_part: int, right_part: int) -> None:
         """Multiply fragments (i, j), and add the product to the sums."""
@@ -203,7 +236,7 @@ class _TensorCores(Multiplier):
         places: list[tuple[int, Expr, Expr]] = []  # a sum, its row and its column
         for i in range(self._down):
             for side in range(2):
-                row = self._row + (i * ROWS + side * 8) + self._group
+                row = self._unit * WARP_ROWS + (i * ROWS + side * 8) + self._group
                 for j in range(self._across):
                     for n in range(2):
                         column = self._column + j * COLUMNS + self._quarter * 2 + n

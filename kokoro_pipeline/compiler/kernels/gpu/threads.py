@@ -29,6 +29,8 @@ WARP = 32
 MAX_THREADS = 1024
 MAX_SHARED_BYTES = 32 << 10
 CUDA_SHARED_BYTES = 48 << 10  # for kernels that only CUDA has
+ENOUGH_BLOCKS = 128
+"""Blocks of a launch that keep a large GPU busy: it has about as many multiprocessors."""
 GROUP = 16  # number of neighbouring threads whose values `block_sum` adds first
 
 

@@ -8,6 +8,9 @@ outside of the sequence, and its weights come to shared memory; then a multiplie
 to sums in registers. Two kinds of tiles differ in the multiplier, and in their sizes: each thread
 multiplies by itself (`scalar_tile`), or tensor cores do (`tensor_core_tile`).
 
+The tiles of a product share its packed weights (`Packing`), so that a kernel can choose among them
+by the number of columns: large blocks read less, and small ones keep a GPU busy with few columns.
+
 With `slices`, groups of warps take turns with the chunks, and the multiplier combines their sums.
 With `stages`, the weights of a chunk are copied and multiplied in groups of taps, one after the
 other: many taps then fit.
@@ -81,6 +84,66 @@ class Geometry:
 
 
 @dataclass(frozen=True)
+class Packing:
+    """The weights of a product in memory, in an order that any of its tiles can read.
+
+    Rows come in units of `unit_rows`, and channels in groups of `unit_words` words. A unit has, for
+    each group, tap and part, the words of the group by the rows of the unit. In units of more than
+    8 rows, place p of a word has row p ^ 8 (word % 4): lanes that read 8 neighbours of each of 4
+    words then read 32 different banks.
+    """
+
+    geometry: Geometry
+    unit_rows: int
+    unit_words: int
+    channels: int
+    """Input channels, padded to what the tiles read."""
+    dtype: str = "float32"
+    precision: Precision = Precision.FLOAT32
+
+    @property
+    def word_dtype(self) -> str:
+        """The dtype of the words."""
+        return self.dtype if self.precision is Precision.FLOAT32 else "uint32"
+
+    @property
+    def units(self) -> int:
+        return -(-self.geometry.rows // self.unit_rows)
+
+    @property
+    def tap_words(self) -> int:
+        """Words of a tap of a group."""
+        return self.precision.parts * self.unit_words * self.unit_rows
+
+    @property
+    def group_words(self) -> int:
+        """Words of a group of a unit."""
+        return self.geometry.taps * self.tap_words
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        groups = self.channels // (self.unit_words * self.precision.per_word)
+        return self.units, groups * self.group_words
+
+    def pack(self, weight: np.ndarray) -> np.ndarray:
+        """Pack a weight [rows, in_channels, taps] into `shape`, padded with 0."""
+        rows, channels, taps = weight.shape
+        padded = np.zeros((self.channels, self.units * self.unit_rows, taps), self.dtype)
+        padded[:channels, :rows] = weight.transpose(1, 0, 2)
+        reduced = self.precision is not Precision.FLOAT32
+        parts = to_parts(padded, self.precision) if reduced else padded[None]
+        split = parts.reshape(
+            *(self.precision.parts, -1, self.unit_words, self.units, self.unit_rows, taps)
+        ).transpose(3, 1, 5, 0, 2, 4)
+        result = split.copy()
+        if self.unit_rows > 8:
+            places = np.arange(self.unit_rows)
+            for word in range(self.unit_words):
+                result[..., word, :] = split[..., word, places ^ 8 * (word % 4)]
+        return result.reshape(self.shape)
+
+
+@dataclass(frozen=True)
 class ProductTile:
     """How a product is tiled; x is of `dtype`, which is float32 with a reduced `precision`."""
 
@@ -94,8 +157,10 @@ class ProductTile:
     chunk: int
     """Words of input channels that a slice keeps in shared memory at a time."""
     window_pitch: int
-    panel_pitch: int
-    """Words of samples and of weights in shared memory per part of a word of channels."""
+    """Words between channels of the window, per part."""
+    unit_rows: int
+    unit_words: int
+    """Those of the `Packing` of the weights."""
     slices: int = 1
     """Groups of warps, each with its own chunks of the input channels."""
     dtype: str = "float32"
@@ -147,30 +212,29 @@ class ProductTile:
         return turn * self.slices + part
 
     @property
-    def panel_words(self) -> int:
-        """Words of the weights of a stage in shared memory, for one slice."""
-        return self.precision.parts * self.chunk * self.panel_pitch
+    def units(self) -> int:
+        """Units of rows of a block."""
+        return self.block_rows // self.unit_rows
 
     @property
-    def weight_shape(self) -> tuple[int, int]:
-        return self.blocks, self.chunks * self.stages * self.panel_words
+    def groups(self) -> int:
+        """Groups of words of a chunk."""
+        return self.chunk // self.unit_words
 
-    def pack(self, weight: np.ndarray) -> np.ndarray:
-        """Pack a weight [rows, in_channels, taps] into `weight_shape`, padded with 0.
+    @property
+    def tap_words(self) -> int:
+        """Words of a tap of a group of a unit in the panel."""
+        return self.precision.parts * self.unit_words * self.unit_rows
 
-        The order is block, chunk, stage, part, word of channels, tap, row.
+    @property
+    def panel_words(self) -> int:
+        """Words of the weights of a stage in shared memory, for one slice.
+
+        Their order is: unit, group, tap of the stage, and then as in memory.
         """
-        rows, channels, taps = weight.shape
-        parts, per_word = self.precision.parts, self.precision.per_word
-        words, all_rows = self.chunks * self.chunk, self.blocks * self.block_rows
-        padded = np.zeros((words * per_word, all_rows, self.stages * self.stage_taps), self.dtype)
-        padded[:channels, :rows, :taps] = weight.transpose(1, 0, 2)
-        reduced = self.precision is not Precision.FLOAT32
-        split = to_parts(padded, self.precision) if reduced else padded[None]
-        split = split.reshape(
-            *(parts, self.chunks, self.chunk, self.blocks, self.block_rows, self.stages, -1)
-        ).transpose(3, 1, 5, 0, 2, 6, 4)
-        outer = split.shape[:5]
-        result = np.zeros((*outer, self.panel_pitch), self.weight_dtype)
-        result[..., : self.stage_taps * self.block_rows] = split.reshape(*outer, -1)
-        return result.reshape(self.weight_shape)
+        return self.units * self.groups * self.stage_taps * self.tap_words
+
+    @property
+    def channels(self) -> int:
+        """Input channels, padded to whole chunks."""
+        return self.chunks * self.chunk * self.precision.per_word

@@ -12,8 +12,10 @@ from tvm import tirx
 
 from .panel import make_panels
 from .producer import NOTHING, Producer
+from .products import Product
 from .threads import (
     CUDA_SHARED_BYTES,
+    ENOUGH_BLOCKS,
     MAX_SHARED_BYTES,
     WARP,
     Buffer,
@@ -27,7 +29,7 @@ from .threads import (
     shared,
     synchronize,
 )
-from .tile import Place, ProductTile
+from .tile import Packing, Place, ProductTile
 from .window import Input, Window
 
 Store = Callable[[Expr, Expr, Expr, Expr], None]
@@ -35,7 +37,7 @@ Store = Callable[[Expr, Expr, Expr, Expr], None]
 
 
 def emit_product(
-    tile: ProductTile,
+    product: Product,
     batch: Expr,
     length: Expr,
     columns: Expr,
@@ -47,9 +49,38 @@ def emit_product(
 ) -> None:
     """Launch the product over all rows, `columns` columns and `batch` sequences of `length`.
 
-    `x` is of the tile's dtype, `weights` as packed by its `pack`; `arguments` are those of the
-    producer.
+    `x` is of the tiles' dtype, `weights` as packed by the product's packing; `arguments` are those
+    of the producer. The first tile whose blocks keep a GPU busy is taken, else the last one.
     """
+    sizes = batch, length, columns
+
+    def launch_first(tiles: Sequence[ProductTile]) -> None:
+        tile, *others = tiles
+        if not others:
+            _launch(tile, product.packing, sizes, x, weights, write, producer, arguments)
+            return
+        blocks = ceil_div(columns, tile.block_columns) * tile.blocks * batch
+        with T.If(blocks >= ENOUGH_BLOCKS):
+            with T.Then():
+                launch_first(tiles[:1])
+            with T.Else():
+                launch_first(others)
+
+    launch_first(product.tiles)
+
+
+def _launch(
+    tile: ProductTile,
+    packing: Packing,
+    sizes: tuple[Expr, Expr, Expr],
+    x: Buffer,
+    weights: Buffer,
+    write: Store,
+    producer: Producer,
+    arguments: Sequence[Buffer],
+) -> None:
+    """Launch the product with one of its tiles, for (batch, length, columns)."""
+    batch, length, columns = sizes
     geometry = tile.geometry
     grid = [ceil_div(columns, tile.block_columns), tile.blocks, batch]
     block = [WARP, tile.warps, *([tile.slices] if tile.slices > 1 else [])]
@@ -74,7 +105,7 @@ def emit_product(
         first = bind(column_block * (tile.block_columns * geometry.stride) - geometry.pad_left)
         source = Input(x, b, length, first, producer, arguments)
         ahead = Window(tile, place, source)
-        panels = make_panels(tile, place, weights, row_block)
+        panels = make_panels(tile, packing, place, weights, row_block)
 
         def write_existing(row: Expr, column: Expr, total: Expr) -> None:
             m = bind(row_block * tile.block_rows + row)

@@ -3,8 +3,8 @@
 A block that reads memory and uses the value at once waits hundreds of cycles, for every read anew.
 `fetch` therefore asks for all values of the next chunk, which stay in registers while the tile
 multiplies the chunk before; `place` then applies the producer and writes them to shared memory. The
-producer's coefficients go one chunk further ahead: threads share the work of computing them, and
-leave them in a table for all threads.
+arguments of the producer are asked for one chunk further ahead: threads share the work of computing
+its coefficients, and leave them in a table for all threads.
 """
 
 from __future__ import annotations
@@ -54,14 +54,17 @@ class Window:
     def start(self) -> None:
         """Ask for the first chunk."""
         self._coefficients.fetch(i32(0))
-        self._coefficients.place(i32(0))
-        self._coefficients.fetch(i32(1))
-        self._fetch_ahead(i32(0))
+        self.fetch(i32(0))
 
     def fetch(self, turn: Expr) -> None:
-        """Ask for the chunk of a turn, whose coefficients are in the table."""
+        """Ask for the chunk of a turn, and leave its coefficients in the table.
+
+        The chunk before must have been placed by all threads.
+        """
+        self._coefficients.place()
         self._coefficients.fetch(turn + 1)
-        self._fetch_ahead(turn)
+        if len(self._parts) == 1:
+            self._fetch(turn, self._parts[0])
 
     def place(self, turn: Expr, multiplier: Multiplier) -> None:
         """Write the chunk of a turn to shared memory, for all threads after the next barrier."""
@@ -69,11 +72,6 @@ class Window:
             if len(self._parts) > 1:
                 self._fetch(turn, part)
             self._place_part(turn, part, multiplier)
-        self._coefficients.place(turn + 1)
-
-    def _fetch_ahead(self, turn: Expr) -> None:
-        if len(self._parts) == 1:
-            self._fetch(turn, self._parts[0])
 
     def _fetch(self, turn: Expr, reads: Sequence[tuple[int, int]]) -> None:
         """Read without conditions, since nothing is read ahead of a branch; places are clamped."""
@@ -96,7 +94,7 @@ class Window:
             slot = bind(self._slot(turn_of_warp))
             channels = [bind(self._channel(turn, slot, i)) for i in range(per_word)]
             functions = [
-                channel_function(source.producer, self._coefficients.of(turn, slot * per_word + i))
+                channel_function(source.producer, self._coefficients.of(slot * per_word + i))
                 for i in range(per_word)
             ]
             for number, (_, j) in group:
@@ -126,7 +124,7 @@ class Window:
 
 
 class _Coefficients:
-    """The producer's coefficients of two chunks, in shared memory."""
+    """The producer's coefficients of a chunk, in shared memory."""
 
     def __init__(self, tile: ProductTile, place: Place, source: Input, channels: int) -> None:
         self._tile, self._place, self._source = tile, place, source
@@ -138,7 +136,7 @@ class _Coefficients:
         assert channels <= tile.warps * WARP
         self._thread = bind(place.warp * WARP + place.lane)
         self._arguments = registers(source.producer.arguments)
-        self._table = shared(2 * tile.slices * channels * self._count)
+        self._table = shared(tile.slices * channels * self._count)
 
     def fetch(self, turn: Expr) -> None:
         if self._count == 0:
@@ -150,19 +148,19 @@ class _Coefficients:
         for i, value in enumerate(given):
             store(self._arguments, i, value)
 
-    def place(self, turn: Expr) -> None:
+    def place(self) -> None:
+        """Compute those of the chunk whose arguments were asked for."""
         if self._count == 0:
             return
         with T.If(self._thread < self._channels), T.Then():
             given = [self._arguments[i32(i)] for i in range(self._source.producer.arguments)]
             for i, value in enumerate(coefficients_of(self._source.producer, given)):
-                store(self._table, self._at(turn, self._thread, i), value)
+                store(self._table, self._at(self._thread, i), value)
 
-    def of(self, turn: Expr, channel: Expr) -> list[Expr]:
+    def of(self, channel: Expr) -> list[Expr]:
         """The coefficients of a channel of the chunk; of its last one for those beyond it."""
         channel = tirx.min(channel, i32(self._channels - 1))
-        return [self._table[self._at(turn, channel, i)] for i in range(self._count)]
+        return [self._table[self._at(channel, i)] for i in range(self._count)]
 
-    def _at(self, turn: Expr, channel: Expr, i: int) -> Expr:
-        half = tirx.bitwise_and(turn, i32(1)) * self._tile.slices + self._place.part
-        return (half * self._count + i) * self._channels + channel
+    def _at(self, channel: Expr, i: int) -> Expr:
+        return (self._place.part * self._count + i) * self._channels + channel

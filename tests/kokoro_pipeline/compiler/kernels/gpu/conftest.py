@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -51,6 +53,14 @@ class Kernels:
 
 
 CompileKernels = Callable[..., Kernels]
+
+
+@pytest.fixture(scope="session")
+def large_blocks() -> Callable[[], AbstractContextManager[None]]:
+    """A context in which kernels of products are made that take large blocks for any size."""
+    from kokoro_pipeline.compiler.kernels.gpu import tiled_product
+
+    return lambda: mock.patch.object(tiled_product, "ENOUGH_BLOCKS", 1)
 
 
 @pytest.fixture(scope="module", params=KINDS)

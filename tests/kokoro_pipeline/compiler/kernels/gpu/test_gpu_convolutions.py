@@ -16,7 +16,7 @@ from kokoro_pipeline.compiler.kernels.gpu.conv_transpose1d import (
     pack_conv_transpose1d,
 )
 from kokoro_pipeline.compiler.kernels.gpu.producer import NOTHING, Activation, Producer
-from kokoro_pipeline.compiler.kernels.gpu.products import product_tile
+from kokoro_pipeline.compiler.kernels.gpu.products import make_product
 from kokoro_pipeline.errors import InputError
 from tvm_gpu_emulator import EmulationFault
 
@@ -33,7 +33,10 @@ CONVOLUTIONS = {
     "pointwise, wide": (Conv1d(9, 512, 1), Producer(adain=True), True, False),
     "deep, in slices": (Conv1d(520, 40, 3, 1, 1, 1, 1), LEAKY, True, True),
     "deep, one row": (Conv1d(140, 1, 1), NOTHING, True, False),
+    "many channels": (Conv1d(140, 72, 3, 1, 1, 1, 1), SNAKE, True, False),
 }
+IN_LARGE_BLOCKS = {f"{name}, large blocks": name for name in ("deep, in slices", "many channels")}
+"""These take small blocks for what is computed here; the others have one kind of blocks."""
 LENGTHS = (1, 20, 131, 300)
 TRANSPOSED = {
     "two taps, stride 10": ConvTranspose1d(12, 10, 20, 10, 5, 5),
@@ -42,11 +45,13 @@ TRANSPOSED = {
 
 
 @pytest.fixture(scope="module")
-def kernels(kind, compile_kernels):
-    functions = {
-        name: conv1d(conv, producer, bias, residual)
-        for name, (conv, producer, bias, residual) in CONVOLUTIONS.items()
-    }
+def kernels(kind, compile_kernels, large_blocks):
+    functions = {name: conv1d(*case) for name, case in CONVOLUTIONS.items()}
+    with large_blocks():
+        for name, of in IN_LARGE_BLOCKS.items():
+            kernel = conv1d(*CONVOLUTIONS[of])
+            symbol = f"{kernel.attrs['global_symbol']}_large"
+            functions[name] = kernel.with_attr("global_symbol", symbol)
     functions |= {name: conv_transpose1d(conv, bias=True) for name, conv in TRANSPOSED.items()}
     functions |= {"depthwise": depthwise_upsample(5, bias=True), "adain": adain(24, SNAKE)}
     return compile_kernels(kind, functions)
@@ -101,9 +106,9 @@ def convolution(rng, conv, producer, bias, residual, length):
     return arguments, expected + (other if residual else 0)
 
 
-@pytest.mark.parametrize("name", CONVOLUTIONS)
+@pytest.mark.parametrize("name", [*CONVOLUTIONS, *IN_LARGE_BLOCKS])
 def test_conv1d(kernels, name):
-    conv, producer, bias, residual = CONVOLUTIONS[name]
+    conv, producer, bias, residual = CONVOLUTIONS[IN_LARGE_BLOCKS.get(name, name)]
     lengths = [n for n in LENGTHS if n + conv.pad_left + conv.pad_right > conv.reach]
     for length in lengths:
         rng = np.random.default_rng(length)
@@ -175,12 +180,18 @@ def test_adain(kernels):
         assert np.abs(y - expected).max() <= 2e-6 * np.abs(expected).max()
 
 
+KERNEL = 'extern "C" __global__'
+
+
 def without_barrier(number):
-    """Generated text without its barrier of this number."""
+    """Generated text without the barrier of this number of each kernel."""
 
     def edit(text):
+        return KERNEL.join(map(edit_kernel, text.split(KERNEL)))
+
+    def edit_kernel(text):
         before, *after = text.split("__syncthreads();")
-        assert number < len(after)
+        assert not after or number < len(after)
         barriers = ["" if at == number else "__syncthreads();" for at in range(len(after))]
         return before + "".join(map("".join, zip(barriers, after, strict=True)))
 
@@ -212,12 +223,13 @@ def test_a_missing_barrier_is_noticed(compile_kernels, conv, barrier):
 )
 def test_a_tile_fits_the_smallest_device(rows, channels, taps, stride, dilation):
     """32 KiB of shared memory and 1024 threads are what Metal guarantees."""
-    tile = product_tile(rows, channels, taps, stride, dilation)
-    words = tile.slices * tile.chunk * (tile.window_pitch + tile.panel_pitch)
-    words += (tile.slices - 1) * tile.block_rows * tile.block_columns
-    assert words * 4 <= 32 << 10
-    assert tile.slices * tile.warps * 32 <= 256
-    assert tile.chunks * tile.chunk >= channels
+    product = make_product(rows, channels, taps, stride, dilation)
+    for tile in product.tiles:
+        words = tile.slices * (tile.chunk * tile.window_pitch + tile.panel_words)
+        words += (tile.slices - 1) * tile.block_rows * tile.block_columns
+        assert words * 4 <= 32 << 10
+        assert tile.slices * tile.warps * 32 <= 256
+        assert channels <= tile.channels <= product.packing.channels
 
 
 def test_a_window_that_fits_no_device_is_refused():

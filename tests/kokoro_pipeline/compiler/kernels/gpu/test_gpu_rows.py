@@ -38,7 +38,7 @@ HIDDEN = 16
 def kernels(kind, compile_kernels):
     functions = {name: linear(*geometry) for name, geometry in LINEAR.items()}
     functions |= {
-        "statistics": row_statistics(5, 1e-5),
+        "statistics": row_statistics(5, 1e-5, 256),
         "layer_norm": layer_norm(200, 1e-12),
         "layer_norm of a sum": layer_norm(200, 1e-12, True),
         "running_sum": running_sum(3),
@@ -93,7 +93,8 @@ def test_layer_norm(kernels, name):
 @pytest.mark.parametrize("name", LINEAR)
 def test_linear(kernels, name):
     inputs, outputs, biased = LINEAR[name]
-    for rows in (1, 32, 45):
+    # The last of the wide layer are computed by large blocks.
+    for rows in (1, 32, 45, *([125] if name == "wide" else [])):
         rng = np.random.default_rng(rows)
         x, weight, bias = (
             normal(rng, rows, inputs),
@@ -106,18 +107,22 @@ def test_linear(kernels, name):
         np.testing.assert_allclose(y, expected, rtol=0, atol=2e-5)
 
 
-@pytest.mark.parametrize("barrier", range(4))
+@pytest.mark.parametrize("barrier", range(8))
 def test_a_missing_barrier_of_a_linear_layer_is_noticed(compile_kernels, barrier):
+    """Four belong to the kernel for few rows, and four to the one for many."""
+
     def edit(text):
         before, *after = text.split("__syncthreads();")
         barriers = ["" if at == barrier else "__syncthreads();" for at in range(len(after))]
-        assert len(after) == 4
+        assert len(after) == 8
         return before + "".join(map("".join, zip(barriers, after, strict=True)))
 
-    broken = compile_kernels("cuda", {"linear": linear(260, 40)}, edit_source=edit)
+    broken = compile_kernels("cuda", {"linear": linear(260, 2050)}, edit_source=edit)
     rng = np.random.default_rng(0)
+    weight = pack_linear(normal(rng, 2050, 260))
     with pytest.raises(EmulationFault):
-        broken("linear", [normal(rng, 5, 260), pack_linear(normal(rng, 40, 260))], (5, 40))
+        for rows in (5, 16 * 8):
+            broken("linear", [normal(rng, rows, 260), weight], (rows, 2050))
 
 
 def test_running_sum(kernels):

@@ -5,6 +5,8 @@ The emulator cuts sums toward zero, as tensor cores do; missing barriers are fou
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 import torch
@@ -24,7 +26,7 @@ from kokoro_pipeline.compiler.kernels.gpu.conv_transpose1d import (
     pack_conv_transpose1d,
 )
 from kokoro_pipeline.compiler.kernels.gpu.producer import Activation, Producer
-from kokoro_pipeline.compiler.kernels.gpu.products import product_tile
+from kokoro_pipeline.compiler.kernels.gpu.products import make_product
 from kokoro_pipeline.compiler.kernels.gpu.threads import CUDA_SHARED_BYTES
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 from tvm_gpu_emulator import EmulationFault
@@ -54,22 +56,35 @@ def rounded(values, precision):
     return tensor.to(getattr(torch, precision.value)).double()
 
 
-@pytest.fixture(scope="module", params=REDUCED, ids=lambda precision: precision.value)
-def precision(request):
+LARGE_TILES = (Precision.TF32, Precision.BFLOAT16X3)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[*((each, False) for each in REDUCED), *((each, True) for each in LARGE_TILES)],
+    ids=lambda param: param[0].value + ", large blocks" * param[1],
+)
+def tiles(request):
+    """A precision, and whether large blocks are taken."""
     return request.param
 
 
 @pytest.fixture(scope="module")
-def kernels(precision, compile_kernels):
-    return compile_kernels(
-        "cuda",
-        {
+def precision(tiles):
+    return tiles[0]
+
+
+@pytest.fixture(scope="module")
+def kernels(tiles, compile_kernels, large_blocks):
+    precision, large = tiles
+    with large_blocks() if large else contextlib.nullcontext():
+        convs = {
             "dilated": conv1d(DILATED, LEAKY, True, True, precision=precision),
             "wide": conv1d(WIDE, precision=precision),
             "deep": conv1d(DEEP, bias=True, precision=precision),
             "transposed": conv_transpose1d(TRANSPOSED, True, precision),
-        },
-    )
+        }
+    return compile_kernels("cuda", convs)
 
 
 def assert_close(y, expected, precision):
@@ -210,6 +225,9 @@ def test_ties_of_tf32_go_away_from_zero():
     np.testing.assert_array_equal(words.view(np.float32), [1 + step, -1 - step, 1 + 2 * step])
 
 
+KERNEL = 'extern "C" __global__'
+
+
 @pytest.mark.parametrize("count", [-1, 1], ids=["all", "the first"])
 @pytest.mark.parametrize(
     ("conv", "reduced"),
@@ -222,13 +240,16 @@ def test_ties_of_tf32_go_away_from_zero():
     ids=["tf32", "parts", "stages", "slices"],
 )
 def test_a_missing_barrier_is_noticed(compile_kernels, conv, reduced, count):
+    """Without the first barrier of each tile's kernel, or without any."""
     rng = np.random.default_rng(0)
     x = normal(rng, 1, conv.in_channels, 70)
     weight = normal(rng, conv.out_channels, conv.in_channels, conv.taps)
     broken = compile_kernels(
         "cuda",
         {"broken": conv1d(conv, precision=reduced)},
-        edit_source=lambda text: text.replace("__syncthreads();", "", count),
+        edit_source=lambda text: KERNEL.join(
+            part.replace("__syncthreads();", "", count) for part in text.split(KERNEL)
+        ),
     )
     with pytest.raises(EmulationFault):
         packed = pack_conv1d(conv, weight, precision=reduced)
@@ -236,10 +257,25 @@ def test_a_missing_barrier_is_noticed(compile_kernels, conv, reduced, count):
 
 
 def shared_bytes(tile):
-    """Of the window, the two panels, and the coefficients of two chunks, of all slices."""
-    pitch = tile.window_pitch + 2 * tile.panel_pitch
-    coefficients = 2 * 4 * tile.precision.per_word
-    return 4 * tile.slices * tile.chunk * (tile.precision.parts * pitch + coefficients)
+    """Of the window, the two panels and the coefficients of all slices."""
+    window = tile.precision.parts * tile.chunk * tile.window_pitch
+    coefficients = 4 * tile.chunk * tile.precision.per_word
+    return 4 * tile.slices * (window + 2 * tile.panel_words + coefficients)
+
+
+def check_product(product, rows, channels, taps):
+    """What every product on tensor cores holds: its tiles fit and read all of its weights."""
+    packing = product.packing
+    assert packing.shape == packing.pack(np.zeros((rows, channels, taps), np.float32)).shape
+    assert packing.channels >= channels
+    for tile in product.tiles:
+        assert shared_bytes(tile) <= CUDA_SHARED_BYTES
+        assert channels <= tile.channels <= packing.channels
+        assert (tile.tap_words, tile.unit_rows) == (packing.tap_words, packing.unit_rows)
+        # The banks of a fragment's lanes: four words by eight neighbours.
+        window = {(word * tile.window_pitch + n) % 32 for word in range(4) for n in range(8)}
+        rows_of_word = {(word * 32 + (n ^ 8 * word)) % 32 for word in range(4) for n in range(8)}
+        assert len(window) == len(rows_of_word) == 32
 
 
 @pytest.mark.parametrize("reduced", REDUCED, ids=lambda precision: precision.value)
@@ -247,32 +283,27 @@ def shared_bytes(tile):
     ("rows", "channels", "taps", "dilation"),
     [(256, 256, 11, 5), (128, 128, 11, 1), (512, 256, 3, 1), (2560, 512, 2, 1)],
 )
-def test_a_tile_of_the_decoder_fits(reduced, rows, channels, taps, dilation):
-    tile = product_tile(rows, channels, taps, 1, dilation, precision=reduced)
-    assert shared_bytes(tile) <= CUDA_SHARED_BYTES
-    assert tile.slices == 1
-    assert tile.stages <= -(-taps // (4 if reduced.parts == 2 else 6))
-    assert tile.chunk * tile.chunks * reduced.per_word >= channels
-    assert tile.weight_shape == tile.pack(np.zeros((rows, channels, taps), np.float32)).shape
-    # The banks of a fragment's lanes: four words by eight neighbours.
-    for pitch in (tile.window_pitch, tile.panel_pitch):
-        assert len({(word * pitch + n) % 32 for word in range(4) for n in range(8)}) == 32
+def test_the_tiles_of_the_decoder_fit(reduced, rows, channels, taps, dilation):
+    product = make_product(rows, channels, taps, 1, dilation, precision=reduced)
+    check_product(product, rows, channels, taps)
+    assert [(tile.slices, tile.block_columns) for tile in product.tiles] == [(1, 64), (2, 32)]
+    assert product.tiles[0].stages <= -(-taps // (4 if reduced.parts == 2 else 6))
 
 
 @pytest.mark.parametrize("reduced", REDUCED, ids=lambda precision: precision.value)
 def test_many_taps_are_taken_in_stages_and_what_does_not_fit_is_refused(reduced):
-    tile = product_tile(256, 256, 21, 1, 9, precision=reduced)
+    tile = make_product(256, 256, 21, 1, 9, precision=reduced).tiles[0]
     assert tile.stages > 1
     assert tile.stages * tile.stage_taps >= 21
     with pytest.raises(InputError, match="--precision float32-fma"):
-        product_tile(256, 256, 21, 1, 90, precision=reduced)
+        make_product(256, 256, 21, 1, 90, precision=reduced)
 
 
 @pytest.mark.parametrize("reduced", REDUCED, ids=lambda precision: precision.value)
 def test_a_deep_product_whose_slices_do_not_fit_has_none(reduced):
-    tile = product_tile(64, 512, 3, 1, 200, precision=reduced)
-    assert (tile.slices, tile.block_rows) == (1, 64)
-    assert shared_bytes(tile) <= CUDA_SHARED_BYTES
+    product = make_product(64, 512, 3, 1, 200, precision=reduced)
+    check_product(product, 64, 512, 3)
+    assert [(tile.slices, tile.block_rows) for tile in product.tiles] == [(1, 64)]
 
 
 @pytest.mark.cuda_build
@@ -314,10 +345,7 @@ def test_small_products_stay_float32():
 @pytest.mark.parametrize("reduced", REDUCED, ids=lambda precision: precision.value)
 @pytest.mark.parametrize(("channels", "taps"), [(512, 1), (1090, 3), (512, 5), (700, 8), (514, 11)])
 def test_slices_of_a_deep_product_fit(reduced, channels, taps):
-    tile = product_tile(1024, channels, taps, precision=reduced)
-    assert (tile.slices, tile.block_rows, tile.block_columns, tile.warps) == (4, 32, 32, 2)
-    assert shared_bytes(tile) <= CUDA_SHARED_BYTES
-    assert tile.chunk * tile.chunks * reduced.per_word >= channels
-    assert tile.weight_shape == tile.pack(np.zeros((1024, channels, taps), np.float32)).shape
-    for pitch in (tile.window_pitch, tile.panel_pitch):
-        assert len({(word * pitch + n) % 32 for word in range(4) for n in range(8)}) == 32
+    product = make_product(1024, channels, taps, precision=reduced)
+    check_product(product, 1024, channels, taps)
+    assert {tile.slices for tile in product.tiles} == {4}
+    assert product.tiles[-1].block_columns == 16
