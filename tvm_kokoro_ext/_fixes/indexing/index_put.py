@@ -1,7 +1,7 @@
 """index_put: boolean masks, broadcasting values, None indices, accumulate, symbolic shapes.
 
-Stock supports neither masks nor symbolic index shapes, and reads out of bounds if the values have
-to be broadcast to the indices.
+Stock supports neither masks nor symbolic index shapes, reads out of bounds if the values have to be
+broadcast to the indices, and loses terms of repeated indices that it adds in several threads.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def _put(
         return _emit.emit(importer, relax.op.add(x, whole)) if accumulate else whole
     if any(index is not None and 0 in _compat.shape_of(index) for index in indices):
         return x  # nothing to write; stock's kernel would divide by the number of positions
-    if previous is not None and _stock_is_right(x, indices, values):
+    # Indices may repeat, and stock's kernel adds in a parallel loop, whose threads lose terms.
+    if previous is not None and not accumulate and _stock_is_right(x, indices, values):
         return previous(node)
     positions, grid = indexing.flat_positions(importer, x, indices)
     values = _emit.emit(importer, relax.op.broadcast_to(values, grid))
