@@ -42,6 +42,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--insecure", action="store_true", help="serve other machines without an API key"
     )
+    parser.add_argument(
+        "--cors-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="let pages of this origin (https://chat.example; * is every page) use the server from "
+        "a browser; may be given several times",
+    )
     limits = parser.add_argument_group("limits")
     limits.add_argument(
         "--max-text",
@@ -96,6 +104,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         threads=args.threads,
         api_key=args.api_key,
         insecure=args.insecure,
+        cors_origins=tuple(args.cors_origin),
         max_body=args.max_body,
         max_text=args.max_text,
         max_requests=args.max_requests,

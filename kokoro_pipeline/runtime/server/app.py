@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 
 from kokoro_pipeline.artifact.reader import open_artifact
 from kokoro_pipeline.errors import KokoroError
@@ -64,11 +65,27 @@ def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
     for router in (status_router, page_router):
         app.include_router(router)
     app.add_middleware(Gate, api_key=settings.api_key, metrics=metrics)
+    if settings.cors_origins:  # outside of the gate: a browser asks without the key
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["*"],
+            expose_headers=["X-Kokoro-Voice", "X-Kokoro-Ignored", "Retry-After"],
+        )
 
     @app.exception_handler(HTTPException)
-    async def refuse(_: Request, error: HTTPException) -> Response:
+    async def refuse(request: Request, error: HTTPException) -> Response:
         headers = dict(error.headers or {})
-        return Problem(error.status_code, str(error.detail), headers=headers).response()
+        message, asked = str(error.detail), f"{request.method} {request.scope['path'][:80]}"
+        if error.status_code == 404:
+            message = (
+                f"there is no {asked}: /docs shows what there is, and the base URL of a client "
+                "of OpenAI ends with /v1"
+            )
+        elif error.status_code == 405:
+            message = f"{asked} is not possible, only {headers.get('Allow')}"
+        return Problem(error.status_code, message, headers=headers).response()
 
     @app.exception_handler(RequestValidationError)
     async def refuse_values(_: Request, error: RequestValidationError) -> Response:

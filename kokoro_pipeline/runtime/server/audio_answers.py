@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import Any
 
 from fastapi.responses import Response, StreamingResponse
@@ -17,8 +17,13 @@ from .problems import problem_of
 from .schemas import Captioned, WordTimestamp
 from .speaking import Pieces
 
-STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-"""No cache keeps speech, and no proxy holds it back."""
+NOT_STORED = {"Cache-Control": "no-store"}
+"""No cache keeps speech."""
+STREAM_HEADERS = NOT_STORED | {"X-Accel-Buffering": "no"}
+"""Nor does a proxy hold it back."""
+
+_EVENT_AUDIO = 24_576
+"""Bytes of audio in an event, so that its line is half of the 64 KiB that asyncio reads of one."""
 
 _LATE = "speaking failed after the first piece"
 
@@ -68,10 +73,10 @@ def stream_events(pieces: Pieces, name: str, headers: dict[str, str], characters
         encoded = _Encoded(name, 24_000)
         try:
             async for speech in pieces:
-                if audio := encoded.piece(speech)[0]:
-                    yield _event("speech.audio.delta", audio=_base64(audio))
-            if audio := encoded.end():
-                yield _event("speech.audio.delta", audio=_base64(audio))
+                for part in _parts(encoded.piece(speech)[0]):
+                    yield _event("speech.audio.delta", audio=_base64(part))
+            for part in _parts(encoded.end()):
+                yield _event("speech.audio.delta", audio=_base64(part))
             usage = {
                 "input_tokens": characters,
                 "output_tokens": round(encoded.seconds * 40),
@@ -112,6 +117,11 @@ def stream_captions(
 def _line(audio: bytes, name: str, words: list[WordTimestamp] | None) -> bytes:
     answer = Captioned(audio=_base64(audio), audio_format=MEDIA_TYPES[name], timestamps=words)
     return answer.model_dump_json().encode() + b"\n"
+
+
+def _parts(content: bytes) -> Iterator[bytes]:
+    for start in range(0, len(content), _EVENT_AUDIO):
+        yield content[start : start + _EVENT_AUDIO]
 
 
 def _event(kind: str, **values: Any) -> bytes:

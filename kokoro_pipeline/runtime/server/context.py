@@ -17,7 +17,7 @@ from ..text.languages import find_language
 from ..text.lexicon import lexicon_of
 from ..text.vocabulary import Vocabulary
 from .metrics import Metrics
-from .problems import Problem
+from .problems import Problem, in_field
 from .schemas import MODELS, SpeechBody
 from .settings import ServerSettings
 from .speaking import Speaker
@@ -73,28 +73,39 @@ class ServerContext:
         return await asyncio.to_thread(self._request, body)
 
     def _request(self, body: SpeechBody) -> SpeechRequest:
-        chosen = body.lang_code if body.lang is None else body.lang
-        request = SpeechRequest(
-            text=body.input,
-            voice=self.voice(body.voice_name),
-            lang=None if chosen is None else find_language(chosen).code,
-            speed=body.speed,
-            seed=body.seed,
-            splitting=Splitting(first="clause"),
-            lexicon=lexicon_of(body.lexicon, self.vocabulary) if body.lexicon else None,
-            ssml=body.ssml,
-        )
-        if request.ssml:
-            request.document  # noqa: B018 - parsed once, and here
+        lang, lexicon = None, None
+        if body.lang is not None:
+            lang = self.language(body.lang, "lang")
+        elif body.lang_code is not None:
+            lang = self.language(body.lang_code, "lang_code")
+        if body.lexicon:
+            with in_field("lexicon"):
+                lexicon = lexicon_of(body.lexicon, self.vocabulary)
+        with in_field("input"):
+            request = SpeechRequest(
+                text=body.input,
+                voice=self.voice(body.voice_name),
+                lang=lang,
+                speed=body.speed,
+                seed=body.seed,
+                splitting=Splitting(first="clause"),
+                lexicon=lexicon,
+                ssml=body.ssml,
+            )
+            if request.ssml:
+                request.document  # noqa: B018 - parsed once, and here
         return request
 
     def voice(self, name: str) -> str:
         """A voice or blend of the artifact. Raises Problem."""
         self.check_artifact()
-        try:
+        with in_field("voice", "unknown_voice"):
             return resolve_voice(name, self.voices)
-        except ValueError as error:
-            raise Problem(400, str(error), param="voice", code="unknown_voice") from error
+
+    def language(self, name: str, field: str) -> str:
+        """The code of a language that this field of the request names. Raises Problem."""
+        with in_field(field):
+            return find_language(name).code
 
     def check_artifact(self) -> None:
         """Raises Problem 503 if the artifact is gone or another has taken its place.

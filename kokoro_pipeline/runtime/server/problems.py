@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from fastapi.responses import JSONResponse
@@ -59,6 +61,15 @@ class Problem(Exception):
     def response(self) -> JSONResponse:
         """The answer."""
         return JSONResponse(self.body(), self.status, self.headers)
+
+
+@contextmanager
+def in_field(param: str, code: str = "invalid_value") -> Iterator[None]:
+    """What the block refuses with InputError is a Problem of this field of the request."""
+    try:
+        yield
+    except InputError as error:
+        raise Problem(400, str(error), param=param, code=code) from error
 
 
 def problem_of(error: Exception) -> Problem:

@@ -19,7 +19,7 @@ from .bodies import read_body, read_json
 from .context import client_of, context_of
 from .disconnects import while_connected
 from .problems import Problem
-from .routes_openai import json_body
+from .routes_openai import json_body, spoken_headers
 from .schemas import (
     Captioned,
     CaptionedBody,
@@ -41,10 +41,10 @@ async def captioned_speech(request: Request) -> Response:
     context = context_of(request)
     body = await read_body(request, CaptionedBody, context.settings)
     spoken = await context.request_of(body)
-    client, name = client_of(request), body.response_format
+    client, name, headers = client_of(request), body.response_format, spoken_headers(body, spoken)
     if body.stream:
         pieces = await while_connected(request, context.speaker.begin(spoken, client))
-        return stream_captions(pieces, name, {}, timestamps=body.return_timestamps)
+        return stream_captions(pieces, name, headers, timestamps=body.return_timestamps)
     speech = await while_connected(request, speak_whole(context.speaker, spoken, client))
     audio = await asyncio.to_thread(whole_audio, speech, name)
     words = [
@@ -56,7 +56,7 @@ async def captioned_speech(request: Request) -> Response:
         audio_format=MEDIA_TYPES[name],
         timestamps=words if body.return_timestamps else None,
     )
-    return JSONResponse(answer.model_dump())
+    return JSONResponse(answer.model_dump(), headers=headers)
 
 
 @router.post("/dev/phonemize", openapi_extra=json_body(DevPhonemizeBody))
@@ -65,7 +65,8 @@ async def dev_phonemize(request: Request) -> DevPhonemes:
     context = context_of(request)
     body = await read_body(request, DevPhonemizeBody, context.settings)
     context.check_text(body.text, "text")
-    read = await while_connected(request, context.speaker.phonemes(body.text, body.language))
+    language = context.language(body.language, "language")
+    read = await while_connected(request, context.speaker.phonemes(body.text, language))
     return DevPhonemes(
         phonemes=read.phonemes, tokens=list(context.vocabulary.encode(read.phonemes).ids)
     )

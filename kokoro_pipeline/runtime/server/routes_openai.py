@@ -9,7 +9,9 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from .audio_answers import stream_audio, stream_events, whole_audio
+from ..audio import MEDIA_TYPES
+from ..speech.request import SpeechRequest
+from .audio_answers import NOT_STORED, stream_audio, stream_events, whole_audio
 from .bodies import read_body
 from .context import client_of, context_of
 from .disconnects import while_connected
@@ -50,6 +52,14 @@ def json_body(model: Any) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
+def spoken_headers(body: SpeechBody, spoken: SpeechRequest) -> dict[str, str]:
+    """Which voice speaks, and what of the request changes nothing."""
+    headers = {"X-Kokoro-Voice": str(spoken.voice)}
+    if ignored := [*body.ignored, *spoken.ignored]:
+        headers["X-Kokoro-Ignored"] = ", ".join(ignored[:20])
+    return headers
+
+
 _AUDIO: dict[int | str, dict[str, Any]] = {
     200: {"description": "The audio.", "content": {"audio/*": {}, "text/event-stream": {}}}
 }
@@ -66,14 +76,15 @@ async def create_speech(request: Request) -> Response:
     context = context_of(request)
     body = await read_body(request, SpeechBody, context.settings)
     spoken = await context.request_of(body)
-    ignored = ["instructions"] * bool(body.instructions) + list(spoken.ignored)
-    headers = {"X-Kokoro-Voice": str(spoken.voice)}
-    if ignored:
-        headers["X-Kokoro-Ignored"] = ", ".join(ignored[:20])
-    pieces = await while_connected(request, context.speaker.begin(spoken, client_of(request)))
+    client, name, headers = client_of(request), body.response_format, spoken_headers(body, spoken)
+    if not body.stream and body.stream_format == "audio":
+        speech = await while_connected(request, speak_whole(context.speaker, spoken, client))
+        audio = await asyncio.to_thread(whole_audio, speech, name)
+        return Response(audio, media_type=MEDIA_TYPES[name], headers=NOT_STORED | headers)
+    pieces = await while_connected(request, context.speaker.begin(spoken, client))
     if body.stream_format == "sse":
-        return stream_events(pieces, body.response_format, headers, len(body.input))
-    return stream_audio(pieces, body.response_format, headers)
+        return stream_events(pieces, name, headers, len(body.input))
+    return stream_audio(pieces, name, headers)
 
 
 @router.post(
@@ -81,7 +92,7 @@ async def create_speech(request: Request) -> Response:
     responses=_ERRORS,
     openapi_extra=json_body(SpeechBody),
 )
-async def create_timestamps(request: Request) -> Timestamps:
+async def create_timestamps(request: Request, response: Response) -> Timestamps:
     """Speak a text; the answer has the audio and the times of its words."""
     context = context_of(request)
     body = await read_body(request, SpeechBody, context.settings)
@@ -89,6 +100,7 @@ async def create_timestamps(request: Request) -> Timestamps:
     work = speak_whole(context.speaker, spoken, client_of(request))
     speech = await while_connected(request, work)
     audio = await asyncio.to_thread(whole_audio, speech, body.response_format)
+    response.headers.update(spoken_headers(body, spoken))
     return Timestamps(
         audio=base64.b64encode(audio).decode("ascii"),
         format=body.response_format,
@@ -107,7 +119,8 @@ async def create_phonemes(request: Request) -> Phonemes:
     context = context_of(request)
     body = await read_body(request, PhonemizeBody, context.settings)
     context.check_text(body.input)
-    read = await while_connected(request, context.speaker.phonemes(body.input, body.lang))
+    language = context.language(body.lang, "lang")
+    read = await while_connected(request, context.speaker.phonemes(body.input, language))
     return Phonemes(
         phonemes=read.phonemes,
         words=[
@@ -122,6 +135,12 @@ async def create_phonemes(request: Request) -> Phonemes:
 async def list_models() -> dict[str, Any]:
     """The names that the model answers to."""
     return {"object": "list", "data": [_model(name) for name in MODELS]}
+
+
+@router.get("/v1/audio/models")
+async def list_audio_models() -> dict[str, Any]:
+    """The same names, as Open WebUI asks for them."""
+    return {"models": [{"id": name} for name in MODELS]}
 
 
 @router.get("/v1/models/{name:path}", responses={404: _ERRORS[404]})
@@ -141,11 +160,13 @@ def _model(name: str) -> dict[str, Any]:
 
 
 @router.get("/v1/audio/voices")
-async def list_voices(request: Request) -> dict[str, Any]:
-    """The voices of the artifact."""
+async def list_voices(request: Request, legacy: bool = False) -> dict[str, Any]:
+    """The voices of the artifact; `legacy` gives their names alone, as Kokoro-FastAPI once did."""
     from ..text.languages import language_of_voice
 
     voices = context_of(request).voices
+    if legacy:
+        return {"voices": voices}
     named = {name: language_of_voice(name) for name in voices}
     return {
         "voices": [

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from kokoro_pipeline.errors import InputError
+
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s]+")
+"""Browsers send no path with it, not even a slash."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,8 @@ class ServerSettings:
     """Threads of each worker; by default the CPUs are divided between them."""
     api_key: str | None = None
     insecure: bool = False
+    cors_origins: tuple[str, ...] = ()
+    """Origins whose pages may use the server from a browser; "*" is every page."""
     max_body: int = 1 << 20
     """Bytes of a request's body."""
     max_text: int = 200_000
@@ -44,6 +50,12 @@ class ServerSettings:
                 raise InputError(f"{name}_limit is {seconds}, expected seconds above 0")
         if self.api_key is not None and not self.api_key.strip():
             raise InputError("the API key is empty: give --api-key KEY, or unset KOKORO_API_KEY")
+        for origin in self.cors_origins:
+            if origin != "*" and not _ORIGIN.fullmatch(origin):
+                raise InputError(
+                    f"{origin!r} is no origin: expected * or the address of a page up to its "
+                    "port, such as https://chat.example or http://localhost:3000"
+                )
         if not (is_loopback(self.host) or self.api_key or self.insecure):
             raise InputError(
                 f"{self.host} can be reached from other machines: give --api-key KEY, or "

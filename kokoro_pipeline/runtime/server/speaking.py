@@ -23,7 +23,7 @@ from ..text.reading import Sentence
 from .engines import Engine, Job
 from .failures import log
 from .metrics import Metrics
-from .problems import Problem
+from .problems import Problem, in_field
 from .settings import ServerSettings
 from .turns import Turns
 from .voice_names import resolve_voice
@@ -60,13 +60,14 @@ class Speaker:
     async def begin(self, request: SpeechRequest, client: str) -> Pieces:
         """The pieces of a request, of which the first is made already.
 
-        Raises Problem 429 where too many wait, and whatever speaking the first piece raises, so
-        that the answer has a status that says so.
+        Raises Problem 429 where too many wait, Problem 400 for a text that cannot be spoken, and
+        whatever else speaking the first piece raises, so that the answer has a status that says so.
         """
         self._require_room()
         pieces = self._speak(request, client)
         try:
-            first = await anext(pieces)
+            with in_field("input" if request.phonemes is None else "phonemes"):
+                first = await anext(pieces)
         except BaseException:
             await pieces.aclose()
             raise

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from kokoro_pipeline.errors import InputError
 
+from ..voices import check_voice
+
 OPENAI_VOICES = {
     "alloy": "af_alloy",
     "ash": "am_adam",
@@ -34,7 +36,7 @@ def resolve_voice(text: str, known: Sequence[str]) -> str:
     Blends are written "af_bella:2,af_sky" or, as in Kokoro-FastAPI, "af_bella(2)+af_sky". Nothing
     else is accepted, so that no path of a request is ever opened.
 
-    Raises InputError, which lists similar names.
+    Raises InputError, which lists similar names, also for weights that make no sense.
     """
     parts: list[tuple[str, str | None]] = []
     for part in re.split(r"[+,]", text):
@@ -45,9 +47,10 @@ def resolve_voice(text: str, known: Sequence[str]) -> str:
             )
         name = _known(match[1], known)
         parts.append((name, match[2] or match[3]))
-    if all(weight is None for _, weight in parts):
-        return ",".join(name for name, _ in parts)
-    return ",".join(f"{name}:{weight or 1}" for name, weight in parts)
+    weighted = any(weight is not None for _, weight in parts)
+    voice = ",".join(f"{name}:{weight or 1}" if weighted else name for name, weight in parts)
+    check_voice(voice)
+    return voice
 
 
 def _known(name: str, known: Sequence[str]) -> str:
@@ -56,5 +59,5 @@ def _known(name: str, known: Sequence[str]) -> str:
     if known and (alias := OPENAI_VOICES.get(name)):
         # A name is a letter of the language, one of the gender, and the rest: "af_alloy".
         return min(known, key=lambda v: (v != alias, v[1:2] != alias[1], v[0] != alias[0], v))
-    near = difflib.get_close_matches(name, known, 3, 0.5) or sorted(known)[:5]
+    near = difflib.get_close_matches(name.lower(), known, 3, 0.5) or sorted(known)[:5]
     raise InputError(f"there is no voice {name!r}; near: {', '.join(near)}")

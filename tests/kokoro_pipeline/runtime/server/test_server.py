@@ -66,6 +66,7 @@ def test_openai_gets_the_bits_of_the_synthesizer(client, expected, options):
     [
         ("gpt-4o-mini-tts-2025-12-15", 200),
         ("tts-1-2025-03-20", 200),
+        ("tts-1-hd-1106", 200),
         ("gpt-4o-mini-tts-2025-12", 404),
         ("gpt-4o-mini-tts-latest", 404),
         ("dall-e-2025-12-15", 404),
@@ -132,16 +133,48 @@ def test_events(server, expected):
         "input": TEXT,
         "response_format": "pcm",
         "stream_format": "sse",
-        "instructions": "Sing.",
+        "speed": 0.3,
     }
     answer = server.post("/v1/audio/speech", json=body)
-    assert answer.headers["x-kokoro-ignored"] == "instructions"
     assert answer.headers["content-type"].startswith("text/event-stream")
     events = [json.loads(e.removeprefix("data: ")) for e in answer.text.split("\n\n") if e]
+    assert max(map(len, answer.text.splitlines())) < 2**16  # what asyncio reads as one line
     assert [e["type"] for e in events[-2:]] == ["speech.audio.delta", "speech.audio.done"]
     audio = b"".join(base64.b64decode(e["audio"]) for e in events[:-1])
-    assert audio == expected(TEXT)
+    assert audio == expected(TEXT, speed=0.3)
     assert events[-1]["usage"]["input_tokens"] == len(TEXT)
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/audio/speech", "/v1/audio/timestamps", "/dev/captioned_speech"]
+)
+def test_fields_that_change_nothing_are_named(server, path):
+    given = {"instructions": "Sing.", "volume_multiplier": 2, "\u2603": 1, "a\r\nX-Other: b": 1}
+    headers = server.post(path, json={"input": "Hi.", **given}).headers
+    assert headers["x-kokoro-ignored"] == "instructions, volume_multiplier"
+    assert headers["x-kokoro-voice"] == "af_heart"
+    assert "x-kokoro-ignored" not in server.post(path, json={"input": "Hi.", "seed": 1}).headers
+
+
+@pytest.mark.parametrize("name", ["wav", "mp3"])
+def test_an_answer_that_is_not_streamed_is_a_whole_file(server, expected, name):
+    """Its length is in the headers, of the answer and of the file."""
+    body = {"input": TEXT, "response_format": name, "stream": False}
+    answer = server.post("/v1/audio/speech", json=body)
+    assert int(answer.headers["content-length"]) == len(answer.content)
+    if name == "wav":
+        with wave.open(io.BytesIO(answer.content)) as file:
+            assert file.readframes(file.getnframes()) == expected(TEXT)
+
+
+def test_a_field_that_is_null_is_not_given(server, expected):
+    """As clients in typed languages write what nobody has set."""
+    schema = server.get("/openapi.json").json()["paths"]["/v1/audio/speech"]["post"]
+    fields = schema["requestBody"]["content"]["application/json"]["schema"]["properties"]
+    body = {**dict.fromkeys(fields), "input": TEXT, "response_format": "pcm"}
+    assert server.post("/v1/audio/speech", json=body).content == expected(TEXT)
+    body = {"text": "Hello", "language": None}
+    assert server.post("/dev/phonemize", json=body).json()["phonemes"] == "həlˈO"
 
 
 def test_timestamps(server):
@@ -174,7 +207,14 @@ def test_kokoro_fastapi_forms(server, expected):
     spoken = server.post("/dev/generate_from_phonemes", json={"phonemes": "həlˈO"})
     assert spoken.content[:4] == b"RIFF"
     voices = server.get("/v1/audio/voices").json()["voices"]
-    assert [v["id"] for v in voices] == ["af_bella", "af_heart"]
+    names = [v["id"] for v in voices]
+    assert names == ["af_bella", "af_heart"]
+    assert server.get("/v1/audio/voices?legacy=true").json() == {"voices": names}
+
+
+def test_open_webui_finds_the_models(server):
+    models = server.get("/v1/audio/models").json()["models"]
+    assert models == [{"id": m["id"]} for m in server.get("/v1/models").json()["data"]]
 
 
 @pytest.mark.parametrize("voices", ["af_bella(2)+af_heart(1)", ["af_bella", "af_heart"]], ids=str)
@@ -202,9 +242,12 @@ def test_combined_voices_are_read_by_torch(server, toy_artifact, tmp_path, voice
         (b'{"input": "x", "speed": 1e999}', 400, "speed"),
         (b'{"input": 5}', 400, "input"),
         (b"{}", 400, "input"),
+        (b'{"input": null}', 400, "input"),
+        (b"[1]", 400, "no JSON object"),
         (b'{"input": " "}', 400, "nothing to say"),
         ('{"input": "☃ ☃"}'.encode(), 400, "nothing to speak"),
         (b'{"input": "x", "voice": "af_hart"}', 400, "near: af_heart"),
+        (b'{"input": "x", "voice": "AF_HART"}', 400, "near: af_heart"),
         (b'{"input": "x", "voice": "/etc/passwd"}', 400, "neither a name"),
         (b'{"input": "x", "lang": "tlh"}', 400, "not supported"),
         (b'{"input": "x", "model": "dall-e"}', 404, "no model"),
@@ -260,17 +303,16 @@ def test_bodies_as_some_clients_write_them(server):
 
 
 def test_other_errors_have_the_same_form(server):
-    for answer, status in (
-        (server.get("/nowhere"), 404),
-        (server.get("/v1/audio/speech"), 405),
-        (server.get("/v1/models/nothing"), 404),
-        (
-            server.post("/v1/audio/speech", content=b"x", headers={"Content-Type": "text/plain"}),
-            415,
-        ),
+    plain = {"Content-Type": "text/plain"}
+    for answer, status, said in (
+        (server.post("/audio/speech", json={"input": "x"}), 404, "no POST /audio/speech: /docs"),
+        (server.get("/v1/audio/speech"), 405, "GET /v1/audio/speech is not possible, only POST"),
+        (server.get("/v1/models/nothing"), 404, "no model 'nothing'"),
+        (server.post("/v1/audio/speech", content=b"x", headers=plain), 415, "'text/plain'"),
+        (server.get("/v1/audio/voices?legacy=maybe"), 400, "boolean"),
     ):
         assert answer.status_code == status
-        assert "message" in answer.json()["error"]
+        assert said in answer.json()["error"]["message"]
 
 
 def test_a_field_is_named_as_in_the_request(server):
@@ -280,6 +322,16 @@ def test_a_field_is_named_as_in_the_request(server):
         ("/dev/generate_from_phonemes", {"phonemes": ""}, "phonemes"),
         ("/v1/audio/speech", {"input": "x", "voice": 5}, "voice"),
         ("/v1/audio/speech", {"input": "x", "voice": {"id": 5}}, "voice.id"),
+        ("/v1/audio/speech", {"input": "x", "voice": "af_bella(0)"}, "voice"),
+        ("/v1/audio/speech", {"input": "x", "voice": "af_bella(1)+af_bella(1)"}, "voice"),
+        ("/v1/audio/speech", {"input": "x", "lang": "tlh"}, "lang"),
+        ("/v1/audio/speech", {"input": "x", "lang_code": "tlh"}, "lang_code"),
+        ("/v1/audio/speech", {"input": "x", "lexicon": {"x": "5"}}, "lexicon"),
+        ("/v1/audio/speech", {"input": "..."}, "input"),
+        ("/v1/audio/speech", {"input": "<p", "ssml": True}, "input"),
+        ("/v1/phonemize", {"input": "x", "lang": "tlh"}, "lang"),
+        ("/dev/phonemize", {"text": "x", "language": "tlh"}, "language"),
+        ("/dev/generate_from_phonemes", {"phonemes": "555"}, "phonemes"),
     ):
         answer = server.post(path, json=body)
         assert (answer.status_code, answer.json()["error"]["param"]) == (400, field)
@@ -302,6 +354,26 @@ def test_answers_carry_security_headers(server):
         assert headers["x-content-type-options"] == "nosniff"
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "access-control-allow-origin" not in headers
+
+
+def test_browsers_may_use_it_from_pages_that_were_named(start_server, toy_artifact):
+    """Also with a key, for which a browser asks without one whether it may send one."""
+    page = "http://localhost:3000"
+    server = start_server(toy_artifact, "--api-key", "secret", "--cors-origin", page)
+    for origin, allowed in ((page, page), ("https://elsewhere.example", None)):
+        asked = {
+            "Origin": origin,
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization,content-type",
+        }
+        before = httpx.options(server.url + "/v1/audio/speech", headers=asked)
+        assert (before.status_code == 200) == (allowed is not None)
+        assert before.headers.get("access-control-allow-origin") == allowed
+        for key, status in (("wrong", 401), ("secret", 200)):
+            headers = {"Origin": origin, "Authorization": f"Bearer {key}"}
+            answer = server.post("/v1/audio/speech", json={"input": "Hi."}, headers=headers)
+            assert answer.status_code == status
+            assert answer.headers.get("access-control-allow-origin") == allowed
 
 
 def test_the_page_fetches_nothing_from_elsewhere(server):
@@ -424,6 +496,8 @@ def test_a_port_in_use_is_named(start_server, toy_artifact, run_serve):
     [
         (("--host", "0.0.0.0"), "give --api-key KEY, or --insecure"),
         (("--port", "99999"), "port is 99999"),
+        (("--cors-origin", "http://localhost:3000/"), "is no origin"),
+        (("--cors-origin", "localhost"), "is no origin"),
         (("--host", "no.such.host.invalid", "--insecure"), "no host"),
         (("--artifact", "absent"), "absent"),
     ],

@@ -11,7 +11,7 @@ pytest.importorskip("fastapi")
 
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 from kokoro_pipeline.runtime.server.failures import BrokenAnswer, WithoutBrokenAnswers
-from kokoro_pipeline.runtime.server.problems import problem_of
+from kokoro_pipeline.runtime.server.problems import Problem, problem_of
 from kokoro_pipeline.runtime.server.settings import ServerSettings
 from kokoro_pipeline.runtime.server.turns import Turns
 from kokoro_pipeline.runtime.server.voice_names import resolve_voice
@@ -128,7 +128,7 @@ def test_an_engine_that_works_for_nobody_is_not_given_to_the_next(tmp_path, how)
             self.working.clear()
 
     async def speak(speaker: Speaker) -> None:
-        with pytest.raises(InputError, match="nothing to say"):
+        with pytest.raises(Problem, match="nothing to say"):
             await speaker.begin(SpeechRequest(phonemes="a"), "client")
 
     async def run() -> None:
