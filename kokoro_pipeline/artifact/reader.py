@@ -37,6 +37,8 @@ TVM = "apache-tvm"
 UNFINISHED = re.compile(r"\.(?P<output>.+)\.building-(?P<pid>\d+)-[0-9a-f]+")
 """Name of a folder that a build is writing, or that a killed build left behind."""
 
+_REMEDY = "copy the artifact again or build it anew"
+
 _LARGEST_MANIFEST = 64 << 20
 _CHUNK = 1 << 20
 
@@ -183,13 +185,12 @@ def check_size(artifact: Artifact, name: str, entry: FileEntry) -> None:
     try:
         size = file.stat().st_size
     except OSError as error:
-        raise ArtifactError(f"{artifact.path} lacks {name}: {error.strerror}") from error
+        raise ArtifactError(f"{artifact.path} lacks {name}: {error.strerror}; {_REMEDY}") from error
     if not file.is_file():
-        raise ArtifactError(f"{file} is not a file")
+        raise ArtifactError(f"{file} is not a file; {_REMEDY}")
     if size != entry.size:
         raise ArtifactError(
-            f"{file} is damaged: it has {size} bytes, the manifest says {entry.size}; "
-            "copy the artifact again or build it anew"
+            f"{file} is damaged: it has {size} bytes, the manifest says {entry.size}; {_REMEDY}"
         )
 
 
@@ -208,7 +209,7 @@ def check_hash(artifact: Artifact, name: str) -> str:
     if actual != entry.sha256:
         raise ArtifactError(
             f"{file} is damaged: its sha256 is {actual}, the manifest says {entry.sha256}; "
-            "copy the artifact again or build it anew"
+            f"{_REMEDY}"
         )
     return f"{entry.size} bytes, sha256 {entry.sha256}"
 

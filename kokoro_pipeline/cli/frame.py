@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
+import re
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -96,7 +98,28 @@ def _unwritten(console: Console, error: OSError) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that does not hide that standard output takes no help."""
+    """A parser that says what may have been meant, and when standard output takes no help."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, rest = super().parse_known_args(args, namespace)
+        if not hasattr(found, "parser"):  # the innermost is asked first
+            found.parser = self
+        return found, rest
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
+            known = re.findall(r"--[a-z-]+", found.parser.format_help())
+            meant = _meant(rest[0].partition("=")[0], known)
+            found.parser.error(f"unrecognized arguments: {' '.join(rest)}{meant}")
+        return found
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += _meant(str(value), map(str, action.choices or ()))
+            raise
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is not sys.stdout:
@@ -111,8 +134,13 @@ class _Parser(argparse.ArgumentParser):
         super().exit(status, message)
 
 
+def _meant(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def make_parser() -> argparse.ArgumentParser:
-    """The main parser; it sets `args.command` to the Command and `args.parser` to its parser."""
+    """The main parser; it sets `args.command` to the Command, and `args.parser` to its parser."""
     parser = _Parser(
         prog=PROGRAM,
         description="Kokoro-82M through Apache TVM: build with PyTorch, speak without it.",
@@ -135,7 +163,7 @@ def make_parser() -> argparse.ArgumentParser:
         )
         arguments.add_debug(sub)
         command.configure(sub)
-        sub.set_defaults(command=command, parser=sub)
+        sub.set_defaults(command=command)
     return parser
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import codecs
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,24 @@ from .command import UsageError
 
 STDIN = "-"
 _BLOCK = 65_536
+_AS_TEXT = "pandoc -t plain FILE | kokoro-pipeline say -"
+_DOCUMENTS = {
+    rb"%PDF-": ("a PDF document", "pdftotext FILE - | kokoro-pipeline say -"),
+    rb"PK\x03\x04": (
+        "a zip archive, as .epub, .docx and .odt are",
+        f"kokoro-pipeline batch FILE.epub -o DIR, or {_AS_TEXT}",
+    ),
+    rb"\xd0\xcf\x11\xe0": ("a document of Microsoft Office", "save it as UTF-8 text"),
+    rb"\{\\rtf": ("an RTF document", _AS_TEXT),
+    rb"\x1f\x8b": ("compressed by gzip", "zcat FILE | kokoro-pipeline say -"),
+    rb"\xff\xfe|\xfe\xff": ("UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | kokoro-pipeline say -"),
+    rb"(?i:<!doctype\s+html|<html)\b": (
+        "an HTML document",
+        "pandoc -f html -t plain FILE | kokoro-pipeline say -",
+    ),
+}
+"""How files begin that are no text or whose marks would be spoken, what they are, and a remedy."""
+_SSML = rb"<speak\b"
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +64,8 @@ def _decode_stream(stream: BinaryIO) -> Iterator[str]:
     position = 0
     while True:
         data = stream.read1(_BLOCK) if hasattr(stream, "read1") else stream.read(_BLOCK)
+        if not position:
+            _refuse_documents(data, "standard input")
         try:
             yield decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:
@@ -63,19 +84,36 @@ def _stdin() -> BinaryIO:
 def read_source(args: argparse.Namespace) -> str:
     """Read the text that the command line specifies.
 
-    Raises UsageError unless there is exactly one source, InputError if a file cannot be read or
-    the bytes are not UTF-8.
+    Raises UsageError unless there is exactly one source, InputError if a file cannot be read, or
+    the bytes are not UTF-8 or a document of another kind than text.
     """
     if args.text is not None and args.file is not None:
         raise UsageError("TEXT and -f FILE are two texts: give one")
     if args.text is None and args.file is None:
         raise UsageError("what is the text? give TEXT, -f FILE, or - to read standard input")
     if args.file is not None and args.file != STDIN:
-        return _decode(_read_file(Path(args.file)), args.file)
-    if args.file == STDIN or args.text == STDIN:
-        return _decode(_stdin().read(), "standard input")
-    # The bytes of the command line, which Python decoded as the locale says.
-    return _decode(os.fsencode(args.text), "TEXT")
+        data, where = _read_file(Path(args.file)), args.file
+    elif STDIN in (args.file, args.text):
+        data, where = _stdin().read(), "standard input"
+    else:
+        # The bytes of the command line, which Python decoded as the locale says.
+        data, where = os.fsencode(args.text), "TEXT"
+    if not getattr(args, "ssml", False):
+        _refuse_documents(data, where)
+    return _decode(data, where)
+
+
+def _refuse_documents(data: bytes, where: str) -> None:
+    """Raise InputError for what begins as a document of another kind than text."""
+    for begins, (what, remedy) in _DOCUMENTS.items():
+        if where != "TEXT" and _begins(begins, data):
+            raise InputError(f"{where} is {what}, not text: {remedy}")
+    if _begins(_SSML, data):
+        raise InputError(f"{where} is an SSML document, not text: kokoro-pipeline say --ssml")
+
+
+def _begins(pattern: bytes, data: bytes) -> bool:
+    return re.match(rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*\?>\s*)?(%s)" % pattern, data) is not None
 
 
 def _read_file(path: Path) -> bytes:

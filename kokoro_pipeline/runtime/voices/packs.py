@@ -209,6 +209,8 @@ def _load_one(name: str, directory: Path) -> np.ndarray:
     files = _files(directory)
     if name in files:
         return read_voice_file(files[name])
+    if os.path.isfile(name):  # noqa: PTH113  (Path's raises)  one of another kind, which is told
+        return read_voice_file(Path(name))
     if not files:
         raise InputError(f"unknown voice {_quoted(name)}: {directory} holds no voices")
     near = difflib.get_close_matches(name[:_SHOWN], files, n=5, cutoff=0.5)

@@ -106,6 +106,25 @@ def test_wrong_usage_is_2_and_shows_the_usage(run_cli, words):
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sya", "hello"], "did you mean say?"),
+        (["say", "hello", "--format", "flc"], "did you mean flac?"),
+        (["say", "hello", "-o", "x.wav", "--sped", "2"], "--sped 2; did you mean --speed?"),
+        (["say", "hello", "-o", "x.wav", "--otput=x"], "--otput=x; did you mean --output?"),
+        (["weights", "show", "--sed", "1"], "did you mean --seed?"),
+        (["say", "hello", "there", "-o", "x.wav"], "unrecognized arguments: there"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_wrong_usage_says_what_may_have_been_meant(run_cli, words, said):
+    ended = run_cli(*words)
+    assert ended.code == 2
+    assert said in ended.err
+    assert "did you mean" in said or "did you mean" not in ended.err
+
+
+@pytest.mark.parametrize(
     ("error", "code", "said"),
     [
         (InputError("the text is empty"), 3, "the text is empty"),

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from kokoro_pipeline.cli.command import UsageError
-from kokoro_pipeline.cli.source_text import add_source, read_source
+from kokoro_pipeline.cli.source_text import add_source, read_source, stream_source
 from kokoro_pipeline.errors import InputError
 
 
@@ -70,3 +70,42 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     for path in (tmp_path / "absent", tmp_path):
         with pytest.raises(InputError, match=str(path)):
             read_source(parse("-f", str(path)))
+
+
+@pytest.mark.parametrize("given", ["file", "pipe", "stream"])
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"%PDF-1.4\n%\xe2\xe3", "is a PDF document, not text: pdftotext"),
+        (b"PK\x03\x04\x14\x00", "is a zip archive.*kokoro-pipeline batch"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "Microsoft Office"),
+        (b"{\\rtf1 hello}", "RTF.*pandoc"),
+        (b"\x1f\x8b\x08\x08", "gzip.*zcat"),
+        (b"\xff\xfeH\x00i\x00", "UTF-16.*iconv -f UTF-16"),
+        (b"\n<!doctype HTML>\n<p>Hi", "HTML.*pandoc"),
+        (b"<?xml version='1.0'?><html lang='en'>", "HTML"),
+        (b"\xef\xbb\xbf <speak>Hi.</speak>", "SSML document.*say --ssml"),
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+def test_documents_of_other_kinds_are_named_and_not_read_aloud(tmp_path, stdin, data, said, given):
+    file = tmp_path / "text"
+    file.write_bytes(data)
+    stdin(data)
+    with pytest.raises(InputError, match=said):
+        if given == "stream":
+            list(stream_source(parse("-")))
+        else:
+            read_source(parse("-f", str(file) if given == "file" else "-"))
+
+
+@pytest.mark.parametrize("text", ["<html> is a tag", "%PDF- begins a PDF", "<speaker> says", "PK"])
+def test_what_is_typed_may_speak_of_documents(text):
+    assert read_source(parse(text)) == text
+
+
+def test_a_document_is_one_where_it_is_asked_for():
+    text = "<speak>Hi.</speak>"
+    with pytest.raises(InputError, match="TEXT is an SSML document"):
+        read_source(parse(text))
+    assert read_source(argparse.Namespace(text=text, file=None, ssml=True)) == text

@@ -297,10 +297,13 @@ def test_files_that_cannot_be_read(tmp_path: Path, name: str) -> None:
         load_voice(str(tmp_path / name), tmp_path)
 
 
-def test_other_files_and_other_objects(tmp_path: Path) -> None:
+def test_other_files_and_other_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "voice.safetensors").touch()
     with pytest.raises(InputError, match=r"not a voice file: expected one of \.npy, \.pt, \.bin"):
         load_voice(tmp_path / "voice.safetensors", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="not a voice file"):
+        load_voice("voice.safetensors", tmp_path)
     with pytest.raises(InputError, match="not list"):
         load_voice([1.0], tmp_path)  # type: ignore[arg-type]
 
