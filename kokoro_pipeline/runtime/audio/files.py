@@ -8,6 +8,7 @@ import shutil
 import stat
 from io import RawIOBase
 from pathlib import Path
+from types import TracebackType
 from typing import BinaryIO
 
 import numpy as np
@@ -129,7 +130,7 @@ class AudioFile:
 
     A new file grows under its own name. In place of an existing one, a file beside it grows, and
     takes its place and permissions when it is complete. What is not a regular file is written
-    directly.
+    directly. A `with` block ends with `finish`, or by an exception with `interrupt`.
     """
 
     def __init__(
@@ -184,9 +185,11 @@ class AudioFile:
     def write(self, samples: np.ndarray) -> None:
         """Write samples, float32 [n].
 
-        Raises InputError for invalid samples and for more than the format holds, EnvironmentFault
-        if they cannot be written, for instance on a full disk.
+        Raises InputError for invalid samples, for more than the format holds and for a file that
+        ended, EnvironmentFault if they cannot be written, for instance on a full disk.
         """
+        if self._ended:
+            raise InputError(f"cannot write more to {self.path}: it is complete")
         content = self._encoder.encode(samples)
         try:
             _write_all(self._file, content)
@@ -247,8 +250,24 @@ class AudioFile:
         return kept
 
     def discard(self) -> None:
-        """Leave what was there before."""
-        self._remove()
+        """Leave what was there before. It does nothing for a file that ended."""
+        if not self._ended:
+            self._ended = True
+            self._remove()
+
+    def __enter__(self) -> AudioFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.interrupt()
 
     def _complete(self) -> None:
         ending = self._encoder.finish(self.samples)

@@ -24,7 +24,8 @@ class SpeechStream(Iterator[Speech]):
     """An iterator of pieces that are made on a thread of its own, one ahead of the caller.
 
     The work ends with `close`, at the end of a `with` block, and when the stream is no longer
-    referred to, which leaving a `for` loop does. It is for one consumer.
+    referred to, which leaving a `for` loop does. Several consumers share the pieces, each of which
+    one of them gets.
     """
 
     def __init__(self, make: Make) -> None:
@@ -38,8 +39,6 @@ class SpeechStream(Iterator[Speech]):
 
     def __next__(self) -> Speech:
         """Wait for the next piece. Raises what making it raised."""
-        if self._ended:
-            raise StopIteration
         result = self._next_result()
         if isinstance(result, Speech):
             self._wanted.release()
@@ -51,16 +50,16 @@ class SpeechStream(Iterator[Speech]):
 
     def _next_result(self) -> Any:
         # Signal handlers of libraries make a wait restart: only a timeout lets Ctrl-C through.
-        while True:
+        while not self._ended:  # it ends for all threads that wait
             with contextlib.suppress(queue.Empty):
                 return self._results.get(timeout=INTERRUPT_SECONDS)
+        return _END
 
     def close(self) -> None:
         """End the work after the part of a piece that is being made. Does not wait for that."""
         self._stop.set()
         self._ended = True
         self._wanted.release()
-        self._results.put(_END)  # for a consumer that waits on another thread
 
     def __enter__(self) -> SpeechStream:
         return self

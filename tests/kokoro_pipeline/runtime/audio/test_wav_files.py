@@ -327,7 +327,7 @@ def test_a_path_may_be_a_string(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("name", ["wav", "flac", "aac"])
 @pytest.mark.parametrize("existing", [False, True])
 @pytest.mark.parametrize("ends", ["finish", "interrupt"])
-@pytest.mark.parametrize("again", ["finish", "interrupt"])
+@pytest.mark.parametrize("again", ["finish", "interrupt", "discard", "write"])
 def test_an_end_after_the_end_does_nothing(
     tmp_path: Path, name: str, existing: bool, ends: str, again: str
 ) -> None:
@@ -339,10 +339,31 @@ def test_an_end_after_the_end_does_nothing(
     file.write(TONE)
     first = getattr(file, ends)()
     written = {entry: entry.read_bytes() for entry in tmp_path.iterdir()}
-    second = getattr(file, again)()
+    if again == "write":
+        with pytest.raises(InputError, match="is complete"):
+            file.write(TONE)
+    else:
+        second = getattr(file, again)()
     assert {entry: entry.read_bytes() for entry in tmp_path.iterdir()} == written
     if again == "interrupt":
         assert second == (path if ends == "finish" else first)
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_block_ends_its_file(tmp_path: Path, existing: bool) -> None:
+    """By an exception the beginning is kept, beside a file that was there."""
+    whole, kept = tmp_path / "whole.wav", tmp_path / "x.wav"
+    for path in (whole, kept):
+        if existing:
+            path.write_bytes(b"mine")
+    with AudioFile(whole, RATE) as file:
+        file.write(TONE)
+    with pytest.raises(ZeroDivisionError), AudioFile(kept, RATE) as file:
+        file.write(TONE)
+        raise ZeroDivisionError
+    beginning = tmp_path / "x.partial.wav" if existing else kept
+    assert whole.read_bytes() == beginning.read_bytes() == encode_wav(TONE, RATE)[0]
+    assert not existing or kept.read_bytes() == b"mine"
 
 
 def test_a_file_that_cannot_be_opened_is_kept(

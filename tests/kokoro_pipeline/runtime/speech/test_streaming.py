@@ -326,6 +326,27 @@ def test_streams_of_several_threads_take_turns(tts):
         assert equal(expected[seed], results[seed])
 
 
+@pytest.mark.parametrize("closed", [False, True])
+def test_consumers_of_one_stream_share_its_pieces_and_all_end(tts, closed):
+    expected = [piece.audio.tolist() for piece in tts.stream(TEXT)]
+    stream = tts.stream(TEXT)
+    found: list[list[float]] = []
+
+    def work() -> None:
+        for piece in stream:
+            found.append(piece.audio.tolist())
+            if closed:
+                stream.close()
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert not any(thread.is_alive() for thread in threads)
+    assert closed or sorted(found) == sorted(expected)
+
+
 def test_pauses_of_the_text_are_silence(tts):
     """Also at its beginning and its end, where no speech follows."""
     pieces = list(tts.stream("[pause 100ms]One here. [pause 0.5s] Two here. [pause 250ms]"))
