@@ -6,7 +6,7 @@ extra when it is called.
 
 from .chunking import PhonemeSpan, split_phonemes
 from .languages import LANGUAGES, Language, find_language
-from .lexicon import Lexicon, check_lexicon, read_lexicon
+from .lexicon import Lexicon, check_lexicon, lexicon_of, read_lexicon
 from .phonemize import Phonemized, phonemize, read_runs, read_sentences, read_text
 from .reading import Sentence, Word
 from .runs import Manner, Mark, Pause, PlacedMark, Said, TextRun
@@ -33,6 +33,7 @@ __all__ = [
     "Word",
     "check_lexicon",
     "find_language",
+    "lexicon_of",
     "parse_ssml",
     "phonemize",
     "read_lexicon",

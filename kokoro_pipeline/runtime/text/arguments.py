@@ -31,5 +31,6 @@ def check_lexicon_argument(lexicon: Any) -> None:
     """Raises InputError unless it is a Lexicon or None."""
     if lexicon is not None and not isinstance(lexicon, Lexicon):
         raise InputError(
-            f"lexicon is {type(lexicon).__name__}, expected a Lexicon: read_lexicon(FILE)"
+            f"lexicon is {type(lexicon).__name__}, expected a Lexicon: read_lexicon(FILE), or "
+            "lexicon_of({word: phonemes})"
         )

@@ -123,10 +123,19 @@ def read_lexicon(*files: Path | str, vocabulary: Vocabulary | None = None) -> Le
 
 
 def lexicon_of(words: Mapping[str, str], vocabulary: Vocabulary | None = None) -> Lexicon:
-    """The lexicon of words and their phonemes. Raises InputError for the first that is wrong."""
+    """The lexicon of words and their phonemes, such as `{"Kyiv": "kˈijɪv"}`.
+
+    `vocabulary` is what phonemes are checked against; None stands for Kokoro-82M's.
+
+    Raises InputError for the first that is wrong.
+    """
     known = _vocabulary() if vocabulary is None else vocabulary
-    entries = [Entry(word, phonemes, None, "lexicon", 1) for word, phonemes in words.items()]
-    for entry in entries:
+    entries: list[Entry] = []
+    for word, phonemes in words.items():
+        if not (isinstance(word, str) and isinstance(phonemes, str)):
+            raise InputError(f"lexicon: {word!r} and {phonemes!r} are not two strings")
+        entry = Entry(word.strip(), phonemes.strip(), None, "lexicon", 1)
+        entries.append(entry)
         if (mistake := _mistake(entry, known)) is not None:
             raise InputError(f"lexicon: {mistake}")
     return Lexicon(entries)

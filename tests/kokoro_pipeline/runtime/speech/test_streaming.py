@@ -18,8 +18,7 @@ from kokoro_pipeline.runtime import IgnoredMarkupWarning, Speech
 from kokoro_pipeline.runtime.speech.pieces import Piece
 from kokoro_pipeline.runtime.speech.request import SpeechRequest
 from kokoro_pipeline.runtime.speech.result import join_speech
-from kokoro_pipeline.runtime.text import Sentence, Word
-from kokoro_pipeline.runtime.text.lexicon import lexicon_of
+from kokoro_pipeline.runtime.text import Sentence, Word, lexicon_of
 from kokoro_pipeline.runtime.text.vocabulary import SILENT_MARKS
 
 PHONEMIZE = importlib.import_module("kokoro_pipeline.runtime.text.phonemize")

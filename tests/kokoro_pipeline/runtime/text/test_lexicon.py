@@ -10,6 +10,7 @@ from kokoro_pipeline.errors import InputError
 from kokoro_pipeline.runtime.text import (
     Lexicon,
     check_lexicon,
+    lexicon_of,
     phonemize,
     read_lexicon,
     read_sentences,
@@ -260,3 +261,19 @@ def test_misakis_lexicon_is_that_of_its_constructor(british: bool) -> None:
     from kokoro_pipeline.runtime.text.english.misaki_english import misaki_lexicon
 
     assert vars(misaki_lexicon(british)) == vars(en.Lexicon(british))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"vlorp": "v#"}, "'v#' has symbols"),
+        ({" ": "vlˈɔɹp"}, "the word is missing"),
+        ({"vlorp": 5}, "not two strings"),
+        ({5: "vlˈɔɹp"}, "not two strings"),
+    ],
+    ids=repr,
+)
+def test_words_of_a_program_are_checked_as_those_of_a_file(words, said):
+    assert lexicon_of({" vlorp ": " vlˈɔɹp"}).find("Vlorp") == "vlˈɔɹp"
+    with pytest.raises(InputError, match=said):
+        lexicon_of(words)
