@@ -170,13 +170,15 @@ def _next(connection: Connection, synthesizer: Synthesizer) -> Any:
 def _work(connection: Connection, artifact: Path, threads: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends its workers
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    server_is_gone = contextlib.suppress(EOFError, OSError)
     try:
         synthesizer = load(artifact, threads=threads)
     except KokoroError as error:
-        connection.send((True, error))
+        with server_is_gone:
+            connection.send((True, error))
         return
-    connection.send((False, None))
-    with contextlib.suppress(EOFError, OSError):  # the server is gone
+    with synthesizer, server_is_gone:
+        connection.send((False, None))
         while (job := _next(connection, synthesizer)) is not None:
             try:
                 answer = False, job.run(synthesizer)
@@ -184,4 +186,3 @@ def _work(connection: Connection, artifact: Path, threads: int | None) -> None:
                 connection.send((True, error))
             else:
                 connection.send(answer)
-    synthesizer.close()

@@ -103,6 +103,20 @@ def test_an_idle_engine_gives_its_memory_back(toy_artifact, monkeypatch) -> None
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("loads", [True, False])
+def test_a_worker_whose_server_is_gone_ends_without_a_traceback(
+    toy_artifact, tmp_path, monkeypatch, loads
+) -> None:
+    from multiprocessing import Pipe
+
+    from kokoro_pipeline.runtime.server import engines
+
+    monkeypatch.setattr(engines.signal, "signal", lambda *_: None)
+    ours, theirs = Pipe()
+    ours.close()
+    engines._work(theirs, toy_artifact if loads else tmp_path / "absent", 1)
+
+
 @pytest.mark.parametrize("how", ["asyncio", "anyio", "time limit"])
 def test_an_engine_that_works_for_nobody_is_not_given_to_the_next(tmp_path, how) -> None:
     """Anyio, by which answers end whose clients went away, cancels again and again."""
