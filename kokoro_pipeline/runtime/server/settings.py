@@ -13,6 +13,8 @@ from kokoro_pipeline.errors import InputError
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s]+")
 """Browsers send no path with it, not even a slash."""
 
+_HOST_NAME = re.compile(r"[\w.-]+")
+
 
 @dataclass(frozen=True)
 class ServerSettings:
@@ -40,7 +42,7 @@ class ServerSettings:
     """Seconds in which the headers of a request must arrive, and as many for its body."""
 
     def __post_init__(self) -> None:
-        """Raises InputError for a host that is not local without a key, and for bad numbers."""
+        """Raises InputError for a host that is not local without a key, and for bad values."""
         if not 0 <= self.port <= 65_535:
             raise InputError(f"port is {self.port}, expected a number from 0 to 65535")
         if self.workers < 1:
@@ -56,6 +58,11 @@ class ServerSettings:
                     f"{origin!r} is no origin: expected * or the address of a page up to its "
                     "port, such as https://chat.example or http://localhost:3000"
                 )
+        if not (_HOST_NAME.fullmatch(self.host) or _is_address(self.host)):
+            raise InputError(
+                f"host is {self.host!r}, expected an address or a name without scheme, brackets "
+                "and port, such as 127.0.0.1, ::1 or localhost"
+            )
         if not (is_loopback(self.host) or self.api_key or self.insecure):
             raise InputError(
                 f"{self.host} can be reached from other machines: give --api-key KEY, or "
@@ -65,9 +72,12 @@ class ServerSettings:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches the host."""
-    if host == "localhost":
-        return True
+    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _is_address(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ipaddress.ip_address(host)
     except ValueError:
         return False
+    return True

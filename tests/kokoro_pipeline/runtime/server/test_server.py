@@ -495,6 +495,11 @@ def test_a_port_in_use_is_named(start_server, toy_artifact, run_serve):
     ("words", "said"),
     [
         (("--host", "0.0.0.0"), "give --api-key KEY, or --insecure"),
+        (("--host", "::"), "give --api-key KEY, or --insecure"),
+        (("--host", "127.0.0.1:8880"), "host is '127.0.0.1:8880', expected an address"),
+        (("--host", "http://localhost"), "expected an address"),
+        (("--host", "[::1]"), "expected an address"),
+        (("--host", ""), "expected an address"),
         (("--port", "99999"), "port is 99999"),
         (("--cors-origin", "http://localhost:3000/"), "is no origin"),
         (("--cors-origin", "localhost"), "is no origin"),
