@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..runtime.text import Lexicon
 
 HUB_WEIGHTS = "hexgrad/Kokoro-82M"
 """The checkpoint with the real weights."""
@@ -177,15 +181,8 @@ def add_speech(parser: argparse.ArgumentParser, *, one_text: bool = True) -> Non
             help=f"milliseconds of silence after a {where} (default: 0)",
         )
 
+    add_lexicon(speech)
     if one_text:
-        speech.add_argument(
-            "--lexicon",
-            action="append",
-            type=Path,
-            default=[],
-            metavar="FILE",
-            help="pronunciations of your own (.tsv, .pls or .json); several may be given",
-        )
         speech.add_argument("--ssml", action="store_true", help="the text is an SSML document")
 
 
@@ -196,6 +193,25 @@ def add_language(parser: argparse._ActionsContainer) -> None:
         metavar="CODE",
         help="language of the text, such as en-gb (default: the voice's own)",
     )
+
+
+def add_lexicon(parser: argparse._ActionsContainer) -> None:
+    """`--lexicon`: pronunciations of the user's own; see `given_lexicon`."""
+    parser.add_argument(
+        "--lexicon",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="pronunciations of your own (.tsv, .pls or .json); several may be given",
+    )
+
+
+def given_lexicon(args: argparse.Namespace) -> Lexicon | None:
+    """The lexicon of the files of `--lexicon`. Raises InputError for what is wrong in them."""
+    from ..runtime.text import read_lexicon
+
+    return read_lexicon(*args.lexicon) if args.lexicon else None
 
 
 def add_synthetic_seed(parser: argparse.ArgumentParser) -> None:

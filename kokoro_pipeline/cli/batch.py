@@ -84,7 +84,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
         )
     make_encoder(args.format, 24_000)  # raises if its extra is missing
     splitting = splitting_of(args.split, args.first, args.pause_sentence, args.pause_paragraph)
-    defaults = Defaults(args.voice, args.lang, args.speed, args.seed, splitting)
+    lexicon = arguments.given_lexicon(args)
+    defaults = Defaults(args.voice, args.lang, args.speed, args.seed, splitting, lexicon)
     SpeechRequest(None, "a", *(args.voice, args.lang, args.speed, args.seed))  # checks them once
     entries = read_entries(args.input, defaults)
     artifact = args.artifact

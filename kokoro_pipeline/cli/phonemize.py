@@ -19,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="CODE",
         help="language of the text: en-us (default), en-gb, es, fr, hi, it, pt-br, ja or zh",
     )
+    arguments.add_lexicon(parser)
     arguments.add_json(parser)
 
 
@@ -26,8 +27,9 @@ def run(args: argparse.Namespace, console: Console) -> int:
     """Print the phonemes of a text on one line, or with `--json` word by word."""
     from ..runtime.text import phonemize
 
+    lexicon = arguments.given_lexicon(args)
     text = read_source(args)
-    result = phonemize(text, lang=args.lang)
+    result = phonemize(text, args.lang, lexicon=lexicon)
     if result.unspoken:
         unread = " ".join(result.unspoken)
         console.warn(f"left unspoken, having no reading in {args.lang}: {unread}")

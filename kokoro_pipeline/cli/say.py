@@ -82,7 +82,6 @@ def run(args: argparse.Namespace, console: Console) -> int:
 def _request(args: argparse.Namespace) -> SpeechRequest:
     """What to speak, checked as far as it can be without an artifact."""
     from ..runtime.speech.request import SpeechRequest, splitting_of
-    from ..runtime.text import read_lexicon
 
     if args.phonemes and (args.ssml or args.lexicon):
         raise UsageError("--ssml and --lexicon are for a text, and --phonemes has none")
@@ -106,7 +105,7 @@ def _request(args: argparse.Namespace) -> SpeechRequest:
         args.speed,
         args.seed,
         splitting,
-        read_lexicon(*args.lexicon) if args.lexicon else None,
+        arguments.given_lexicon(args),
         args.ssml,
     )
 

@@ -50,6 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="let pages of this origin (https://chat.example; * is every page) use the server from "
         "a browser; may be given several times",
     )
+    arguments.add_lexicon(parser)
     limits = parser.add_argument_group("limits")
     limits.add_argument(
         "--max-text",
@@ -105,6 +106,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         api_key=args.api_key,
         insecure=args.insecure,
         cors_origins=tuple(args.cors_origin),
+        lexicon=arguments.given_lexicon(args),
         max_body=args.max_body,
         max_text=args.max_text,
         max_requests=args.max_requests,

@@ -19,6 +19,7 @@ from kokoro_pipeline.errors import InputError, KokoroError
 
 from ..speech.pieces import Splitting
 from ..speech.request import SpeechRequest, Voice
+from ..text.lexicon import Lexicon
 from ..text.surrogates import check_surrogates
 
 FIELDS = ("id", "text", "phonemes", "voice", "lang", "speed", "seed")
@@ -62,6 +63,8 @@ class Defaults:
     speed: float = 1.0
     seed: int = 0
     splitting: Splitting = field(default_factory=Splitting)
+    lexicon: Lexicon | None = None
+    """Of all texts; no entry has one of its own."""
 
     def entry(self, place: str, number: int, row: Row) -> Entry:
         """The entry of a row, of which a field that is None was left out."""
@@ -97,6 +100,7 @@ class Defaults:
             speed=given.get("speed", self.speed),
             seed=given.get("seed", self.seed),
             splitting=self.splitting,
+            lexicon=None if "phonemes" in given else self.lexicon,
         )
 
 

@@ -124,6 +124,7 @@ class _Keys:
             request.speed,
             request.seed,
             request.splitting,
+            *([request.lexicon.sha256] if request.lexicon is not None else []),
         )
 
     def _pack(self, request: SpeechRequest) -> str:

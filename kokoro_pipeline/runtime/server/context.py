@@ -14,7 +14,7 @@ from kokoro_pipeline.config import load_config
 from ..speech.pieces import Splitting
 from ..speech.request import SpeechRequest
 from ..text.languages import find_language
-from ..text.lexicon import lexicon_of
+from ..text.lexicon import Lexicon, lexicon_of
 from ..text.vocabulary import Vocabulary
 from .metrics import Metrics
 from .problems import Problem, in_field
@@ -73,14 +73,15 @@ class ServerContext:
         return await asyncio.to_thread(self._request, body)
 
     def _request(self, body: SpeechBody) -> SpeechRequest:
-        lang, lexicon = None, None
+        lang, lexicon = None, self.settings.lexicon
         if body.lang is not None:
             lang = self.language(body.lang, "lang")
         elif body.lang_code is not None:
             lang = self.language(body.lang_code, "lang_code")
         if body.lexicon:
             with in_field("lexicon"):
-                lexicon = lexicon_of(body.lexicon, self.vocabulary)
+                own = lexicon_of(body.lexicon, self.vocabulary)
+            lexicon = Lexicon((*(lexicon.entries if lexicon else ()), *own.entries))
         with in_field("input"):
             request = SpeechRequest(
                 text=body.input,

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from kokoro_pipeline.errors import InputError
 
+from ..text.lexicon import Lexicon
+
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s]+")
 """Browsers send no path with it, not even a slash."""
 
@@ -30,6 +32,8 @@ class ServerSettings:
     insecure: bool = False
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may use the server from a browser; "*" is every page."""
+    lexicon: Lexicon | None = None
+    """Pronunciations for every text, over which those of a request win."""
     max_body: int = 1 << 20
     """Bytes of a request's body."""
     max_text: int = 200_000

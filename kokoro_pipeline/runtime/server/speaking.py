@@ -81,7 +81,7 @@ class Speaker:
         self._require_room()
         found: list[Sentence] = []
         with self._counted(), anyio.fail_after(self._settings.time_limit):
-            sentences = read_sentences(text, lang)
+            sentences = read_sentences(text, lang, lexicon=self._settings.lexicon)
             while (sentence := await _read(sentences)) is not None:
                 found.append(sentence)
             return await asyncio.to_thread(join_sentences, found)

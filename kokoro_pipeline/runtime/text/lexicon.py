@@ -8,6 +8,7 @@ W3C PLS (`.pls`, `.xml`). Phonemes are Kokoro's, but for IPA in PLS, which is co
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -73,6 +74,12 @@ class Lexicon:
         self.longest = max(map(len, self._first), default=0)
         self._folded_same = _folded(self._same)
         self._folded_first = _folded(self._first)
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        """The hash of the words and their phonemes, from whatever files they come."""
+        rows = [(entry.word, entry.phonemes, entry.part) for entry in self.entries]
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
     def find(self, written: str, by_part: bool = False) -> str | None:
         """The phonemes of a word as it is written; None if the lexicon does not have it.

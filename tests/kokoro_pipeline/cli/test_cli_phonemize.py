@@ -14,7 +14,11 @@ from kokoro_pipeline.runtime.text import Phonemized, Word
 def read_text(monkeypatch):
     words = (Word("hello", "həlˈoʊ", 0, 5, 0),)
     monkeypatch.setattr(
-        text_package, "phonemize", lambda text, lang: Phonemized("həlˈoʊ", words, ("☃",))
+        text_package,
+        "phonemize",
+        lambda text, lang, lexicon: Phonemized(
+            lexicon.find("hello") if lexicon else "həlˈoʊ", words, ("☃",)
+        ),
     )
 
 
@@ -33,3 +37,12 @@ def test_json_has_the_words(run_cli):
         "words": [{"text": "hello", "phonemes": "həlˈoʊ", "start": 0, "end": 5, "offset": 0}],
         "unspoken": ["☃"],
     }
+
+
+def test_a_lexicon_of_the_user_counts(run_cli, tmp_path):
+    file = tmp_path / "mine.tsv"
+    file.write_text("hello\thˈɛloʊ\n", "utf-8")
+    assert run_cli("phonemize", "hello", "--lexicon", file).out == "hˈɛloʊ\n"
+    file.write_text("hello\t#\n", "utf-8")
+    ended = run_cli("phonemize", "hello", "--lexicon", file)
+    assert ended.code == 3 and "mine.tsv:1" in ended.err

@@ -400,6 +400,22 @@ def test_what_has_changed_is_spoken_again(batch, tmp_path):
         assert (report["spoken"], report["kept"]) == ((1, 1) if change else (2, 0))
 
 
+def test_a_lexicon_is_for_all_texts_and_what_it_changes_is_spoken_again(batch, tmp_path):
+    pytest.importorskip("misaki")
+    out, lexicon = tmp_path / "out", tmp_path / "mine.tsv"
+    rows = {"id": "a", "phonemes": PHONEMES}, {"id": "b", "text": "A vlorp."}
+    file = write_lines(tmp_path / "in.jsonl", *rows)
+    options: tuple[object, ...] = ()
+    seen = []
+    for spoken, kept in ((2, 0), (1, 1), (0, 2)):
+        report = json.loads(batch(file, "-o", out, "--json", *options).stdout)
+        assert (report["spoken"], report["kept"]) == (spoken, kept)
+        seen.append(content(out)["b.wav"])
+        lexicon.write_text("vlorp\tvlˈɔɹpəɹpəɹp\n", "utf-8")
+        options = ("--lexicon", lexicon)
+    assert seen[0] != seen[1] == seen[2]
+
+
 def test_two_batches_on_one_folder(batch, tmp_path):
     out = tmp_path / "out"
     out.mkdir()

@@ -21,6 +21,7 @@ import pytest
 
 import kokoro_pipeline
 from kokoro_pipeline.runtime.audio.samples import to_pcm16
+from kokoro_pipeline.runtime.text import lexicon_of
 
 httpx = pytest.importorskip("httpx")
 openai = pytest.importorskip("openai")
@@ -354,6 +355,22 @@ def test_answers_carry_security_headers(server):
         assert headers["x-content-type-options"] == "nosniff"
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "access-control-allow-origin" not in headers
+
+
+def test_a_lexicon_of_the_server_is_for_clients_that_send_none(
+    start_server, toy_artifact, expected, tmp_path
+):
+    file = tmp_path / "mine.tsv"
+    file.write_text("vlorp\tvlˈɔɹp\nzyx\tzˈɪks\n", "utf-8")
+    server = start_server(toy_artifact, "--lexicon", str(file))
+    text = "A vlorp, a zyx."
+    for own, said in (({}, "vlˈɔɹp"), ({"vlorp": "vlˈuɹp"}, "vlˈuɹp")):
+        body = {"input": text, "response_format": "pcm", "lexicon": own}
+        wanted = lexicon_of({"vlorp": said, "zyx": "zˈɪks"})
+        assert server.post("/v1/audio/speech", json=body).content == expected(text, lexicon=wanted)
+    for path, field in (("/v1/phonemize", "input"), ("/dev/phonemize", "text")):
+        read = server.post(path, json={field: text}).json()["phonemes"]
+        assert "vlˈɔɹp" in read and "zˈɪks" in read
 
 
 def test_browsers_may_use_it_from_pages_that_were_named(start_server, toy_artifact):
