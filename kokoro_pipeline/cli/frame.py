@@ -111,6 +111,8 @@ class _Parser(argparse.ArgumentParser):
         if rest:
             known = re.findall(r"--[a-z-]+", found.parser.format_help())
             meant = _meant(rest[0].partition("=")[0], known)
+            if hasattr(found, "text") and not rest[0].startswith("-"):
+                meant = "; put a text of several words in quotes"
             found.parser.error(f"unrecognized arguments: {' '.join(rest)}{meant}")
         return found
 

@@ -113,7 +113,8 @@ def test_wrong_usage_is_2_and_shows_the_usage(run_cli, words):
         (["say", "hello", "-o", "x.wav", "--sped", "2"], "--sped 2; did you mean --speed?"),
         (["say", "hello", "-o", "x.wav", "--otput=x"], "--otput=x; did you mean --output?"),
         (["weights", "show", "--sed", "1"], "did you mean --seed?"),
-        (["say", "hello", "there", "-o", "x.wav"], "unrecognized arguments: there"),
+        (["say", "hello", "there", "-o", "x.wav"], "there; put a text of several words in quotes"),
+        (["info", "a", "b"], "unrecognized arguments: b"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
