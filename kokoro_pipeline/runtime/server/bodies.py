@@ -39,9 +39,10 @@ async def read_json(request: Request, settings: ServerSettings) -> Any:
 
 
 async def _read(request: Request, settings: ServerSettings) -> bytes:
-    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip()
+    # Without one, too: a page of any site may send a body without asking, if it names no type.
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
     if kind.lower() not in ("application/json", "text/json"):
-        raise Problem(415, f"the body is {kind[:60]!r}, expected application/json")
+        raise Problem(415, f"the Content-Type is {kind[:60]!r}, expected application/json")
     coding = request.headers.get("content-encoding", "identity").strip()
     if coding.lower() != "identity":
         raise Problem(415, f"the body is compressed ({coding[:60]!r}): send it as it is")

@@ -304,12 +304,13 @@ def test_bodies_as_some_clients_write_them(server):
 
 
 def test_other_errors_have_the_same_form(server):
-    plain = {"Content-Type": "text/plain"}
+    body, plain = b'{"input": "Hi."}', {"Content-Type": "text/plain"}
     for answer, status, said in (
         (server.post("/audio/speech", json={"input": "x"}), 404, "no POST /audio/speech: /docs"),
         (server.get("/v1/audio/speech"), 405, "GET /v1/audio/speech is not possible, only POST"),
         (server.get("/v1/models/nothing"), 404, "no model 'nothing'"),
-        (server.post("/v1/audio/speech", content=b"x", headers=plain), 415, "'text/plain'"),
+        (server.post("/v1/audio/speech", content=body, headers=plain), 415, "'text/plain'"),
+        (server.post("/v1/audio/speech", content=body), 415, "Content-Type is ''"),
         (server.get("/v1/audio/voices?legacy=maybe"), 400, "boolean"),
     ):
         assert answer.status_code == status
