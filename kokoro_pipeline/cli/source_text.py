@@ -33,7 +33,7 @@ _DOCUMENTS = {
     ),
 }
 """How files begin that are no text or whose marks would be spoken, what they are, and a remedy."""
-_SSML = rb"<speak\b"
+_SSML = rb"<speak\b(?s:.*)</speak\s*>\s*\Z"
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:

@@ -99,7 +99,7 @@ def test_documents_of_other_kinds_are_named_and_not_read_aloud(tmp_path, stdin, 
             read_source(parse("-f", str(file) if given == "file" else "-"))
 
 
-@pytest.mark.parametrize("text", ["<html> is a tag", "%PDF- begins a PDF", "<speaker> says", "PK"])
+@pytest.mark.parametrize("text", ["<html> is a tag", "%PDF- begins a PDF", "<speak> is SSML", "PK"])
 def test_what_is_typed_may_speak_of_documents(text):
     assert read_source(parse(text)) == text
 
