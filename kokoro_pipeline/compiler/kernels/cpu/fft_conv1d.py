@@ -21,14 +21,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
 from ..common.builder import Expr
 from .bin_products import Bins, Kind
-from .transform import Load, SameConv1d, Store, Transform
-from .transform_conv1d import pack_transformed, transformed_conv1d
+from .transform import Load, Store, Transform
 from .vector import VectorTarget
 
 # The real and imaginary part of a number; None is a zero, which needs no operation.
@@ -154,27 +152,3 @@ class RealFFT(Transform):
         parts = np.stack([2 * c, d - c], axis=3).reshape(*weight.shape[:2], -1)
         ends = spectrum[:, :, [0, -1]].real
         return np.concatenate([ends, parts], axis=2).transpose(0, 2, 1)
-
-
-def pack_fft_conv1d(
-    target: VectorTarget, window: int, weight: np.ndarray, bias: np.ndarray | None = None
-) -> np.ndarray:
-    """Pack PyTorch's weight [CO, CI, K] and bias [CO] into float32 [CO + window * CI * CO].
-
-    CI and CO are padded (see `pack_transformed`). The window must be the same as for the kernel.
-    """
-    return pack_transformed(target, RealFFT(weight.shape[2], window), weight, bias)
-
-
-def fft_conv1d(
-    target: VectorTarget, conv: SameConv1d, window: int = 32, tiles: int = 16
-) -> tirx.PrimFunc:
-    """The kernel (x, *producer arguments, u[, residual], dilation) -> y[, mean, rstd].
-
-    The arguments are those of `transformed_conv1d`, with u as packed by `pack_fft_conv1d` for the
-    same window, and blocks of about `tiles` tiles.
-
-    Raises InputError if the number of taps is even or exceeds the window, the window is not a power
-    of two from 4, or the channels of Snake do not divide into vectors.
-    """
-    return transformed_conv1d(target, conv, RealFFT(conv.taps, window), tiles)

@@ -26,14 +26,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from tvm import tirx
 
 from kokoro_pipeline.errors import InputError
 
 from ..common.builder import Expr
 from .bin_products import Bins, Kind
-from .transform import Load, SameConv1d, Store, Transform
-from .transform_conv1d import pack_transformed, transformed_conv1d
+from .transform import Load, Store, Transform
 from .vector import VectorTarget
 
 # The positive points of the pairs, by the number of pairs: those with the least error among numbers
@@ -136,28 +134,3 @@ def _weighted_sum(target: VectorTarget, terms: Iterable[tuple[float, Expr]]) -> 
 def winograd_of(taps: int, outputs: int) -> Winograd:
     """F(outputs, taps). Raises InputError if no points are known for it."""
     return Winograd(taps, outputs + taps - 1)
-
-
-def pack_winograd_conv1d(
-    target: VectorTarget, outputs: int, weight: np.ndarray, bias: np.ndarray | None = None
-) -> np.ndarray:
-    """Pack PyTorch's weight [CO, CI, K] and bias [CO] into float32 [CO + (M + K - 1) * CI * CO].
-
-    CI and CO are padded (see `pack_transformed`). `outputs` is M and must be the same as for the
-    kernel.
-    """
-    return pack_transformed(target, winograd_of(weight.shape[2], outputs), weight, bias)
-
-
-def winograd_conv1d(
-    target: VectorTarget, conv: SameConv1d, outputs: int, tiles: int = 30
-) -> tirx.PrimFunc:
-    """The kernel (x, *producer arguments, u[, residual], dilation) -> y[, mean, rstd].
-
-    It computes by F(outputs, taps), in blocks of about `tiles` tiles. The arguments are those of
-    `transformed_conv1d`, with u as packed by `pack_winograd_conv1d`.
-
-    Raises InputError if the number of taps is even, outputs + taps - 1 is not 4, 6 or 8, or the
-    channels of Snake do not divide into vectors.
-    """
-    return transformed_conv1d(target, conv, winograd_of(conv.taps, outputs), tiles)

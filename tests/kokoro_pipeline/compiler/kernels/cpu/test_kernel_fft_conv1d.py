@@ -10,8 +10,12 @@ import tvm
 from tvm import relax, tirx
 
 from kokoro_pipeline.compiler.kernels.common.producer import Activation, Producer
-from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import RealFFT, fft_conv1d, pack_fft_conv1d
+from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import RealFFT
 from kokoro_pipeline.compiler.kernels.cpu.transform import SameConv1d
+from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import (
+    pack_transformed,
+    transformed_conv1d,
+)
 from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
 from kokoro_pipeline.errors import InputError
 
@@ -28,10 +32,15 @@ SIZES = {"resblock, first": (64, 8), "encoder": (16, 24), "plain": (32, 40)}
 LENGTHS = (1, 2, 5, 25, 26, 27, 96, 601)
 
 
-def packed(name: str) -> Any:
+def fft_conv1d(target: VectorTarget, conv: SameConv1d, window: int = 32, tiles: int = 16) -> Any:
+    return transformed_conv1d(target, conv, RealFFT(conv.taps, window), tiles)
+
+
+def packed(name: str, conv: SameConv1d) -> Any:
     """The function that packs weights for the window of a convolution."""
     window, _ = SIZES.get(name, (32, 16))
-    return lambda target, *weights: pack_fft_conv1d(target, window, *weights)
+    transform = RealFFT(conv.taps, window)
+    return lambda target, *weights: pack_transformed(target, transform, *weights)
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +59,12 @@ def test_equals_float64_at_every_length_and_dilation(
     name, compiled, kernel_target, check_same_conv1d
 ):
     """One kernel serves all lengths, batches and dilations, those above a block's tiles too."""
+    conv = CONVS[name]
+    pack = packed(name, conv)
     for length in LENGTHS:
         for dilation in (1, 3, 5, 40) if length < 100 else (1, 3, 5):
             largest, rms = check_same_conv1d(
-                compiled[name], CONVS[name], kernel_target, packed(name), length, dilation
+                compiled[name], conv, kernel_target, pack, length, dilation
             )
             assert largest <= 3e-6, (length, dilation)
             assert rms <= 5e-7, (length, dilation)
@@ -62,13 +73,13 @@ def test_equals_float64_at_every_length_and_dilation(
 @pytest.mark.slow  # all kernels are compiled, as for the one above
 def test_other_rows_of_the_batch_are_never_read(compiled, kernel_target, isolate_batch_rows):
     for name, conv in CONVS.items():
-        isolate_batch_rows(compiled, {name: conv}, kernel_target, packed(name))
+        isolate_batch_rows(compiled, {name: conv}, kernel_target, packed(name, conv))
 
 
 @pytest.mark.slow
 def test_the_number_of_threads_cannot_show(compiled, kernel_target, vary_threads):
     for name, conv in CONVS.items():
-        vary_threads(compiled, {name: conv}, kernel_target, packed(name))
+        vary_threads(compiled, {name: conv}, kernel_target, packed(name, conv))
 
 
 def test_called_from_relax_with_the_dilation_as_a_number(kernel_target):
@@ -76,9 +87,8 @@ def test_called_from_relax_with_the_dilation_as_a_number(kernel_target):
     conv = SameConv1d(64, 64, 7)
     kernel = fft_conv1d(kernel_target.vectors, conv)
     rng = np.random.default_rng(3)
-    packed = pack_fft_conv1d(
-        kernel_target.vectors, 32, rng.standard_normal((64, 64, 7), np.float32)
-    )
+    weight = rng.standard_normal((64, 64, 7), np.float32)
+    packed = pack_transformed(kernel_target.vectors, RealFFT(7, 32), weight)
     batch, length = tirx.Var("batch", "int64"), tirx.Var("length", "int64")
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((batch, length, 64), "float32"))
@@ -104,7 +114,7 @@ def test_gives_the_statistics_of_what_it_writes(kernel_target, check_statistics)
     conv = SameConv1d(48, 22, 7, residual=True, statistics=1e-5)
     function = fft_conv1d(kernel_target.vectors, conv)
     (compiled,) = kernel_target.compile([function]).values()
-    check_statistics(compiled, conv, kernel_target, packed(""))
+    check_statistics(compiled, conv, kernel_target, packed("", conv))
 
 
 def test_what_cannot_be_done_is_refused():

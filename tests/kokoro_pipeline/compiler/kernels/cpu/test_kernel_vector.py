@@ -12,11 +12,12 @@ from kokoro_pipeline.compiler.kernels.common.convolutions import Conv1d
 from kokoro_pipeline.compiler.kernels.common.producer import Activation, Producer
 from kokoro_pipeline.compiler.kernels.cpu.attention import attention
 from kokoro_pipeline.compiler.kernels.cpu.conv1d import conv1d
-from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import fft_conv1d
+from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import RealFFT
 from kokoro_pipeline.compiler.kernels.cpu.lstm import lstm_recurrence
 from kokoro_pipeline.compiler.kernels.cpu.transform import SameConv1d
+from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import transformed_conv1d
 from kokoro_pipeline.compiler.kernels.cpu.vector import Tile, VectorTarget
-from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import winograd_conv1d
+from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import winograd_of
 from kokoro_pipeline.errors import InputError
 
 ARM = {"kind": "llvm", "mtriple": "aarch64-unknown-linux-gnu", "mcpu": "cortex-a76"}
@@ -67,7 +68,8 @@ def test_registers_are_refused_where_tvm_would_fetch_them_from_a_pool():
 def test_a_transformed_convolution_fetches_its_scratch_alone():
     """A local array that came from TVM's workspace pool, by a call, would double the time."""
     vectors = VectorTarget.of("x86-64-v4")
-    module = tvm.IRModule({"kernel": fft_conv1d(vectors, SameConv1d(64, 64, 7))})
+    kernel = transformed_conv1d(vectors, SameConv1d(64, 64, 7), RealFFT(7, 32), tiles=16)
+    module = tvm.IRModule({"kernel": kernel})
     target = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v4"})
     target = target.with_host({"kind": "llvm", "mcpu": "x86-64-v4"})
     code = tvm.tirx.build(module, target=target).inspect_source("ll")
@@ -84,7 +86,8 @@ def test_the_sums_of_a_product_stay_in_registers(channels, taps):
     conv = SameConv1d(channels, channels, taps, Producer(True, Activation.SNAKE))
     target = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v4"})
     target = target.with_host({"kind": "llvm", "mcpu": "x86-64-v4"})
-    kernel = winograd_conv1d(vectors, conv, 6) if taps == 3 else fft_conv1d(vectors, conv)
+    transform = winograd_of(3, 6) if taps == 3 else RealFFT(taps, 32)
+    kernel = transformed_conv1d(vectors, conv, transform, tiles=16)
     module = tvm.IRModule({"kernel": kernel})
     assembly = tvm.tirx.build(module, target=target).inspect_source("asm")
     loops = [
@@ -105,8 +108,8 @@ def test_the_kernels_lower_to_neon():
         conv1d(vectors, Conv1d(32, 32, 3, 1, 1, 1, 1)),
         lstm_recurrence(vectors, 32),
         attention(vectors, 2, 16),
-        fft_conv1d(vectors, SameConv1d(32, 32, 7)),
-        winograd_conv1d(vectors, SameConv1d(32, 32, 3), 6),
+        transformed_conv1d(vectors, SameConv1d(32, 32, 7), RealFFT(7, 32), tiles=16),
+        transformed_conv1d(vectors, SameConv1d(32, 32, 3), winograd_of(3, 6), tiles=30),
     ]
     for function in functions:
         module = tvm.IRModule({"kernel": function})

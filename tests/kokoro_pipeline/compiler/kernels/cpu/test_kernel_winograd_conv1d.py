@@ -8,12 +8,12 @@ import pytest
 
 from kokoro_pipeline.compiler.kernels.common.producer import Activation, Producer
 from kokoro_pipeline.compiler.kernels.cpu.transform import SameConv1d
-from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
-from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import (
-    Winograd,
-    pack_winograd_conv1d,
-    winograd_conv1d,
+from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import (
+    pack_transformed,
+    transformed_conv1d,
 )
+from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
+from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import Winograd, winograd_of
 from kokoro_pipeline.errors import InputError
 
 # Convolution, outputs of a tile, largest error, root mean square error.
@@ -36,9 +36,14 @@ CASES = {
 }
 
 
-def packed(outputs: int) -> Any:
+def winograd_conv1d(target: VectorTarget, conv: SameConv1d, outputs: int) -> Any:
+    return transformed_conv1d(target, conv, winograd_of(conv.taps, outputs), 30)
+
+
+def packed(conv: SameConv1d, outputs: int) -> Any:
     """The function that packs weights for a number of outputs."""
-    return lambda target, *weights: pack_winograd_conv1d(target, outputs, *weights)
+    transform = winograd_of(conv.taps, outputs)
+    return lambda target, *weights: pack_transformed(target, transform, *weights)
 
 
 LENGTHS = (1, 2, 5, 25, 26, 27, 96, 601)
@@ -59,7 +64,7 @@ def test_equals_float64_at_every_length_and_dilation(
     name, compiled, kernel_target, check_same_conv1d
 ):
     conv, outputs, most, most_rms = CASES[name]
-    pack = packed(outputs)
+    pack = packed(conv, outputs)
     for length in LENGTHS:
         for dilation in (1, 3, 5, 40) if length < 100 else (1, 3, 5):
             largest, rms = check_same_conv1d(
@@ -71,13 +76,13 @@ def test_equals_float64_at_every_length_and_dilation(
 
 def test_other_rows_of_the_batch_are_never_read(compiled, kernel_target, isolate_batch_rows):
     for name, (conv, outputs, *_) in CASES.items():
-        pack = packed(outputs)
+        pack = packed(conv, outputs)
         isolate_batch_rows(compiled, {name: conv}, kernel_target, pack)
 
 
 def test_the_number_of_threads_cannot_show(compiled, kernel_target, vary_threads):
     for name, (conv, outputs, *_) in CASES.items():
-        pack = packed(outputs)
+        pack = packed(conv, outputs)
         vary_threads(compiled, {name: conv}, kernel_target, pack)
 
 
@@ -85,7 +90,7 @@ def test_gives_the_statistics_of_what_it_writes(kernel_target, check_statistics)
     conv = SameConv1d(48, 64, 3, residual=True, statistics=1e-5)
     function = winograd_conv1d(kernel_target.vectors, conv, 6)
     (compiled,) = kernel_target.compile([function]).values()
-    check_statistics(compiled, conv, kernel_target, packed(6))
+    check_statistics(compiled, conv, kernel_target, packed(conv, 6))
 
 
 def test_what_cannot_be_done_is_refused():

@@ -31,7 +31,7 @@ from kokoro_pipeline.compiler.kernels.cpu.conv_transpose1d import (
     pack_conv_transpose1d,
     pack_depthwise_upsample,
 )
-from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import fft_conv1d, pack_fft_conv1d
+from kokoro_pipeline.compiler.kernels.cpu.fft_conv1d import RealFFT
 from kokoro_pipeline.compiler.kernels.cpu.harmonic_source import excitation, pack_mix, spectrum
 from kokoro_pipeline.compiler.kernels.cpu.layer_norm import layer_norm
 from kokoro_pipeline.compiler.kernels.cpu.linear import linear, pack_linear
@@ -39,12 +39,13 @@ from kokoro_pipeline.compiler.kernels.cpu.lstm import lstm_recurrence, pack_lstm
 from kokoro_pipeline.compiler.kernels.cpu.normals import standard_normals
 from kokoro_pipeline.compiler.kernels.cpu.polar import polar_to_complex
 from kokoro_pipeline.compiler.kernels.cpu.statistics import channel_statistics
-from kokoro_pipeline.compiler.kernels.cpu.transform import SameConv1d
-from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
-from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import (
-    pack_winograd_conv1d,
-    winograd_conv1d,
+from kokoro_pipeline.compiler.kernels.cpu.transform import SameConv1d, Transform
+from kokoro_pipeline.compiler.kernels.cpu.transform_conv1d import (
+    pack_transformed,
+    transformed_conv1d,
 )
+from kokoro_pipeline.compiler.kernels.cpu.vector import VectorTarget
+from kokoro_pipeline.compiler.kernels.cpu.winograd_conv1d import winograd_of
 from kokoro_pipeline.normals import standard_normals as exact_normals
 
 pytestmark = pytest.mark.qemu
@@ -65,15 +66,17 @@ class Transformed:
     largest: float
     """Error, over the standard deviation of the result."""
 
-    def kernel(self) -> Any:
+    @property
+    def transform(self) -> Transform:
         if self.outputs is None:
-            return fft_conv1d(NEON, self.conv)
-        return winograd_conv1d(NEON, self.conv, self.outputs)
+            return RealFFT(self.conv.taps, 32)
+        return winograd_of(self.conv.taps, self.outputs)
+
+    def kernel(self) -> Any:
+        return transformed_conv1d(NEON, self.conv, self.transform, tiles=16)
 
     def pack(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-        if self.outputs is None:
-            return pack_fft_conv1d(NEON, 32, w, b)
-        return pack_winograd_conv1d(NEON, self.outputs, w, b)
+        return pack_transformed(NEON, self.transform, w, b)
 
 
 def elementwise(name: str) -> Any:
