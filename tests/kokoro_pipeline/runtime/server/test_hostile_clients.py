@@ -247,7 +247,7 @@ def test_a_voice_vanishes(start_server, toy_artifact, tmp_path):
         answer = server.post(path, json=body)
         assert answer.status_code == 503
         error = answer.json()["error"]
-        assert error["code"] == "artifact_damaged"
+        assert (error["type"], error["code"]) == ("server_error", "artifact_damaged")
         assert "/" not in error["message"]
     assert server.post(SPEECH, json={"input": "Hi.", "voice": "af_heart"}).status_code == 200
     lines = server.lines(4)

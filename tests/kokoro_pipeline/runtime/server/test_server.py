@@ -265,6 +265,7 @@ def test_bad_requests_are_told_why(server, body, status, said):
     assert answer.status_code == status
     error = answer.json()["error"]
     assert set(error) == {"message", "type", "param", "code"}
+    assert error["type"] == "invalid_request_error"
     assert said in error["message"]
     assert "--" not in error["message"]  # no options of the command line
 
@@ -443,7 +444,8 @@ def test_a_key_is_asked_for(start_server, toy_artifact):
     for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "secret"}):
         answer = server.get("/v1/models", headers=headers)
         assert answer.status_code == 401
-        assert answer.json()["error"]["code"] == "invalid_api_key"
+        error = answer.json()["error"]
+        assert (error["type"], error["code"]) == ("authentication_error", "invalid_api_key")
     assert server.get("/v1/models", headers={"Authorization": "Bearer secret"}).status_code == 200
 
 
@@ -455,6 +457,7 @@ def test_too_many_requests_are_sent_away(start_server, toy_artifact):
         next(parts)
         refused = server.post("/v1/audio/speech", json={"input": "Hello."})
         assert refused.status_code == 429
+        assert refused.json()["error"]["type"] == "rate_limit_error"
         assert int(refused.headers["retry-after"]) >= 1
     deadline = time.monotonic() + 30
     while server.post("/v1/audio/speech", json={"input": "Hello."}).status_code != 200:
