@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import importlib
+import inspect
+import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,6 +61,20 @@ def test_the_page_of_the_extension_has_every_fix():
     page = (ROOT / "docs" / "extension.md").read_text("utf-8").partition("## What is fixed")[2]
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \| [^|]* \|$", page, re.M)
     assert dict(rows) == {record.id: record.what for record in tvm_kokoro_ext.fixes}
+
+
+def test_the_page_of_the_api_shows_what_a_name_is_and_no_module_of_that_name():
+    """mkdocstrings takes the module where a package also has a function of its name."""
+    page = (ROOT / "docs" / "python-api.md").read_text("utf-8")
+    for name in re.findall(r"^::: (\S+)$", page, re.M):
+        parent, _, last = name.rpartition(".")
+        if parent:
+            holder = importlib.import_module(parent)
+            if last in {
+                found.name for found in pkgutil.iter_modules(getattr(holder, "__path__", ()))
+            }:
+                importlib.import_module(name)
+                assert inspect.ismodule(getattr(holder, last)), name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
