@@ -43,8 +43,7 @@ group; until then the destination holds NaN. The blocks of a kernel with relaxed
 side, so that they can wait for each other's stores; a launch in which all wait is reported. The
 following are rejected, with the line: all other PTX (ldmatrix, wgmma, mbarrier), wmma and simdgroup
 matrices, atomics, cooperative groups, launch parameters other than grid, block and dynamic shared
-memory, and all names that are missing in the
-headers. Needs g++ (`apt-get install g++`).
+memory, and all names that are missing in the headers. Needs g++ (`apt-get install g++`).
 """
 
 from .executable import Executable, Launches, emulate

@@ -98,31 +98,63 @@ def build(
     config: str | Path | None = None,
     voices: Sequence[str | Path] = (),
 ) -> BuildReport:
-    """Build an artifact folder from weights.
+    """Build an artifact folder from weights, as `kokoro-pipeline build` does.
 
-    `weights`: "auto" (the hub or its cache, else synthetic weights), "hexgrad/Kokoro-82M",
-    "synthetic" (generated from `seed`), a folder in the hub's layout, or an ONNX file with Kokoro's
-    whole graph; for that, `config` is its `config.json` and `voices` are its packs, see
-    `open_onnx`. `target`: a kind ("llvm",
-    "cuda", "metal"), a TVM target tag or JSON. `mcpu`: an LLVM CPU name, by default that of this
-    machine. `host`: the system to link for ("linux-x86_64", "linux-aarch64", "macos-arm64"), by
-    default this machine, or a Mac for Metal. `precision`: what the decoder's products are rounded
-    to on CUDA's tensor cores ("tf32", "bfloat16", "float16"), or on a CPU with AMX ("bfloat16"); by
-    default both multiply in parts with float32's tolerances, and "float32-fma" keeps CUDA's kernels
-    off the tensor cores. `opt`:
-    one of `OPT_LEVELS`, by default the highest. `components`: a subset of the six functions, by
-    default all. `force`: whether to replace an existing output. `validate`: whether to finish with
-    a short comparison with PyTorch, whose figures are stored in the manifest; if this machine
-    cannot run the library, the manifest and `BuildReport.not_validated` give the reason.
-    `debug_dump`: a folder that receives the module after every phase. `tune`: whether to choose the
-    algorithms of convolutions by measuring them on this machine, which takes up to a minute.
-    `tune_from`: an artifact that was built with `tune`, or its manifest, whose choices to repeat.
-    `progress`: called with a line of text as each stage starts.
+    A failed build leaves no artifact behind.
 
-    Raises InputError for an unknown option or weights that do not fit the model, ArtifactError if
-    the output exists (and `force` is not given) or another build is writing it, EnvironmentFault if
-    the hub, the linker, the CUDA compiler or the disk fails, and CheckFailed if the validation
-    misses a tolerance. A failed build leaves no artifact behind.
+    Parameters
+    ----------
+    weights
+        "auto" (the hub or its cache, else synthetic weights), "hexgrad/Kokoro-82M", "synthetic"
+        (generated from `seed`), a folder in the hub's layout, or an ONNX file with Kokoro's whole
+        graph.
+    target
+        What to compile for: a kind ("llvm", "cuda", "metal"), a TVM target tag or JSON.
+    output
+        The folder to write.
+    mcpu
+        An LLVM CPU name, by default that of this machine.
+    host
+        The system to link for ("linux-x86_64", "linux-aarch64", "macos-arm64"), by default this
+        machine, or a Mac for Metal.
+    precision
+        What the decoder's products are rounded to on CUDA's tensor cores ("tf32", "bfloat16",
+        "float16"), or on a CPU with AMX ("bfloat16"). By default both multiply in parts with
+        float32's tolerances, and "float32-fma" keeps CUDA's kernels off the tensor cores.
+    opt
+        One of `OPT_LEVELS`, by default the highest.
+    components
+        A subset of the six functions, by default all.
+    force
+        Whether to replace an existing output.
+    validate
+        Whether to finish with a short comparison with PyTorch, whose figures are stored in the
+        manifest. If this machine cannot run the library, the manifest and
+        `BuildReport.not_validated` give the reason.
+    debug_dump
+        A folder that receives the module after every phase of the passes.
+    seed
+        The seed of synthetic weights.
+    tune
+        Whether to choose the algorithms of convolutions by measuring them on this machine, which
+        takes up to a minute.
+    tune_from
+        An artifact that was built with `tune`, or its manifest, whose choices to repeat.
+    progress
+        Called with a line of text as each stage starts.
+    config, voices
+        The `config.json` and the voice packs of an ONNX file, see `open_onnx`.
+
+    Raises
+    ------
+    InputError
+        For an unknown option, or weights that do not fit the model.
+    ArtifactError
+        If the output exists (and `force` is not given) or another build is writing it.
+    EnvironmentFault
+        If the hub, the linker, the CUDA compiler or the disk fails.
+    CheckFailed
+        If the validation misses a tolerance.
     """
     plan = check_options(
         target, mcpu, host, precision, opt, components, tune, tune_from, is_onnx(weights)

@@ -49,9 +49,8 @@ def phonemize(
     In English, numbers, money, dates, times, units, abbreviations and addresses are spelled out. A
     word written as `[text](/phonemes/)` is pronounced as given, and the words of `lexicon` as it
     says. `[pause 500ms]` is left out. All symbols of the result are in Kokoro's vocabulary or in
-    `SILENT_MARKS`, except for those in given phonemes.
-    The running time is linear in the length of the text, and the function is
-    thread-safe.
+    `SILENT_MARKS`, except for those in given phonemes. The running time is linear in the length of
+    the text, and the function is thread-safe.
 
     Raises InputError for an argument of another type, an unknown language, text with nothing to
     speak and a pause that cannot be, EnvironmentFault if the extra of the language is missing.
