@@ -57,7 +57,8 @@ def load_voice(
     text = voice.strip()
     if "\0" in text:
         raise InputError(f"{_quoted(text)} is not the name of a voice")
-    if _is_file_name(text) and os.path.isfile(text):  # noqa: PTH113  (Path's raises)  whatever commas and colons its name has
+    # A file is one whatever commas and colons are in its name. Path.is_file raises for long names.
+    if _is_file_name(text) and os.path.isfile(text):  # noqa: PTH113
         return read_voice_file(Path(text))
     parts = parse_blend(text)
     packs = [
