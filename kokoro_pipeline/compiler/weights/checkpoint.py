@@ -74,7 +74,7 @@ def check_sums(path: Path) -> None:
         raise InputError(f"{path} is damaged ({error}): fetch or write it again") from error
     if damaged is not None:
         raise InputError(
-            f"{path} is damaged: the content of {damaged} does not match its check sum. "
+            f"{path} is damaged: the content of {damaged} does not match its checksum. "
             "Fetch or write it again"
         )
 
