@@ -12,6 +12,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import loops
 from tvm_kokoro_ext._fixes._shared.legalization import overriding
 
 
@@ -34,7 +35,7 @@ def reshape(below: Any, builder: Any, call: Any) -> Any:
         def element(*at: Any) -> Any:
             middle = at[before : len(at) - after]
             if len(own) == 1:
-                places = [_joined(middle, sizes[before : len(at) - after])]
+                places = [loops.flat(middle, sizes[before : len(at) - after])]
             else:
                 places = _split(middle[0], list(data.shape)[before : before + len(own)])
             return data(*at[:before], *places, *at[len(at) - after :])
@@ -57,14 +58,6 @@ def _alike(source: list[Any], target: list[Any]) -> int:
             break
         number += 1
     return number
-
-
-def _joined(places: Any, sizes: Any) -> Any:
-    """The index along one axis that is split into `sizes`."""
-    index: Any = tirx.const(0, "int64")
-    for place, size in zip(places, sizes, strict=True):
-        index = index * size + place
-    return index
 
 
 def _split(index: Any, sizes: list[Any]) -> list[Any]:
