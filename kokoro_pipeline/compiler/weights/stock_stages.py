@@ -16,9 +16,6 @@ from kokoro_pipeline.config import HAR_FRAMES_PER_FRAME, STYLE_DIM, default_conf
 
 from .draws import symmetric_units
 
-UNVOICED_HZ = 10.0
-"""At or below this F0, the harmonic source is unvoiced and outputs noise."""
-
 
 def sentence(index: int, phonemes: int = 100) -> Tensor:
     """The fixed sentence `index`: int64 [1, phonemes + 2].
