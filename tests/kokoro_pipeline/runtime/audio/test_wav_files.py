@@ -94,6 +94,13 @@ def test_clipping_is_counted_and_does_not_wrap() -> None:
     assert pcm.tolist() == [32767, -32767, 32767, -32767, 32767, 0]
 
 
+@pytest.mark.parametrize("name", RATES)
+def test_every_format_counts_what_it_clips(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("av" if name == "aac" else "soundfile")
+    values = floats([1.0, -1.0, 1.0001, -3.0, 40_000.0, 0.0])
+    assert write_audio(tmp_path / f"x.{name}", values, RATE) == 3
+
+
 @pytest.mark.parametrize(
     ("value", "expected"), [(0.5 / 32767, 0), (0.51 / 32767, 1), (-0.51 / 32767, -1), (-0.0, 0)]
 )
@@ -338,6 +345,9 @@ def test_an_end_after_the_end_does_nothing(
     file = AudioFile(path, RATE)
     file.write(TONE)
     first = getattr(file, ends)()
+    kept = existing and ends == "interrupt"
+    assert (path.read_bytes() == b"mine") is kept
+    assert ends == "finish" or (first.exists() and (first != path) is kept)
     written = {entry: entry.read_bytes() for entry in tmp_path.iterdir()}
     if again == "write":
         with pytest.raises(InputError, match="is complete"):
