@@ -130,6 +130,35 @@ def cpu_backend(
     return CpuBackend.of(target, opt_level >= 2, {**TILED, **reduced}, choices)
 
 
+def _runtime_phases(memory: PlannedMemory | None) -> list[Phase]:
+    """From calls of kernels to operations of the virtual machine, whatever the target is."""
+    record = [] if memory is None else [named("RecordWorkspace", memory.record)]
+    return [
+        Phase(
+            "lower_dataflow",
+            [
+                relax.transform.RewriteDataflowReshape(),
+                relax.transform.ToNonDataflow(),
+                relax.transform.RemovePurityChecking(),
+                relax.transform.CallTIRRewrite(),
+            ],
+        ),
+        Phase(
+            "lower_runtime",
+            [
+                relax.transform.StaticPlanBlockMemory(),
+                *record,
+                relax.transform.LowerAllocTensor(),
+                relax.transform.KillAfterLastUse(),
+                relax.transform.LowerRuntimeBuiltin(),
+                relax.transform.ComputePrimValue(),
+                relax.transform.VMShapeLower(),
+                relax.transform.AttachGlobalSymbol(),
+            ],
+        ),
+    ]
+
+
 def phases(
     opt_level: int,
     target: tvm.target.Target,
@@ -191,7 +220,6 @@ def phases(
         named("DropParameters", drop_parameters),
     ]
     exact = Phase("exact_constants", [named("ExactConstants", exact_constants)])
-    record = [] if memory is None else [named("RecordWorkspace", memory.record)]
     clip = named("ClipTakes", clip_takes)
     if opt_level == 0:
         only = named("LowerWithoutChoice", without_choice)
@@ -212,28 +240,7 @@ def phases(
         Phase("drop_upper_bounds", [named("DropUpperBounds", drop_upper_bounds)]),
         *middle,
         *([exact] if on_metal else []),
-        Phase(
-            "lower_dataflow",
-            [
-                relax.transform.RewriteDataflowReshape(),
-                relax.transform.ToNonDataflow(),
-                relax.transform.RemovePurityChecking(),
-                relax.transform.CallTIRRewrite(),
-            ],
-        ),
-        Phase(
-            "lower_runtime",
-            [
-                relax.transform.StaticPlanBlockMemory(),
-                *record,
-                relax.transform.LowerAllocTensor(),
-                relax.transform.KillAfterLastUse(),
-                relax.transform.LowerRuntimeBuiltin(),
-                relax.transform.ComputePrimValue(),
-                relax.transform.VMShapeLower(),
-                relax.transform.AttachGlobalSymbol(),
-            ],
-        ),
+        *_runtime_phases(memory),
     ]
 
 
