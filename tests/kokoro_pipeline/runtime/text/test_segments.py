@@ -24,6 +24,7 @@ CASES = [
     ("It costs $3.50 in the U.S. today. Fine.", ["It costs $3.50 in the U.S. today.", "Fine."]),
     ("Wait... what? yes", ["Wait... what? yes"]),
     ("1. First item. 2. Second", ["1. First item.", "2. Second"]),
+    ("(1. First item. Over 9. Next", ["(1. First item.", "Over 9.", "Next"]),
     (
         "Title\n\nBody text.\n- one\n- two\n3) three",
         ["Title|", "Body text.|", "- one|", "- two|", "3) three"],
