@@ -13,6 +13,29 @@ from tvm.tirx.script.builder import ir as T  # noqa: N812
 
 from kokoro_pipeline.errors import InputError
 
+__all__ = [
+    "OPAQUE",
+    "REUSE_RATIO",
+    "STACK_BYTES",
+    "Buffer",
+    "Expr",
+    "Number",
+    "Parameter",
+    "T",
+    "bind",
+    "build_kernel",
+    "ceil_div",
+    "div",
+    "f32",
+    "f64",
+    "i64",
+    "maximum",
+    "minimum",
+    "mod",
+    "registers",
+    "workspace",
+]
+
 # TVM declares no types of its own to a checker, and its classes get their fields at run time; the
 # names say what is meant.
 Expr: TypeAlias = tirx.Expr
