@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip("onnx", reason="the ONNX frontend needs the package onnx")
 
+from onnx import helper
 from onnx_cases import Case, arguments, check, compiled, model_of
 from packaging.version import Version
 
@@ -100,7 +101,115 @@ EMPTY = [
     ),
 ]
 
-ALL = [*EMPTY, *CONSTANTS, *NORMALIZED, *BATCHES, *MASKS]
+INDICES = {"i": ["n", 2]}
+CLASSES = {"labels": np.array([0, 2, 1, 2], "int64")}
+QUERIES = {"q": [1, 2, "n", 4], "k": [1, 2, "n", 4], "v": [1, 2, "n", 4]}
+TURNS = {"c": np.full((1, 5, 2), 0.6, "float32"), "s": np.full((1, 5, 2), 0.8, "float32")}
+DEFINED_BY_FUNCTIONS = [
+    Case("celu", [("Celu", "x", "y", {"alpha": 2.0})], X),
+    Case("swish", [("Swish", "x", "y", {"alpha": 2.0})], X, opset=24),
+    Case(
+        "log_likelihood", [("NegativeLogLikelihoodLoss", "x labels", "y")], {"x": [4, 3]}, CLASSES
+    ),
+    Case("cross_entropy", [("SoftmaxCrossEntropyLoss", "x labels", "y p")], {"x": [4, 3]}, CLASSES),
+    Case("crop", [("CenterCropPad", "x size", "y")], {"x": [7, 3]}, {"size": np.array([4, 5])}),
+    Case("attention", [("Attention", "q k v", "y")], QUERIES, opset=23),
+    Case("causal", [("Attention", "q k v", "y", {"is_causal": 1})], QUERIES, opset=23),
+    Case("rotary", [("RotaryEmbedding", "x c s", "y")], {"x": [1, 2, 5, 4]}, TURNS, opset=23),
+    Case(
+        "attribute_by_default",
+        [("HannWindow", "size", "window"), ("Mul", "x window", "y")],
+        {"x": [2, 5]},
+        {"size": np.int64(5)},
+    ),
+]
+
+ONE_HOT = [
+    Case(
+        f"{np.dtype(values.dtype)}_{depth}_{axis}",
+        [("OneHot", "i depth values", "y", {"axis": axis})],
+        INDICES,
+        {"depth": np.array(depth), "values": values},
+        {"i": "int64"},
+        wrong=values.dtype != "int64",
+    )
+    for values, depth, axis in [
+        (np.array([0.5, 2], "float32"), 5, -1),
+        (np.array([1, 7], "int64"), 5, 1),
+    ]
+] + [Case("hardmax", [("Hardmax", "x", "y", {"axis": 1})], X)]
+
+REDUCED = [
+    Case(f"{name}_of_no_axes", [(name, "x", "y", {"noop_with_empty_axes": 1})], {"x": ["n", 3]})
+    for name in ("ReduceL1", "ReduceL2", "ReduceSumSquare")
+] + [
+    Case(
+        f"{name}_of_integers",
+        [(name, "x axes", "y")],
+        {"x": ["n", 3]},
+        {"axes": np.array([0])},
+        {"x": "int32"},
+    )
+    for name in ("ReduceL2", "ReduceMean")
+]
+
+IMAGE = {"x": [1, 2, 7, 9]}
+FILTER = {"w": np.ones((2, 2, 3, 2), "float32")}
+PADDED = [
+    Case(
+        f"{operator}_{mode}",
+        [(operator, "x", "y", {"auto_pad": mode, "kernel_shape": [3, 2], "strides": [2, 2]})],
+        IMAGE,
+        wrong=False,
+        opset=19,
+    )
+    for operator, mode in [
+        ("MaxPool", "SAME_UPPER"),
+        ("AveragePool", "SAME_UPPER"),
+        ("AveragePool", "SAME_LOWER"),
+    ]
+] + [
+    Case(
+        f"symbolic_{operator}",
+        [(operator, inputs, "y", {"auto_pad": "SAME_LOWER", "kernel_shape": [3, 2]})],
+        {"x": [1, 2, "n", 9]},
+        constants,
+        wrong=operator != "Conv",
+        opset=19,
+    )
+    for operator, inputs, constants in [
+        ("MaxPool", "x", {}),
+        ("AveragePool", "x", {}),
+        ("Conv", "x w", FILTER),
+    ]
+]
+
+DTYPES = [
+    Case("integer_power", [("Pow", "x p", "y")], X, {"p": np.int64(3)}),
+    Case("power_of_integers", [("Pow", "x p", "y")], X, {"p": np.float32(2)}, {"x": "int32"}),
+    Case("eye", [("EyeLike", "x", "y", {"dtype": 1, "k": 1})], {"x": ["n", 4]}, {}, {"x": "int32"}),
+]
+
+SYMBOLIC_AXES = [
+    Case("squeeze", [("Squeeze", "x", "y")], {"x": [1, "n", 1]}),
+    Case(
+        "prelu", [("PRelu", "x slope", "y")], {"x": [2, "n"]}, {"slope": np.array([0.2], "float32")}
+    ),
+]
+
+ALL = [
+    *EMPTY,
+    *CONSTANTS,
+    *NORMALIZED,
+    *BATCHES,
+    *MASKS,
+    *DEFINED_BY_FUNCTIONS,
+    *ONE_HOT,
+    *REDUCED,
+    *PADDED,
+    *DTYPES,
+    *SYMBOLIC_AXES,
+]
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in ALL])
@@ -112,6 +221,108 @@ def test_operators(case):
 def test_stock_is_wrong(case):
     with tvm_kokoro_ext.disabled("all"), pytest.raises(Exception):  # noqa: B017
         check(case)
+
+
+def _with_functions(case):
+    """The case's model with functions of the domain "own": Relu is x², Twice calls it for x + x."""
+    square = helper.make_node("Mul", ["p", "p"], ["r"])
+    twice = helper.make_node("Add", ["p", "p"], ["q"])
+    call = helper.make_node("Relu", ["q"], ["r"], domain="own")
+    opsets = [helper.make_opsetid("", case.opset), helper.make_opsetid("own", 1)]
+    model = model_of(case)
+    model.opset_import.append(opsets[1])
+    model.functions.extend(
+        [
+            helper.make_function("own", "Relu", ["p"], ["r"], [square], opsets),
+            helper.make_function("own", "Twice", ["p"], ["r"], [twice, call], opsets),
+        ]
+    )
+    for node in model.graph.node:
+        node.domain = "own"
+    return model
+
+
+@pytest.mark.parametrize(("name", "factor"), [("Relu", 1), ("Twice", 4)])
+def test_a_function_of_the_model_is_that_and_no_operator(name, factor):
+    case = Case(name, [(name, "x", "y")], {"x": ["n"]})
+    x = np.array([-2, 0, 3], "float32")
+    np.testing.assert_array_equal(compiled(_with_functions(case))(x)[0], factor * x * x)
+
+
+def test_an_operator_of_another_domain_is_not_that_of_onnx():
+    model = model_of(Case("relu", [("Relu", "x", "y")], {"x": ["n"]}))
+    model.graph.node[0].domain = "own"
+    with pytest.raises(
+        UnsupportedOperatorError, match="Relu of the domain 'own'.*ONNX's operators"
+    ):
+        compiled(model)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "inputs", "message"),
+    [
+        (
+            [
+                (
+                    "MaxPool",
+                    "x",
+                    "y",
+                    {"auto_pad": "SAME_UPPER", "kernel_shape": [3], "strides": [2]},
+                )
+            ],
+            {"x": [1, 2, "n"]},
+            "MaxPool: auto_pad is SAME_UPPER, its stride 2.*shape_dict",
+        ),
+        (
+            [("MaxPool", "x", "y places", {"kernel_shape": [3]})],
+            {"x": [1, 2, 9]},
+            "MaxPool: TVM gives only the first of its 2 results",
+        ),
+        ([("Reshape", "x s", "y")], {"x": [6], "s": [2]}, "Reshape: its converter failed with"),
+        ([("Cast", "x", "y", {"to": 22})], {"x": [6]}, "Cast: it gives int4.*int8 or uint8"),
+    ],
+)
+def test_a_node_that_cannot_be_converted_is_refused_by_name(nodes, inputs, message):
+    model = model_of(Case("refused", nodes, inputs, dtypes={"s": "int64"}, opset=21))
+    with pytest.raises(
+        UnsupportedOperatorError, match=f"cannot import the ONNX operator {message}"
+    ):
+        compiled(model)
+
+
+@pytest.mark.parametrize("size", ["n + 4", "2*n", "(n + 1)//2"])
+def test_a_size_may_have_any_name(size):
+    model = model_of(Case("name", [("Add", "x z", "y")], {"x": [size, 2], "z": [size, 1]}))
+    x, z = np.ones((6, 2), "float32"), np.ones((6, 1), "float32")
+    np.testing.assert_array_equal(compiled(model)(x, z)[0], x + z)
+
+
+def test_pooling_of_the_same_size_rounds_up():
+    """Against pads in numbers: onnx's evaluator rounds down with SAME_LOWER, unlike its text."""
+    results = []
+    for padding in ({"auto_pad": "SAME_LOWER"}, {"pads": [1, 1, 1, 0]}):
+        attributes = {"kernel_shape": [3, 2], "strides": [2, 2]} | padding
+        case = Case("same", [("MaxPool", "x", "y", attributes)], IMAGE, opset=19)
+        results.append(compiled(model_of(case))(*arguments(case, 6).values())[0])
+    np.testing.assert_array_equal(*results)
+
+
+def test_the_depth_of_one_hot_may_be_a_list():
+    case = Case(
+        "list",
+        [("OneHot", "i depth values", "y", {"axis": 0})],
+        {"i": ["n"]},
+        {"depth": np.array([3]), "values": np.array([0, 7], "int64")},
+        {"i": "int64"},
+    )
+    (got,) = compiled(model_of(case))(np.array([2, -3, 5]))
+    assert got.tolist() == [[0, 7, 0], [0, 0, 0], [7, 0, 0]]
+
+
+def test_zeros_are_quantized_to_their_zero_point():
+    case = Case("zeros", [("DynamicQuantizeLinear", "x", "y scale zero")], {"x": ["n"]})
+    y, scale, zero = compiled(model_of(case))(np.zeros(4, "float32"))
+    assert (y.tolist(), float(scale), int(zero)) == ([0] * 4, 1.0, 0)
 
 
 @pytest.mark.parametrize("negative", [0, 1])

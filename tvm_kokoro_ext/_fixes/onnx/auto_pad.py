@@ -1,0 +1,61 @@
+"""Convolutions and pooling that are padded to the size of their input (auto_pad).
+
+SAME_LOWER and SAME_UPPER give ceil(size / stride) elements. Stock's MaxPool rounds down with
+SAME_LOWER, its AveragePool pads as if there were no dilation, and no symbolic size is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.onnx import _converters, _frontend
+from tvm_kokoro_ext._fixes.onnx._converters import Node
+
+Previous = Callable[[Node], Any]
+
+
+def padded(node: Node, previous: Previous) -> Any:
+    """The amounts of padding in numbers, which do not depend on the size where the stride is 1."""
+    mode = node.text("auto_pad", "NOTSET")
+    if mode not in ("SAME_UPPER", "SAME_LOWER"):
+        return previous(node)
+    sizes = _compat.shape_of(node.tensor(0))[2:]
+    kernel = node.attributes.get("kernel_shape") or _compat.shape_of(node.tensor(1))[2:]
+    strides = node.attributes.get("strides", (1,) * len(sizes))
+    dilations = node.attributes.get("dilations", (1,) * len(sizes))
+    before, after = [], []
+    for size, width, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
+        number, reach = _compat.as_int(size), (int(width) - 1) * dilation + 1
+        if number is None and stride != 1:
+            raise _frontend.refusal(
+                node.operator,
+                f"auto_pad is {mode}, its stride {stride}, and the size {size} is known only when "
+                "the function runs",
+                "Give the size as a number (shape_dict), or pads in place of auto_pad",
+            )
+        # With a stride of 1 the amount is the same for every size.
+        outputs = 1 if number is None else -(-number // stride)
+        amount = max((outputs - 1) * stride + reach - (1 if number is None else number), 0)
+        less, more = amount // 2, amount - amount // 2
+        before.append(less if mode == "SAME_UPPER" else more)
+        after.append(more if mode == "SAME_UPPER" else less)
+    attributes = {k: v for k, v in node.attributes.items() if k != "auto_pad"}
+    return previous(replace(node, attributes=attributes | {"pads": (*before, *after)}))
+
+
+FIX = Fix(
+    id="onnx_auto_pad",
+    what="ONNX MaxPool of SAME_LOWER has too few elements; auto_pad stops at symbolic sizes",
+    op="ONNX Conv, ONNX MaxPool, ONNX AveragePool",
+    affected=">=0.27",
+    install=lambda: _converters.laid_over(
+        dict.fromkeys(("Conv", "MaxPool", "AveragePool", "LpPool"), padded)
+    ),
+    probe=lambda: _frontend.holds_expressions()
+    and "_np.floor(input_spatial_shape[i] / strides[i])" in _frontend.converter("Pool"),
+    needs_torch=False,
+)

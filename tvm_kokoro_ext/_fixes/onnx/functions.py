@@ -1,0 +1,106 @@
+"""Functions of ONNX: those of a model, and operators that ONNX defines by other operators.
+
+Stock reads the name of a node and not its domain. So it takes a function of the model for ONNX's
+operator of the same name, and ONNX's Attention for that of Microsoft, and refuses any other
+function.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tvm_kokoro_ext._errors import UnsupportedOperatorError
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.onnx import _frontend
+
+_DEFAULT = ("", "ai.onnx")
+_OTHERS = {"Attention"}
+"""Operators of ONNX for which stock has the converter of another domain's operator."""
+
+
+def without_functions(model: Any) -> Any:
+    """The model with every function replaced by its nodes; the model itself if there is none."""
+    import onnx.inliner
+
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model, True)
+    for node in _nodes(model.graph):
+        if node.domain not in (*_DEFAULT, "com.microsoft") and onnx.defs.has(node.op_type):
+            raise UnsupportedOperatorError(
+                f"the operator {node.op_type} of the domain {node.domain!r}",
+                "it is not ONNX's operator of that name, and the model does not define it",
+                "Add the function to the model, or write the node with ONNX's operators",
+            )
+    while wanted := _defined_by_functions(model):
+        inlined = onnx.inliner.inline_selected_functions(
+            _with_defaults(model, wanted), [("", name) for name in wanted], False, True
+        )
+        if wanted == _defined_by_functions(inlined):  # functions of another opset
+            break
+        model = inlined
+    return model
+
+
+def _nodes(graph: Any) -> Iterator[Any]:
+    """The nodes of a graph and of the graphs within it."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for branch in (attribute.g, *attribute.graphs):
+                yield from _nodes(branch)
+
+
+def _defined_by_functions(model: Any) -> set[str]:
+    """Operators without a converter, which ONNX defines by a function."""
+    import onnx
+
+    known = _frontend.module()._get_convert_map().keys() - _OTHERS
+    opset = next((o.version for o in model.opset_import if o.domain in _DEFAULT), 1)
+    names = {node.op_type for node in _nodes(model.graph) if node.domain in _DEFAULT} - known
+    schemas: list[Any] = [
+        onnx.defs.get_schema(name, opset) for name in names if onnx.defs.has(name, opset)
+    ]
+    return {s.name for s in schemas if s.has_function or s.has_context_dependent_function}
+
+
+def _with_defaults(model: Any, operators: set[str]) -> Any:
+    """A copy that says what onnx's inliner asks for: attributes left out, types of constants."""
+    import onnx
+
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    opset = next(o.version for o in copy.opset_import if o.domain in _DEFAULT)
+    for node in _nodes(copy.graph):
+        if node.op_type in operators and node.domain in _DEFAULT:
+            given = {attribute.name for attribute in node.attribute}
+            for name, attribute in onnx.defs.get_schema(node.op_type, opset).attributes.items():
+                if name not in given and attribute.default_value.name:
+                    node.attribute.append(attribute.default_value)
+    described = {value.name for value in (*copy.graph.input, *copy.graph.value_info)}
+    for tensor in copy.graph.initializer:
+        if tensor.name not in described:
+            copy.graph.value_info.append(
+                onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+            )
+    return copy
+
+
+def _inlining(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def from_onnx(model: Any, *args: Any, **kwargs: Any) -> Any:
+        return original(without_functions(model), *args, **kwargs)
+
+    return from_onnx
+
+
+FIX = Fix(
+    id="onnx_functions",
+    what="a function of an ONNX model is taken for an operator of its name, or refused",
+    op="ONNX functions, Attention, Celu, NegativeLogLikelihoodLoss, …",
+    affected="",
+    install=lambda: _frontend.around_import(_inlining),
+    probe=lambda: bool(_frontend.listed()) and "inline" not in _frontend.text(),
+    needs_torch=False,
+)
