@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 import tvm
-from frontend_cases import Case, compile_module, import_program, module_of, state_of
+from frontend_cases import Case, compile_module, export, import_program, module_of, state_of
 from tvm import te, topi
 
 import tvm_kokoro_ext
@@ -44,6 +44,26 @@ def program_of(function):
 def rows(n):
     """Four columns, and `n` rows that are selected among nine."""
     return (torch.randn(9, 4).abs() * torch.where(torch.arange(9) < n, 1.0, -1.0)[:, None] + 0.0,)
+
+
+def logarithms(x):
+    return x.logsumexp(0), x.T.logsumexp((0, 1), keepdim=True), x.logsumexp(1)
+
+
+def distinct(x):
+    runs = torch.unique_consecutive(x.round(), return_inverse=True, return_counts=True)
+    return torch.unique(x.round()), *torch.unique(x.round(), return_counts=True), *runs
+
+
+@pytest.mark.parametrize("decomposed", [True, False])
+@pytest.mark.parametrize("function", [logarithms, distinct])
+def test_symbolic_sizes_may_be_0(function, decomposed):
+    case = Case(function.__name__, function, lambda n: (torch.randn(n, 3) * 3,))
+    run = compile_module(import_program(export(case, symbolic=True), decomposed))
+    for n in (9, 0, 1):
+        (x,) = case.inputs(n)
+        for mine, theirs in zip(run(x.numpy()), function(x), strict=True):
+            torch.testing.assert_close(torch.from_numpy(mine), theirs)
 
 
 @pytest.mark.parametrize("function", [sums, products, of_other_dtypes, attended])

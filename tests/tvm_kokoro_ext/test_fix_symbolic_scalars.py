@@ -121,6 +121,49 @@ SYMBOLIC_SCALAR = [
 ]
 test_symbolic_scalar, test_symbolic_scalar_stock = fix_tests("symbolic_scalar", SYMBOLIC_SCALAR)
 
+F = torch.nn.functional
+
+
+def rows_and_places(n):
+    return torch.randn(3, n), torch.randint(0, n, (3, 2))
+
+
+def square(n):
+    return torch.randn(n, n), torch.randn(n, n)
+
+
+ARGUMENTS = [
+    Case("leaky_relu", lambda x: F.leaky_relu(x, 1 / x.shape[1]), rows, symbolic=(True,)),
+    Case("elu", lambda x: F.elu(x, x.shape[1]), rows, symbolic=(True,)),
+    Case("softplus", lambda x: F.softplus(x, x.shape[1] / 3), rows, symbolic=(True,)),
+    Case(
+        "hardtanh",
+        lambda x: F.hardtanh(x, -x.shape[1] / 20, x.shape[1] / 10),
+        rows,
+        symbolic=(True,),
+    ),
+    Case(
+        "scatter", lambda x, i: x.scatter(1, i, x.shape[1] / 2), rows_and_places, symbolic=(True,)
+    ),
+    Case(
+        "scatter_int", lambda x, i: x.scatter(1, i, x.shape[1]), rows_and_places, symbolic=(True,)
+    ),
+    Case(
+        "addmm",
+        lambda x, y: torch.addmm(x, x, y, alpha=x.shape[1], beta=1 / x.shape[1]),
+        square,
+        symbolic=(True,),
+    ),
+    Case(
+        "baddbmm",
+        lambda x, y: torch.baddbmm(x[None], x[None], y[None], alpha=x.shape[1] / 2),
+        square,
+        symbolic=(True,),
+    ),
+    Case("norm", lambda x: torch.norm(x, p=x.shape[1] / 2, dim=1), rows, symbolic=(True,)),
+]
+test_arguments, test_arguments_stock = fix_tests("decompose", ARGUMENTS)
+
 SCALAR_TENSOR = [
     Case("float", lambda x: x * torch.scalar_tensor(x.shape[1]), rows, symbolic=(True,)),
     Case(

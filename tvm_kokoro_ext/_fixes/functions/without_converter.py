@@ -220,6 +220,24 @@ def diagonal_scatter(importer: Any, node: Any, previous: Any) -> Any:
     return _emit.emit_te(importer, compute, x, source, hint="diagonal_scatter")
 
 
+def log_sum_exp(importer: Any, node: Any, previous: Any) -> Any:
+    """log Σ exp(x - m) + m with the largest m, or 0 for one that is infinite or of no elements."""
+    x, dims, keep = _emit.arguments(importer, node, "self", "dim", "keepdim", keepdim=False)
+    dtype = _emit.result_dtype(importer, node) or _compat.dtype_of(x)
+    x, zero = _emit.astype(importer, x, dtype), relax.const(0, dtype)
+    axes = dims or list(range(_compat.rank_of(x)))
+
+    def emit(operator: Callable[..., Any], *args: Any) -> Any:
+        return _emit.emit(importer, operator(*args))
+
+    largest = emit(relax.op.max, x, axes, True)
+    largest = emit(relax.op.where, emit(relax.op.isfinite, largest), largest, zero)
+    powers = emit(relax.op.exp, emit(relax.op.subtract, x, largest))
+    total = emit(relax.op.log, emit(relax.op.sum, powers, axes, True))
+    made = emit(relax.op.add, total, largest)
+    return made if keep or not axes else emit(relax.op.squeeze, made, axes)
+
+
 _CONVERTERS: dict[str, Converter] = {
     "hypot.default": _elementwise_of(hypotenuse.hypot, "hypot"),
     "copysign.Tensor": _elementwise_of(_copysign, "copysign"),
@@ -233,6 +251,7 @@ _CONVERTERS: dict[str, Converter] = {
     "scatter_add.default": scatter_add,
     "repeat_interleave.Tensor": repeat_interleave,
     "searchsorted.Tensor": searchsorted,
+    "logsumexp.default": log_sum_exp,
     "_cdist_forward.default": cdist,
     "_trilinear.default": trilinear,
     "diagonal_scatter.default": diagonal_scatter,

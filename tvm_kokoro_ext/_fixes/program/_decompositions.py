@@ -14,14 +14,45 @@ from typing import Any
 from tvm_kokoro_ext._fixes.program import _matrices
 
 
+def _is_symbolic(number: Any) -> bool:
+    """Whether a number is computed of symbolic sizes; to ask for its value would fix the sizes."""
+    return not isinstance(number, int | float | complex)
+
+
 def addmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     """A factor of 0 discards even NaN, both in the product and in x."""
+    product = first @ second
+    if _is_symbolic(alpha) or _is_symbolic(beta):
+        return product * alpha + x * beta
     if not x.is_floating_point() and not x.is_complex():
         beta, alpha = int(beta), int(alpha)
-    product = first @ second
     if alpha != 1:
         product = product * alpha if alpha else product.new_zeros(product.shape)
     return product + beta * x if beta else product
+
+
+def hardtanh(x: Any, low: float = -1, high: float = 1) -> Any:
+    """Torch's decomposition compares the bounds, which may be symbolic."""
+    return x.clamp(low, high)
+
+
+def scatter_number(x: Any, dim: int, index: Any, value: float) -> Any:
+    return x.scatter(dim, index, x.new_full((), value).expand(index.shape))
+
+
+def variance(x: Any, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> Any:
+    """The squared deviations from the mean, over n - correction or 0, the larger."""
+    import torch
+
+    dims = dim or list(range(x.dim()))
+    count = math.prod(x.shape[axis] for axis in dims)
+    squares = (x - x.mean(dims, keepdim=True)).square().sum(dims, keepdim=keepdim)
+    return squares / torch.sym_max(count - correction, 0)
+
+
+def deviation(x: Any, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> Any:
+    """std, the root of the variance."""
+    return variance(x, dim, correction=correction, keepdim=keepdim).sqrt()
 
 
 def addbmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
@@ -109,7 +140,8 @@ def unique_consecutive(
     if dim is not None:
         raise NotImplementedError("unique_consecutive(dim=…) is not supported; flatten the tensor")
     flat = x.reshape(-1)
-    starts = torch.cat([torch.ones_like(flat[:1], dtype=torch.bool), flat[1:] != flat[:-1]])
+    numbers = torch.arange(flat.shape[0])
+    starts = (numbers == 0) | (flat != flat[(numbers - 1).clamp(min=0)])
     firsts = starts.nonzero().squeeze(1)
     places = starts.to(torch.int64).cumsum(0) - 1
     counts = torch.zeros_like(firsts).scatter_add(0, places, torch.ones_like(places))
@@ -155,6 +187,8 @@ def norm(
     """linalg.vector_norm, including order 0: the number of nonzero elements."""
     dims = list(range(x.dim())) if dim is None else dim
     size = (x if dtype is None else x.to(dtype)).abs()
+    if _is_symbolic(order):
+        return (size**order).sum(dims, keepdim=keepdim) ** (1 / order)
     if order == 0:
         return (size != 0).sum(dims, keepdim=keepdim).to(size.dtype)
     if math.isinf(order):
@@ -461,6 +495,10 @@ OWN: dict[str, Callable[..., Any]] = {
         for name in ("bitwise_and", "bitwise_or", "bitwise_xor")
     },
     "addmm.default": addmm,
+    "hardtanh.default": hardtanh,
+    "scatter.value": scatter_number,
+    "std.correction": deviation,
+    "var.correction": variance,
     "affine_grid_generator.default": affine_grid,
     "addbmm.default": addbmm,
     "bucketize.Scalar": bucketize_of_number,

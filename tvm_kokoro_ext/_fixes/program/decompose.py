@@ -124,10 +124,16 @@ def _infinite_or_symbolic(number: Any) -> bool:
     return hasattr(number, "meta") or number in (math.inf, -math.inf)
 
 
+def _with_symbolic(*names: str) -> Callable[[Any], bool]:
+    """Whether one of these arguments is a number that is computed of symbolic sizes."""
+    return lambda node: any(hasattr(_given(node, name), "meta") for name in names)
+
+
 def _drops_a_term(node: Any) -> bool:
-    """addmm or baddbmm with a factor of 0, which stock mishandles, or over no elements."""
+    """addmm or baddbmm with a factor that is 0 or symbolic, or over no elements."""
     factors = _given(node, "alpha"), _given(node, "beta")
-    return 0 in factors or _is_zero(_value(node.args[1]).shape[-1])
+    symbolic = any(hasattr(factor, "meta") for factor in factors)
+    return symbolic or 0 in factors or _is_zero(_value(node.args[1]).shape[-1])
 
 
 def _is_zero(size: Any) -> bool:
@@ -214,12 +220,21 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
         str(_value(node).dtype) != "torch.float32"
         or any(hasattr(bound, "meta") for bound in node.args[:3])
     ),
+    "leaky_relu.default": _with_symbolic("negative_slope"),
+    "elu.default": _with_symbolic("alpha", "scale", "input_scale"),
+    "softplus.default": _with_symbolic("beta", "threshold"),
+    "hardtanh.default": _with_symbolic("min_val", "max_val"),
+    "scatter.value": _with_symbolic("value"),
+    "var.correction": _with_symbolic("correction"),
+    "std.correction": _with_symbolic("correction"),
     "tril.default": lambda node: hasattr(_given(node, "diagonal"), "meta"),
     "triu.default": lambda node: hasattr(_given(node, "diagonal"), "meta"),
     "take.default": lambda node: True,
     "unflatten.int": lambda node: not all(isinstance(size, int) for size in node.args[2]),
     "linalg_vector_norm.default": lambda node: (  # computes in the dtype of the input
-        _given(node, "ord") == 0 or _given(node, "dtype") is not None
+        hasattr(_given(node, "ord"), "meta")
+        or _given(node, "ord") == 0
+        or _given(node, "dtype") is not None
     ),
     "isin.Tensor_Tensor": lambda node: _given(node, "invert") or kept_whole.is_among_floats(node),
     "_cdist_forward.default": lambda node: (

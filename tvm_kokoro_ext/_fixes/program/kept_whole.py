@@ -58,6 +58,7 @@ _KEPT: dict[str, Callable[[Any], bool]] = {
     "linspace.default": _cuts_bounds,
     "take.default": lambda node: True,  # reads the value of a 0-d index
     "roll.default": _is_symbolic,  # divides by a size that may be 0
+    "logsumexp.default": _is_symbolic,  # asks whether there are elements
     "multilabel_margin_loss.default": lambda node: True,  # adds terms behind the first -1
     **dict.fromkeys(("isin.Tensor_Tensor", "isin.Scalar_Tensor"), _searches_among_floats),
 }
