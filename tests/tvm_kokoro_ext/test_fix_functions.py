@@ -325,6 +325,13 @@ MISSING = [
     ),
     Case("diagonal_scatter", lambda x: torch.diagonal_scatter(x, x[:2, 0], -1), rows, **EP),
     Case("cdist", lambda x: torch.cdist(x, x[:2]), rows, tolerance=1e-4, **EP),
+    Case(
+        "cdist_of_batches",
+        lambda x: (torch.cdist(x[None].expand(2, -1, -1), x[None, :2]), torch.cdist(x[None], x)),
+        rows,
+        tolerance=1e-4,
+        **EP,
+    ),
 ]
 test_missing, test_missing_stock = fix_tests("missing", MISSING)
 

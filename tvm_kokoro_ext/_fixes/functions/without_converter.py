@@ -172,14 +172,16 @@ def cdist(importer: Any, node: Any, previous: Any) -> Any:
         power = tirx.const(p, dtype)
 
         def total(*at: Any) -> Any:
-            difference = tirx.abs(lhs(*at[:-1], k) - rhs(*at[:-2], at[-1], k))
+            row, other = [*at[:-1], k], [*at[:-2], at[-1], k]
+            difference = tirx.abs(indexing.read(lhs, row) - indexing.read(rhs, other))
             if p == 1:
                 return te.sum(difference, axis=k)
             if p == 2:
                 return te.sum(difference * difference, axis=k)
             return te.sum(tirx.pow(difference, power), axis=k)
 
-        shape = (*lhs.shape[:-1], rhs.shape[-2])
+        batches = indexing.broadcast_shapes([list(t.shape[:-2]) for t in (lhs, rhs)])
+        shape = (*batches, lhs.shape[-2], rhs.shape[-2])
         sums = te.compute(shape, total, name="sums")
         root = {1: lambda v: v, 2: tirx.sqrt}.get(p, lambda v: tirx.pow(v, 1 / power))
         return te.compute(shape, lambda *at: root(sums(*at)), name="cdist")
