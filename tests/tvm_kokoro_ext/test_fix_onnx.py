@@ -98,7 +98,6 @@ def test_lstm_equals_torch(direction, bias, states, layout, length):
 @pytest.mark.parametrize(
     ("inputs", "attributes", "message"),
     [
-        (["x", "w", "r", "", "n"], {}, "sequence_lens"),
         (["x", "w", "r"], {"clip": 1.0}, "clips its gates"),
         (["x", "w", "r"], {"activations": ["Relu", "Tanh", "Tanh"]}, "Relu, Tanh, Tanh"),
         (["x", "w", "r", "", "", "", "", "p"], {}, "peepholes"),
@@ -108,12 +107,71 @@ def test_lstm_that_is_refused_by_name(inputs, attributes, message):
     constants = {
         "w": np.ones((1, 16, 3), "float32"),
         "r": np.ones((1, 16, 4), "float32"),
-        "n": np.ones(2, "int32"),
         "p": np.ones((1, 12), "float32"),
     }
     node = helper.make_node("LSTM", inputs, ["y"], hidden_size=4, **attributes)
     model = model_of([node], {"x": [5, 2, 3]}, ["y"], constants)
     with pytest.raises(UnsupportedOperatorError, match=f"ONNX operator LSTM.*{message}"):
+        from_onnx(model)
+
+
+def recurrent_model(operator, gates, *, bias, length="time", **attributes):
+    """A layer of 3 features and 4 hidden units, of 2 rows with lengths."""
+    draw = np.random.default_rng(0)
+    directions = 2 if attributes.get("direction") == "bidirectional" else 1
+    constants = {
+        "w": draw.standard_normal((directions, gates * 4, 3)).astype("float32"),
+        "r": draw.standard_normal((directions, gates * 4, 4)).astype("float32"),
+        "b": draw.standard_normal((directions, gates * 8)).astype("float32"),
+    }
+    names = ["x", "w", "r", "b" if bias else "", "n", "h"]
+    node = helper.make_node(operator, names, ["y", "yh"], hidden_size=4, **attributes)
+    inputs = {"x": [length, 2, 3], "n": [2], "h": [directions, 2, 4]}
+    model = model_of([node], inputs, ["y", "yh"], constants)
+    model.graph.input[1].type.tensor_type.elem_type = TensorProto.INT32
+    return model
+
+
+RECURRENT = [
+    ("GRU", 3, {"bias": True}),
+    ("GRU", 3, {"bias": True, "linear_before_reset": 1, "direction": "bidirectional"}),
+    ("GRU", 3, {"bias": False, "linear_before_reset": 1, "direction": "reverse"}),
+    ("RNN", 1, {"bias": True, "direction": "bidirectional"}),
+    ("RNN", 1, {"bias": True, "activations": ["Relu"]}),
+    ("LSTM", 4, {"bias": True, "direction": "bidirectional"}),
+]
+
+
+@pytest.mark.parametrize(("operator", "gates", "options"), RECURRENT)
+def test_recurrent_layers_equal_onnx_runtime(operator, gates, options):
+    runtime = pytest.importorskip("onnxruntime", reason="onnx's evaluator has no lengths")
+    model = recurrent_model(operator, gates, **options)
+    run, session = (
+        compile_module(from_onnx(model)),
+        runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]),
+    )
+    draw = np.random.default_rng(1)
+    directions = model.graph.input[2].type.tensor_type.shape.dim[0].dim_value
+    for steps in (5, 8):
+        x = draw.standard_normal((steps, 2, 3)).astype("float32")
+        h = draw.standard_normal((directions, 2, 4)).astype("float32")
+        lengths = np.array([steps, 3], "int32")
+        want = session.run(None, {"x": x, "n": lengths, "h": h})
+        for mine, theirs in zip(run(x, lengths, h), want, strict=False):
+            np.testing.assert_allclose(mine, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("operator", "gates", "attributes", "message"),
+    [
+        ("GRU", 3, {"activations": ["Relu", "Tanh"]}, "Relu, Tanh.*Use Sigmoid and Tanh"),
+        ("RNN", 1, {"activations": ["Elu"]}, "Elu.*Use one of Tanh, Sigmoid, Relu"),
+        ("RNN", 1, {"clip": 1.0}, "clips its gates"),
+    ],
+)
+def test_recurrent_layers_that_are_refused_by_name(operator, gates, attributes, message):
+    model = recurrent_model(operator, gates, bias=False, **attributes)
+    with pytest.raises(UnsupportedOperatorError, match=f"ONNX operator {operator}.*{message}"):
         from_onnx(model)
 
 

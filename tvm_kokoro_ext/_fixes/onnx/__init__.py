@@ -17,6 +17,7 @@ from tvm_kokoro_ext._fixes.onnx import (
     errors,
     extremes,
     functions,
+    gru,
     is_inf,
     layer_norm,
     lstm,
@@ -38,6 +39,7 @@ from tvm_kokoro_ext._fixes.onnx import (
 
 FIXES: tuple[Fix, ...] = (
     lstm.FIX,
+    gru.FIX,
     random_inputs.FIX,
     dim_names.FIX,
     functions.FIX,
