@@ -249,6 +249,16 @@ def test_a_function_of_the_model_is_that_and_no_operator(name, factor):
     np.testing.assert_array_equal(compiled(_with_functions(case))(x)[0], factor * x * x)
 
 
+def test_an_onnx_that_does_not_write_out_its_functions_is_named(monkeypatch):
+    def older(model, function_ids, exclude=False):
+        raise AssertionError
+
+    monkeypatch.setattr("onnx.inliner.inline_selected_functions", older)
+    model = model_of(Case("celu", [("Celu", "x", "y")], X))
+    with pytest.raises(UnsupportedOperatorError, match="Celu.*installed onnx.*1.19.1 or newer"):
+        compiled(model)
+
+
 def test_an_operator_of_another_domain_is_not_that_of_onnx():
     model = model_of(Case("relu", [("Relu", "x", "y")], {"x": ["n"]}))
     model.graph.node[0].domain = "own"

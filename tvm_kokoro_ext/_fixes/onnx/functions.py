@@ -8,6 +8,7 @@ function.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,9 +34,18 @@ def without_functions(model: Any) -> Any:
                 "it is not ONNX's operator of that name, and the model does not define it",
                 "Add the function to the model, or write the node with ONNX's operators",
             )
+    inline = onnx.inliner.inline_selected_functions
     while wanted := _defined_by_functions(model):
-        inlined = onnx.inliner.inline_selected_functions(
-            _with_defaults(model, wanted), [("", name) for name in wanted], False, True
+        if "inline_schema_functions" not in inspect.signature(inline).parameters:
+            raise _frontend.refusal(
+                ", ".join(sorted(wanted)),
+                "TVM has no converter of it, and the installed onnx "
+                f"{onnx.__version__} does not write out the functions of ONNX itself",
+                "Install onnx 1.19.1 or newer",
+            )
+        named = [("", name) for name in wanted]
+        inlined = inline(
+            _with_defaults(model, wanted), named, exclude=False, inline_schema_functions=True
         )
         if wanted == _defined_by_functions(inlined):  # functions of another opset
             break
