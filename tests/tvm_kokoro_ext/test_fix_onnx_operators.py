@@ -136,6 +136,7 @@ ONE_HOT = [
     for values, depth, axis in [
         (np.array([0.5, 2], "float32"), 5, -1),
         (np.array([1, 7], "int64"), 5, 1),
+        (np.array([0.5, 2], "float32"), 5.0, 1),
     ]
 ] + [Case("hardmax", [("Hardmax", "x", "y", {"axis": 1})], X)]
 

@@ -44,9 +44,16 @@ def without_functions(model: Any) -> Any:
                 "Install onnx 1.19.1 or newer",
             )
         named = [("", name) for name in wanted]
-        inlined = inline(
-            _with_defaults(model, wanted), named, exclude=False, inline_schema_functions=True
-        )
+        try:
+            inlined = inline(
+                _with_defaults(model, wanted), named, exclude=False, inline_schema_functions=True
+            )
+        except RuntimeError as error:
+            raise _frontend.refusal(
+                ", ".join(sorted(wanted)),
+                f"TVM has no converter of it, and onnx does not write it out: {error}",
+                "Write it with other operators, or give its inputs types (onnx.shape_inference)",
+            ) from error
         if wanted == _defined_by_functions(inlined):  # functions of another opset
             break
         model = inlined
@@ -94,7 +101,7 @@ def _with_defaults(model: Any, operators: set[str]) -> Any:
             copy.graph.value_info.append(
                 onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
             )
-    return copy
+    return onnx.shape_inference.infer_shapes(copy)
 
 
 def _inlining(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -28,7 +28,8 @@ def one_hot(node: Node, previous: Previous) -> Any:
     if "float" in _compat.dtype_of(indices):
         indices = node.emit(relax.op.astype(indices, "int64"))
     axis = int(node.attributes.get("axis", -1)) % (_compat.rank_of(indices) + 1)
-    return _hot(node, indices, values, axis, depth.integers()[0])
+    (classes,) = depth.values.flat
+    return _hot(node, indices, values, axis, int(classes) if depth.constant else classes)
 
 
 def hardmax(node: Node, previous: Previous) -> Any:
