@@ -95,7 +95,7 @@ def test_a_convolution_on_tensor_cores(precision, products, weight, columns):
     """A block of 64 by 32 sums for few columns, and 64 by 64 for many, of 64 channels."""
     conv = Conv1d(64, 64, 7, 1, 1, 3, 3)
     product = conv_product(conv, precision=precision)
-    shapes = [(1, 64, columns), product.packing.shape, (1, 64, columns)]
+    shapes = [(1, 64, columns), product.weight_shape, (1, 64, columns)]
     (work,) = count_work(conv1d(conv, precision=precision), shapes)
     tile = product.tiles[columns < 8192]
     sums = 64 * tile.block_columns * 64 * 7 * products
@@ -152,9 +152,9 @@ def test_copies_are_counted_as_they_are_made():
     tile = product.tiles[-1]
     (work,) = count_work(
         conv1d(conv, precision=Precision.BFLOAT16X3),
-        [(1, 64, 128), product.packing.shape, (1, 64, 128)],
+        [(1, 64, 128), product.weight_shape, (1, 64, 128)],
     )
-    weights = 4 * math.prod(product.packing.shape)
+    weights = 4 * math.prod(product.weight_shape)
     others = 4 * 64 * (1.25 * 64 * (tile.turns + 1) / tile.turns + 2 * 32)
     assert work.requested == pytest.approx(4 * (weights + others), rel=0.05)
 

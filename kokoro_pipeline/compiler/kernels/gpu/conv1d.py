@@ -41,7 +41,7 @@ def pack_conv1d(
     precision: Precision = Precision.FLOAT32,
 ) -> np.ndarray:
     """Pack PyTorch's weight [CO, CI, K] for the kernel that `conv1d` makes."""
-    return conv_product(conv, dtype, precision).packing.pack(weight)
+    return conv_product(conv, dtype, precision).pack(weight)
 
 
 def conv1d(
@@ -90,7 +90,7 @@ def conv1d(
         [
             Parameter("x", (batch, CI, length), dtype),
             *prepared,
-            Parameter("w", product.packing.shape, product.packing.word_dtype),
+            Parameter("w", product.weight_shape, product.weight_dtype),
             *([Parameter("bias", (CO,), dtype)] if bias else []),
             *([Parameter("residual", (batch, CO, out), dtype)] if residual else []),
             Parameter("y", (batch, CO, out), dtype),

@@ -53,7 +53,7 @@ def pack_conv_transpose1d(
     # The oldest input sample comes first: tap m of the window is X[q - (r - 1 - m)].
     split = weight.reshape(conv.in_channels, conv.out_channels, taps, conv.stride)[:, :, ::-1]
     rows = split.transpose(1, 3, 0, 2)
-    return _product(conv, precision).packing.pack(rows.reshape(-1, conv.in_channels, taps))
+    return _product(conv, precision).pack(rows.reshape(-1, conv.in_channels, taps))
 
 
 def conv_transpose1d(
@@ -89,7 +89,7 @@ def conv_transpose1d(
         f"gpu_conv_transpose1d_{CI}x{CO}k{conv.taps}s{conv.stride}c{crop}" + "_bias" * bias + kind,
         [
             Parameter("x", (batch, CI, length)),
-            Parameter("w", product.packing.shape, product.packing.word_dtype),
+            Parameter("w", product.weight_shape, product.weight_dtype),
             *([Parameter("bias", (CO,))] if bias else []),
             Parameter("y", (batch, CO, out)),
         ],

@@ -11,19 +11,20 @@ from abc import ABC, abstractmethod
 
 from tvm import tirx
 
+from .products import Product
 from .threads import WARP, Buffer, Expr, T, bind, div, i32, mod, registers, store, where
-from .tile import Packing, Place, ProductTile
+from .tile import Place, ProductTile
 
 MAX_AHEAD = 32
 """Registers of a thread for weights that were asked for."""
 
 
 def make_panels(
-    tile: ProductTile, packing: Packing, place: Place, weights: Buffer, row_block: Expr
+    tile: ProductTile, product: Product, place: Place, weights: Buffer, row_block: Expr
 ) -> Panels:
-    """The panels of a row block of `weights`, as packed by `packing`."""
+    """The panels of a row block of `weights`, as packed by `product.pack`."""
     kind = _CopiedPanels if tile.is_asynchronous else _FetchedPanels
-    return kind(tile, packing, place, weights, row_block)
+    return kind(tile, product, place, weights, row_block)
 
 
 class Panels(ABC):
@@ -34,12 +35,13 @@ class Panels(ABC):
     """
 
     def __init__(
-        self, tile: ProductTile, packing: Packing, place: Place, weights: Buffer, row_block: Expr
+        self, tile: ProductTile, product: Product, place: Place, weights: Buffer, row_block: Expr
     ) -> None:
-        self._tile, self._packing, self._place, self._weights = tile, packing, place, weights
+        self._tile, self._place, self._weights = tile, place, weights
+        self._unit_stride = product.weight_shape[1]
         self._first_unit = bind(row_block * tile.units)
         # 16 bytes at a time; float64 values, which are not time-critical, one by one.
-        self._vector = 1 if tile.weight_dtype == "float64" else 4
+        self._vector = 1 if tile.weights.word_dtype == "float64" else 4
         self._stride = tile.warps * WARP * self._vector
         self._rounds = -(-tile.panel_words // self._stride)
         self._lane = bind((place.warp * WARP + place.lane) * self._vector)
@@ -68,28 +70,28 @@ class Panels(ABC):
 
         The first word is counted from the start of a step.
         """
-        tile, packing = self._tile, self._packing
+        tile = self._tile
         groups = tile.groups if tile.stages == 1 else 1
-        words = groups * tile.stage_taps * tile.tap_words
+        words = groups * tile.stage_words
         segments = tile.groups // groups
         # A round without a word for the thread reads the last one.
         offset = bind(tirx.min(self._offset(number), i32(tile.panel_words - self._vector)))
         segment = bind(div(offset, words))
         # Units beyond the last one are read as the last one: their rows do not exist.
-        unit = tirx.min(self._first_unit + div(segment, segments), i32(packing.units - 1))
-        group = mod(segment, segments) * packing.group_words
-        return bind(unit * packing.shape[1] + group), bind(mod(offset, words))
+        unit = tirx.min(self._first_unit + div(segment, segments), i32(tile.weights.units - 1))
+        group = mod(segment, segments) * tile.weights.group_words
+        return bind(unit * self._unit_stride + group), bind(mod(offset, words))
 
     def _start(self, step: Expr) -> Expr:
         """Where a step begins in a segment; the last chunk is taken for later steps."""
-        turn = tirx.truncdiv(step, i32(self._tile.stages))
-        chunk = tirx.min(self._tile.chunk_of(turn, self._place.part), i32(self._tile.chunks - 1))
-        return chunk * (self._tile.groups * self._packing.group_words) + self._stage_start(step)
+        tile = self._tile
+        turn = tirx.truncdiv(step, i32(tile.stages))
+        chunk = tirx.min(tile.chunk_of(turn, self._place.part), i32(tile.chunks - 1))
+        return chunk * (tile.groups * tile.weights.group_words) + self._stage_start(step)
 
     def _stage_start(self, step: Expr) -> Expr:
         """Where the stage of a step begins in a group."""
-        stage = tirx.truncmod(step, i32(self._tile.stages))
-        return stage * (self._tile.stage_taps * self._tile.tap_words)
+        return tirx.truncmod(step, i32(self._tile.stages)) * self._tile.stage_words
 
     def _source(self, start: Expr, number: int) -> Expr:
         """Where round `number` of a step that begins at `start` reads in the weights."""
@@ -104,13 +106,12 @@ class Panels(ABC):
 
         The last stage may have fewer taps than the others.
         """
-        tile, packing = self._tile, self._packing
-        conditions = []
+        tile, conditions = self._tile, []
         if (number + 1) * self._stride > tile.panel_words:
             conditions.append(self._offset(number) < tile.panel_words)
         if tile.stages * tile.stage_taps > tile.geometry.taps:
             word = self._stage_start(step) + self._segments[number][1]
-            conditions.append(word < packing.group_words)
+            conditions.append(word < tile.weights.group_words)
         return tirx.all(*conditions) if conditions else None
 
 
@@ -136,12 +137,12 @@ class _CopiedPanels(Panels):
 
 class _FetchedPanels(Panels):
     def __init__(
-        self, tile: ProductTile, packing: Packing, place: Place, weights: Buffer, row_block: Expr
+        self, tile: ProductTile, product: Product, place: Place, weights: Buffer, row_block: Expr
     ) -> None:
-        super().__init__(tile, packing, place, weights, row_block)
+        super().__init__(tile, product, place, weights, row_block)
         self._is_ahead = self._rounds * self._vector <= MAX_AHEAD
         if self._is_ahead:
-            self._values = registers(self._rounds * self._vector, tile.weight_dtype)
+            self._values = registers(self._rounds * self._vector, tile.weights.word_dtype)
 
     def fetch(self, step: Expr) -> None:
         if not self._is_ahead:

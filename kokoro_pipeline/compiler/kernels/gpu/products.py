@@ -4,18 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..common.operand_precision import Precision
 from .scalar_tile import scalar_tiles
 from .tensor_core_tile import tensor_core_tiles
-from .tile import Geometry, Packing, ProductTile
+from .tile import Geometry, ProductTile, WeightOrder
 
 
 @dataclass(frozen=True)
 class Product:
-    """A product: the order of its weights, and its tiles, the one with the largest blocks first."""
+    """A product by its tiles, the one with the largest blocks first."""
 
-    packing: Packing
     tiles: tuple[ProductTile, ...]
+
+    @property
+    def _weights(self) -> WeightOrder:
+        return self.tiles[0].weights
+
+    @property
+    def channels(self) -> int:
+        """The input channels of the packed weights, padded to what the tiles read."""
+        return max(tile.channels for tile in self.tiles)
+
+    @property
+    def weight_shape(self) -> tuple[int, int]:
+        return self._weights.shape(self.channels)
+
+    @property
+    def weight_dtype(self) -> str:
+        return self._weights.word_dtype
+
+    def pack(self, weight: np.ndarray) -> np.ndarray:
+        """Pack a weight [rows, in_channels, taps] into `weight_shape`."""
+        return self._weights.pack(weight, self.channels)
 
 
 def make_product(
@@ -35,9 +57,5 @@ def make_product(
     """
     geometry = Geometry(rows, in_channels, taps, stride, dilation, pad_left)
     if precision is Precision.FLOAT32:
-        tiles = scalar_tiles(geometry, dtype)
-    else:
-        tiles = tensor_core_tiles(geometry, precision)
-    units = tiles[0].unit_rows, tiles[0].unit_words
-    channels = max(tile.channels for tile in tiles)
-    return Product(Packing(geometry, *units, channels, dtype, precision), tuple(tiles))
+        return Product(tuple(scalar_tiles(geometry, dtype)))
+    return Product(tuple(tensor_core_tiles(geometry, precision)))

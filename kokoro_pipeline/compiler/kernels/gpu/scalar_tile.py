@@ -25,7 +25,7 @@ from .threads import (
     store,
     synchronize,
 )
-from .tile import Geometry, Multiplier, Place, ProductTile
+from .tile import Geometry, Multiplier, Place, ProductTile, WeightOrder
 
 ROWS = 8  # rows per thread
 MAX_WARPS = 8
@@ -63,8 +63,8 @@ def _tile(geometry: Geometry, dtype: str, warps: int, columns: int, slices: int)
     chunk = 1
     while chunk < MAX_CHUNK and chunk * slices < geometry.in_channels and fits(2 * chunk):
         chunk *= 2
-    sizes = block_rows, block_columns, warps, chunk, window, ROWS, 1
-    return ProductTile(geometry, _ScalarMultiplier, *sizes, slices, dtype)
+    sizes = block_rows, block_columns, warps, chunk, window
+    return ProductTile(WeightOrder(geometry, ROWS, 1, dtype), _ScalarMultiplier, *sizes, slices)
 
 
 class _ScalarMultiplier(Multiplier):

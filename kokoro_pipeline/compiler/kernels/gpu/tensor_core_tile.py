@@ -42,7 +42,7 @@ from .threads import (
     synchronize,
     u32,
 )
-from .tile import Geometry, Multiplier, Place, ProductTile
+from .tile import Geometry, Multiplier, Place, ProductTile, WeightOrder
 
 ROWS, COLUMNS, WORDS = 16, 8, 8  # of one product; words are counted along its inner dimension
 WARP_ROWS = 2 * ROWS
@@ -110,8 +110,9 @@ def tile_of_shape(geometry: Geometry, precision: Precision, shape: Shape) -> Pro
         fitting = CUDA_SHARED_BYTES // word_bytes
         chunk = min(MAX_CHUNK, fitting // WORDS * WORDS, -(-wanted // WORDS) * WORDS)
         if chunk > 0:
-            sizes = rows, columns, warps, chunk, window, WARP_ROWS, WORDS, slices
-            return ProductTile(geometry, _TensorCores, *sizes, precision=precision, stages=stages)
+            order = WeightOrder(geometry, WARP_ROWS, WORDS, precision=precision)
+            sizes = rows, columns, warps, chunk, window, slices, stages
+            return ProductTile(order, _TensorCores, *sizes)
     return None
 
 
@@ -136,7 +137,7 @@ class _TensorCores(Multiplier):
         # The lanes of a fragment: eight groups of rows (or columns) by four words.
         self._group, self._quarter = bind(div(place.lane, 4)), bind(mod(place.lane, 4))
         self._unit = bind(div(place.warp, warps_across))
-        # Where the lane's row of each group of eight lies among the rows of a word (`Packing`).
+        # Where the lane's row of each group of eight lies among the rows of a word (`WeightOrder`).
         self._rows = registers(WARP_ROWS // 8, "int32")
         for eight in range(WARP_ROWS // 8):
             place_of_row = tirx.bitwise_xor(i32(eight), self._quarter) * 8 + self._group
@@ -200,7 +201,8 @@ class _TensorCores(Multiplier):
     def _tap(self, group: Expr, tap: Expr) -> Expr:
         """Where a tap of a group of the warp's unit begins in the panel."""
         tile = self._tile
-        return ((self._unit * tile.groups + group) * tile.stage_taps + tap) * tile.tap_words
+        number = (self._unit * tile.groups + group) * tile.stage_taps + tap
+        return number * tile.weights.tap_words
 
     def _load_left(self, part: int, panel: Expr) -> None:
         """The fragments of a part of the weights, from the place of their tap on."""

@@ -8,8 +8,9 @@ outside of the sequence, and its weights come to shared memory; then a multiplie
 to sums in registers. Two kinds of tiles differ in the multiplier, and in their sizes: each thread
 multiplies by itself (`scalar_tile`), or tensor cores do (`tensor_core_tile`).
 
-The tiles of a product share its packed weights (`Packing`), so that a kernel can choose among them
-by the number of columns: large blocks read less, and small ones keep a GPU busy with few columns.
+The tiles of a product share its packed weights (`WeightOrder`), so that a kernel can choose among
+them by the number of columns: large blocks read less, and small ones keep a GPU busy with few
+columns.
 
 With `slices`, groups of warps take turns with the chunks, and the multiplier combines their sums.
 With `stages`, the weights of a chunk are copied and multiplied in groups of taps, one after the
@@ -84,26 +85,24 @@ class Geometry:
 
 
 @dataclass(frozen=True)
-class Packing:
-    """The weights of a product in memory, in an order that any of its tiles can read.
+class WeightOrder:
+    """The order of a product's weights in memory, which all of its tiles read.
 
-    Rows come in units of `unit_rows`, and channels in groups of `unit_words` words. A unit has, for
-    each group, tap and part, the words of the group by the rows of the unit. In units of more than
-    8 rows, place p of a word has row p ^ 8 (word % 4): lanes that read 8 neighbours of each of 4
+    Rows come in units of `unit_rows`, and channels in groups of `group` words. A unit has, for each
+    group, tap and part, the words of the group by the rows of the unit. In units of more than 8
+    rows, place p of a word has row p ^ 8 (word % 4): lanes that read 8 neighbours of each of 4
     words then read 32 different banks.
     """
 
     geometry: Geometry
     unit_rows: int
-    unit_words: int
-    channels: int
-    """Input channels, padded to what the tiles read."""
+    group: int
     dtype: str = "float32"
+    """That of the input. Weights are of this dtype, or, with a reduced precision, packed words."""
     precision: Precision = Precision.FLOAT32
 
     @property
     def word_dtype(self) -> str:
-        """The dtype of the words."""
         return self.dtype if self.precision is Precision.FLOAT32 else "uint32"
 
     @property
@@ -112,42 +111,41 @@ class Packing:
 
     @property
     def tap_words(self) -> int:
-        """Words of a tap of a group."""
-        return self.precision.parts * self.unit_words * self.unit_rows
+        """Words of a tap of a group of a unit."""
+        return self.precision.parts * self.group * self.unit_rows
 
     @property
     def group_words(self) -> int:
         """Words of a group of a unit."""
         return self.geometry.taps * self.tap_words
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        groups = self.channels // (self.unit_words * self.precision.per_word)
-        return self.units, groups * self.group_words
+    def shape(self, channels: int) -> tuple[int, int]:
+        """The shape of weights of `channels` input channels, a multiple of a group's."""
+        return self.units, channels // (self.group * self.precision.per_word) * self.group_words
 
-    def pack(self, weight: np.ndarray) -> np.ndarray:
-        """Pack a weight [rows, in_channels, taps] into `shape`, padded with 0."""
-        rows, channels, taps = weight.shape
-        padded = np.zeros((self.channels, self.units * self.unit_rows, taps), self.dtype)
-        padded[:channels, :rows] = weight.transpose(1, 0, 2)
+    def pack(self, weight: np.ndarray, channels: int) -> np.ndarray:
+        """Pack a weight [rows, in_channels, taps] into `shape(channels)`, padded with 0."""
+        rows, in_channels, taps = weight.shape
+        padded = np.zeros((channels, self.units * self.unit_rows, taps), self.dtype)
+        padded[:in_channels, :rows] = weight.transpose(1, 0, 2)
         reduced = self.precision is not Precision.FLOAT32
         parts = to_parts(padded, self.precision) if reduced else padded[None]
         split = parts.reshape(
-            *(self.precision.parts, -1, self.unit_words, self.units, self.unit_rows, taps)
+            self.precision.parts, -1, self.group, self.units, self.unit_rows, taps
         ).transpose(3, 1, 5, 0, 2, 4)
         result = split.copy()
         if self.unit_rows > 8:
             places = np.arange(self.unit_rows)
-            for word in range(self.unit_words):
+            for word in range(self.group):
                 result[..., word, :] = split[..., word, places ^ 8 * (word % 4)]
-        return result.reshape(self.shape)
+        return result.reshape(self.shape(channels))
 
 
 @dataclass(frozen=True)
 class ProductTile:
-    """How a product is tiled; x is of `dtype`, which is float32 with a reduced `precision`."""
+    """How a product is tiled."""
 
-    geometry: Geometry
+    weights: WeightOrder
     multiplier: Callable[[ProductTile, Place], Multiplier]
     """Emits the sums of a thread, zeroed."""
     block_rows: int
@@ -158,20 +156,23 @@ class ProductTile:
     """Words of input channels that a slice keeps in shared memory at a time."""
     window_pitch: int
     """Words between channels of the window, per part."""
-    unit_rows: int
-    unit_words: int
-    """Those of the `Packing` of the weights."""
     slices: int = 1
     """Groups of warps, each with its own chunks of the input channels."""
-    dtype: str = "float32"
-    precision: Precision = Precision.FLOAT32
     stages: int = 1
     """Groups of taps; the panel has the weights of one at a time."""
 
     @property
-    def weight_dtype(self) -> str:
-        """The dtype of the words in shared memory."""
-        return self.dtype if self.precision is Precision.FLOAT32 else "uint32"
+    def geometry(self) -> Geometry:
+        return self.weights.geometry
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the input."""
+        return self.weights.dtype
+
+    @property
+    def precision(self) -> Precision:
+        return self.weights.precision
 
     @property
     def blocks(self) -> int:
@@ -214,17 +215,17 @@ class ProductTile:
     @property
     def units(self) -> int:
         """Units of rows of a block."""
-        return self.block_rows // self.unit_rows
+        return self.block_rows // self.weights.unit_rows
 
     @property
     def groups(self) -> int:
         """Groups of words of a chunk."""
-        return self.chunk // self.unit_words
+        return self.chunk // self.weights.group
 
     @property
-    def tap_words(self) -> int:
-        """Words of a tap of a group of a unit in the panel."""
-        return self.precision.parts * self.unit_words * self.unit_rows
+    def stage_words(self) -> int:
+        """Words of a stage of a group of a unit."""
+        return self.stage_taps * self.weights.tap_words
 
     @property
     def panel_words(self) -> int:
@@ -232,7 +233,7 @@ class ProductTile:
 
         Their order is: unit, group, tap of the stage, and then as in memory.
         """
-        return self.units * self.groups * self.stage_taps * self.tap_words
+        return self.units * self.groups * self.stage_words
 
     @property
     def channels(self) -> int:

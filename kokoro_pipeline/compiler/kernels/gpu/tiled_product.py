@@ -29,7 +29,7 @@ from .threads import (
     shared,
     synchronize,
 )
-from .tile import Packing, Place, ProductTile
+from .tile import Place, ProductTile
 from .window import Input, Window
 
 Store = Callable[[Expr, Expr, Expr, Expr], None]
@@ -49,15 +49,15 @@ def emit_product(
 ) -> None:
     """Launch the product over all rows, `columns` columns and `batch` sequences of `length`.
 
-    `x` is of the tiles' dtype, `weights` as packed by the product's packing; `arguments` are those
-    of the producer. The first tile whose blocks keep a GPU busy is taken, else the last one.
+    `x` is of the tiles' dtype, `weights` as packed by `product.pack`; `arguments` are those of the
+    producer. The first tile whose blocks keep a GPU busy is taken, else the last one.
     """
     sizes = batch, length, columns
 
     def launch_first(tiles: Sequence[ProductTile]) -> None:
         tile, *others = tiles
         if not others:
-            _launch(tile, product.packing, sizes, x, weights, write, producer, arguments)
+            _launch(tile, product, sizes, x, weights, write, producer, arguments)
             return
         blocks = ceil_div(columns, tile.block_columns) * tile.blocks * batch
         with T.If(blocks >= ENOUGH_BLOCKS):
@@ -71,7 +71,7 @@ def emit_product(
 
 def _launch(
     tile: ProductTile,
-    packing: Packing,
+    product: Product,
     sizes: tuple[Expr, Expr, Expr],
     x: Buffer,
     weights: Buffer,
@@ -79,7 +79,7 @@ def _launch(
     producer: Producer,
     arguments: Sequence[Buffer],
 ) -> None:
-    """Launch the product with one of its tiles, for (batch, length, columns)."""
+    """Launch a product with one of its tiles, for (batch, length, columns)."""
     batch, length, columns = sizes
     geometry = tile.geometry
     grid = [ceil_div(columns, tile.block_columns), tile.blocks, batch]
@@ -96,16 +96,16 @@ def _launch(
         part = slice_index[0] if slice_index else i32(0)
         window_words = tile.precision.parts * tile.chunk * tile.window_pitch
         limit = CUDA_SHARED_BYTES if tile.is_asynchronous else MAX_SHARED_BYTES
-        window = shared(tile.slices * window_words, tile.weight_dtype, limit)
+        window = shared(tile.slices * window_words, tile.weights.word_dtype, limit)
         meeting_words = (tile.slices - 1) * tile.block_rows * tile.block_columns
         panel_words = tile.panel_buffers * tile.slices * tile.panel_words
-        panel = shared(max(panel_words, meeting_words), tile.weight_dtype, limit)
+        panel = shared(max(panel_words, meeting_words), tile.weights.word_dtype, limit)
         place = Place(lane, warp, part, window, part * window_words, panel)
         multiplier = tile.multiplier(tile, place)
         first = bind(column_block * (tile.block_columns * geometry.stride) - geometry.pad_left)
         source = Input(x, b, length, first, producer, arguments)
         ahead = Window(tile, place, source)
-        panels = make_panels(tile, packing, place, weights, row_block)
+        panels = make_panels(tile, product, place, weights, row_block)
 
         def write_existing(row: Expr, column: Expr, total: Expr) -> None:
             m = bind(row_block * tile.block_rows + row)

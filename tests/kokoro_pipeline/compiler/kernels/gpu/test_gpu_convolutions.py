@@ -229,7 +229,7 @@ def test_a_tile_fits_the_smallest_device(rows, channels, taps, stride, dilation)
         words += (tile.slices - 1) * tile.block_rows * tile.block_columns
         assert words * 4 <= 32 << 10
         assert tile.slices * tile.warps * 32 <= 256
-        assert channels <= tile.channels <= product.packing.channels
+        assert channels <= tile.channels <= product.channels
 
 
 def test_a_window_that_fits_no_device_is_refused():

@@ -265,13 +265,12 @@ def shared_bytes(tile):
 
 def check_product(product, rows, channels, taps):
     """What every product on tensor cores holds: its tiles fit and read all of its weights."""
-    packing = product.packing
-    assert packing.shape == packing.pack(np.zeros((rows, channels, taps), np.float32)).shape
-    assert packing.channels >= channels
+    packed = product.pack(np.zeros((rows, channels, taps), np.float32))
+    assert (packed.shape, packed.dtype) == (product.weight_shape, product.weight_dtype)
     for tile in product.tiles:
         assert shared_bytes(tile) <= CUDA_SHARED_BYTES
-        assert channels <= tile.channels <= packing.channels
-        assert (tile.tap_words, tile.unit_rows) == (packing.tap_words, packing.unit_rows)
+        assert channels <= tile.channels <= product.channels
+        assert tile.weights == product.tiles[0].weights
         # The banks of a fragment's lanes: four words by eight neighbours.
         window = {(word * tile.window_pitch + n) % 32 for word in range(4) for n in range(8)}
         rows_of_word = {(word * 32 + (n ^ 8 * word)) % 32 for word in range(4) for n in range(8)}
@@ -326,10 +325,12 @@ def test_parts_fit_registers(compile_kernels):
     }
     source = compile_kernels("cuda", convs, check=False).executable.source
     resources = compiler.compile(source, ("sm_80", "sm_90")).resources
-    assert len(resources) == 2 * len(convs)
+    assert len(resources) == 2 * 2 * len(convs)  # two architectures, and tiles of two sizes
     for kernel in resources:
-        assert kernel.spill_bytes <= 32, kernel
-        has_128_threads = "256x256k7" in kernel.kernel or "transpose" in kernel.kernel
+        assert kernel.spill_bytes <= 64, kernel
+        # A large block has 128 threads, but 256 where slices share a deep product.
+        is_deep = "512x512k5" in kernel.kernel or "1090x1024" in kernel.kernel
+        has_128_threads = not is_deep and kernel.kernel.endswith("_kernel")
         assert kernel.registers <= (168 if has_128_threads else 128), kernel
         assert kernel.shared_bytes <= 48 << 10, kernel
 
