@@ -123,12 +123,12 @@ def test_a_packing_that_computes_is_refused_by_name(tmp_path):
 )
 def test_weights_of_tensor_cores_are_made_again_bit_for_bit(precision, tmp_path):
     """A packing that rounds or splits, pads and pairs."""
-    name = "predictor.F0_proj.weight"
-    conv = Conv1d(256, 1, 1)
-    tensor = SyntheticTensors(0, {}).tensor(name)
+    conv = Conv1d(768, 512, 1)
     table = ParameterTable()
-    table.add("f/w", tensor)
-    packed = table.derive(("f/w",), "packed", lambda w: pack_conv1d(conv, w, precision=precision))
+    table.add("f/w", SyntheticTensors(0, {}).tensor("bert_encoder.weight"))
+    packed = table.derive(
+        ("f/w",), "packed", lambda w: pack_conv1d(conv, w[..., None], precision=precision)
+    )
     write_recipe(tmp_path, 0, [packed], table)
     assert Recipe(tmp_path).steps[packed].precision is precision
     made = Recipe(tmp_path).parameter(packed)
