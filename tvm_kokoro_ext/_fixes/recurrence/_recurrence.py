@@ -33,51 +33,23 @@ def lstm(
     outputs [time, batch, hidden] in the order of the input, the last h and c, and scratch
     [batch, 4·hidden].
     """
-    time, batch, _ = gates.shape
     hidden = weight.shape[1]
     rows = 4 * hidden
-    dtype = str(gates.dtype)
 
-    def body(inputs: Any, outputs: Any) -> Any:
-        projected, w, h_first, c_first, *valid = (T.buffer_proxy(buffer) for buffer in inputs)
-        out, h, c, work = (T.buffer_proxy(buffer) for buffer in outputs)
+    def advance(at: _Step, w: Any) -> None:
+        h, c = at.states
+        with T.serial(0, rows) as j:
+            at.work[at.scratch + j] = at.projected[at.gate + j]
+            with T.serial(0, hidden) as k:
+                at.work[at.scratch + j] += w[j * hidden + k] * h[at.state + k]
+        with T.serial(0, hidden) as j:
+            place, gate = at.state + j, at.scratch + j
+            c[place] = tirx.sigmoid(at.work[gate + hidden]) * c[place] + tirx.sigmoid(
+                at.work[gate]
+            ) * tirx.tanh(at.work[gate + 2 * hidden])
+            h[place] = tirx.sigmoid(at.work[gate + 3 * hidden]) * tirx.tanh(c[place])
 
-        def advance(b: Any, step: Any) -> None:
-            """One step of one row: all of h is read before any of it is changed."""
-            with T.serial(0, rows) as j:
-                work[b * rows + j] = projected[(step * batch + b) * rows + j]
-                with T.serial(0, hidden) as k:
-                    work[b * rows + j] += w[j * hidden + k] * h[b * hidden + k]
-            with T.serial(0, hidden) as j:
-                at, gate = b * hidden + j, b * rows + j
-                c[at] = tirx.sigmoid(work[gate + hidden]) * c[at] + tirx.sigmoid(
-                    work[gate]
-                ) * tirx.tanh(work[gate + 2 * hidden])
-                h[at] = tirx.sigmoid(work[gate + 3 * hidden]) * tirx.tanh(c[at])
-                out[(step * batch + b) * hidden + j] = h[at]
-
-        with IRBuilder() as ib:
-            with T.seq_scope():
-                with T.serial(0, batch * hidden) as i:
-                    h[i] = h_first[i]
-                    c[i] = c_first[i]
-                with T.serial(0, time) as t:
-                    step = time - 1 - t if reverse else t
-                    with T.serial(0, batch) as b:
-                        if valid:
-                            with T.If(tirx.LT(step, valid[0][b])):
-                                with T.Then():
-                                    advance(b, step)
-                                with T.Else(), T.serial(0, hidden) as j:
-                                    out[(step * batch + b) * hidden + j] = tirx.const(0.0, dtype)
-                        else:
-                            advance(b, step)
-            return ib.get()
-
-    shapes = [(time, batch, hidden), (batch, hidden), (batch, hidden), (batch, rows)]
-    given = [gates, weight, h0, c0] + ([] if lengths is None else [lengths])
-    results = te.extern(shapes, given, body, dtype=[dtype] * 4, name="lstm")
-    return list(results)
+    return _scan("lstm", gates, [h0, c0], [weight], advance, rows, reverse, lengths)
 
 
 def gru(
@@ -112,10 +84,11 @@ def gru(
     hidden = weight.shape[1]
 
     def advance(at: _Step, w: Any, b: Any) -> None:
+        (h,) = at.states
         with T.serial(0, (3 if resets_product else 2) * hidden) as j:
             at.work[at.scratch + j] = tirx.const(0.0, str(gates.dtype))
             with T.serial(0, hidden) as k:
-                at.work[at.scratch + j] += w[j * hidden + k] * at.h[at.state + k]
+                at.work[at.scratch + j] += w[j * hidden + k] * h[at.state + k]
         with T.serial(0, 2 * hidden) as j:
             at.work[at.scratch + j] = tirx.sigmoid(
                 at.work[at.scratch + j] + at.projected[at.gate + j]
@@ -125,7 +98,7 @@ def gru(
             if resets_product:
                 at.work[place + hidden] = (at.work[place] + b[j]) * reset
             else:
-                at.work[place] = reset * at.h[at.state + j]
+                at.work[place] = reset * h[at.state + j]
         if not resets_product:
             with T.serial(0, hidden) as j:
                 place = at.scratch + 3 * hidden + j
@@ -139,9 +112,9 @@ def gru(
             new = tirx.tanh(
                 at.projected[at.gate + 2 * hidden + j] + at.work[at.scratch + 3 * hidden + j]
             )
-            at.h[at.state + j] = (1 - keep) * new + keep * at.h[at.state + j]
+            h[at.state + j] = (1 - keep) * new + keep * h[at.state + j]
 
-    return _scan(gates, h0, [weight, bias], advance, 4 * hidden, reverse, lengths)
+    return _scan("gru", gates, [h0], [weight, bias], advance, 4 * hidden, reverse, lengths)
 
 
 def rnn(
@@ -151,14 +124,15 @@ def rnn(
     hidden, zero = weight.shape[1], tirx.const(0.0, str(gates.dtype))
 
     def advance(at: _Step, w: Any) -> None:
+        (h,) = at.states
         with T.serial(0, hidden) as j:
             at.work[at.scratch + j] = at.projected[at.gate + j]
             with T.serial(0, hidden) as k:
-                at.work[at.scratch + j] += w[j * hidden + k] * at.h[at.state + k]
+                at.work[at.scratch + j] += w[j * hidden + k] * h[at.state + k]
         with T.serial(0, hidden) as j:
-            at.h[at.state + j] = activation(at.work[at.scratch + j], zero)
+            h[at.state + j] = activation(at.work[at.scratch + j], zero)
 
-    return _scan(gates, h0, [weight], advance, hidden, reverse, lengths)
+    return _scan("rnn", gates, [h0], [weight], advance, hidden, reverse, lengths)
 
 
 @dataclass(frozen=True)
@@ -167,29 +141,35 @@ class _Step:
 
     projected: Any
     gate: Any
-    h: Any
+    states: list[Any]
     state: Any
     work: Any
     scratch: Any
 
 
 def _scan(
+    name: str,
     gates: Any,
-    h0: Any,
+    first: list[Any],
     constants: list[Any],
     advance: Callable[..., None],
     scratch: Any,
     reverse: bool,
     lengths: Any,
 ) -> list[Any]:
-    """`advance(step, *constants)` at every valid step of every row, which changes h."""
+    """`advance(step, *constants)` at every valid step of every row, which changes the states.
+
+    A step reads all of a state before it changes any of it. The first state is the output.
+    """
     time, batch, rows = gates.shape
-    hidden, dtype = h0.shape[1], str(gates.dtype)
+    hidden, dtype = first[0].shape[1], str(gates.dtype)
+    count = len(first)
 
     def body(inputs: Any, outputs: Any) -> Any:
-        projected, h_first, *others = (T.buffer_proxy(buffer) for buffer in inputs)
+        projected, *others = (T.buffer_proxy(buffer) for buffer in inputs)
+        initial, others = others[:count], others[count:]
         given, valid = others[: len(constants)], others[len(constants) :]
-        out, h, work = (T.buffer_proxy(buffer) for buffer in outputs)
+        out, *states, work = (T.buffer_proxy(buffer) for buffer in outputs)
 
         def write(b: Any, step: Any, value: Callable[[Any], Any]) -> None:
             with T.serial(0, hidden) as j:
@@ -197,13 +177,14 @@ def _scan(
 
         def taken(b: Any, step: Any) -> None:
             gate = (step * batch + b) * rows
-            advance(_Step(projected, gate, h, b * hidden, work, b * scratch), *given)
-            write(b, step, lambda j: h[b * hidden + j])
+            advance(_Step(projected, gate, states, b * hidden, work, b * scratch), *given)
+            write(b, step, lambda j: states[0][b * hidden + j])
 
         with IRBuilder() as ib:
             with T.seq_scope():
                 with T.serial(0, batch * hidden) as i:
-                    h[i] = h_first[i]
+                    for state, value in zip(states, initial, strict=True):
+                        state[i] = value[i]
                 with T.serial(0, time) as t:
                     step = time - 1 - t if reverse else t
                     with T.serial(0, batch) as b:
@@ -217,6 +198,6 @@ def _scan(
                             taken(b, step)
             return ib.get()
 
-    shapes = [(time, batch, hidden), (batch, hidden), (batch, scratch)]
-    given = [gates, h0, *constants] + ([] if lengths is None else [lengths])
-    return list(te.extern(shapes, given, body, dtype=[dtype] * 3, name="scan"))
+    shapes = [(time, batch, hidden), *[(batch, hidden)] * count, (batch, scratch)]
+    arguments = [gates, *first, *constants, *([] if lengths is None else [lengths])]
+    return list(te.extern(shapes, arguments, body, dtype=[dtype] * len(shapes), name=name))
