@@ -13,13 +13,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import EnvironmentFault, InputError
+from ..runtime.server.settings import ServerSettings
 from . import arguments, exit_codes
 from .command import Command
 from .console import Console
 
 if TYPE_CHECKING:
     from ..runtime.server.engines import Engine
-    from ..runtime.server.settings import ServerSettings
 
 _GRACE = 30
 """Seconds that requests have to end after SIGTERM."""
@@ -28,9 +28,14 @@ _GRACE = 30
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     arguments.add_artifact_or_weights(parser)
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
     parser.add_argument(
-        "--port", type=int, default=8880, help="port to listen on; 0 takes a free one (8880)"
+        "--host", default=ServerSettings.host, help="address to listen on (%(default)s)"
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=ServerSettings.port,
+        help="port to listen on; 0 takes a free one (%(default)s)",
     )
     arguments.add_workers(parser)
     parser.add_argument(
@@ -55,37 +60,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
     limits.add_argument(
         "--max-text",
         type=arguments.positive_int,
-        default=200_000,
+        default=ServerSettings.max_text,
         metavar="N",
-        help="characters of a text (200000)",
+        help="characters of a text (%(default)s)",
     )
     limits.add_argument(
         "--max-body",
         type=arguments.positive_int,
-        default=1 << 20,
+        default=ServerSettings.max_body,
         metavar="N",
-        help="bytes of a request (1048576)",
+        help="bytes of a request (%(default)s)",
     )
     limits.add_argument(
         "--max-requests",
         type=arguments.positive_int,
-        default=64,
+        default=ServerSettings.max_requests,
         metavar="N",
-        help="requests that are spoken or wait at once; then 429 (64)",
+        help="requests that are spoken or wait at once; then 429 (%(default)s)",
     )
     limits.add_argument(
         "--time-limit",
         type=arguments.number,
-        default=600.0,
+        default=ServerSettings.time_limit,
         metavar="S",
-        help="seconds that a piece of speech may take to be made, and to be received (600)",
+        help="seconds that a piece of speech may take to be made, and to be received (%(default)g)",
     )
     limits.add_argument(
         "--receive-limit",
         type=arguments.number,
-        default=30.0,
+        default=ServerSettings.receive_limit,
         metavar="S",
-        help="seconds that the headers of a request may take to arrive, and its body (30)",
+        help="seconds that the headers of a request may take to arrive, and its body (%(default)g)",
     )
     arguments.add_json(parser)
     parser.add_argument(
@@ -95,13 +100,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> int:
     """Serve until a signal ends it."""
-    from ..runtime.server.settings import ServerSettings
-
     settings = ServerSettings(
         artifact=args.artifact or Path(),
         host=args.host,
         port=args.port,
-        workers=args.workers or 1,
+        workers=args.workers or ServerSettings.workers,
         threads=args.threads,
         api_key=args.api_key,
         insecure=args.insecure,

@@ -7,10 +7,12 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kokoro_pipeline.errors import InputError
 
-from ..text.lexicon import Lexicon
+if TYPE_CHECKING:
+    from ..text.lexicon import Lexicon
 
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s]+")
 """Browsers send no path with it, not even a slash."""
