@@ -6,6 +6,7 @@ import re
 
 from .abbreviation_points import DAYS, ENDS_SENTENCE, MONTHS, TITLES
 from .letters import LETTER_A
+from .measures import BEHIND_PER
 from .numbers import ordinal
 from .rules import Phrase, kept_point
 from .tables import pairs, word_sets
@@ -42,7 +43,6 @@ _DATES = "|".join(
     )
 )
 _WEEKENDS = "the|this|next|last|every|each|all|long|per|a"
-_PER_TIME = {"mo": "month", "yr": "year", "hr": "hour", "wk": "week"}
 
 
 _BEFORE_YEAR = r"(?:\d{1,2}\s[A-Z][a-z]{2,8}\s|[A-Z][a-z]{2,8}\.?\s\d{1,2},\s)?"
@@ -364,7 +364,7 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
     (re.compile(r"(?:(?<=/\d\d)|(?<=/\d\d\d))\s?mm\s?Hg\b"), " millimeters of mercury"),
     (re.compile(r"(?<=\d)\smm\sHg\b"), " mmHg"),
     (re.compile(r"(?<=\d)/[-–](?!\w)"), ""),
-    (re.compile(r"(?<=\bper )(mo|yr|hr|wk)\b(?:\.(?!$))?"), lambda m: _PER_TIME[m[1]]),
+    BEHIND_PER,
     (re.compile(r"(?<=\d)\s?/\s?(?:each|ea)\b\.?"), " each"),
     (
         re.compile(

@@ -281,7 +281,6 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     (re.compile(r"\bS?Fr\.?\s(?=\d)"), "CHF "),
     (re.compile(r"(?<![\w.,'])\d{1,3}(?:'\d{3})+(?![\d'\"])"), lambda m: m[0].replace("'", "")),
     (re.compile(r"(?<=\d)[.,][-–—](?=[\s.,;)]|$)"), ""),
-    (re.compile(r"(?<=\bper )yd\b\.?"), lambda m: f"yard{kept_point(m)}"),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Piece, Replacement
-from .number_forms import DASH, START
+from .number_forms import DASH, NOUN_AFTER, START
 from .numbers import cardinal, ordinal, year
 from .rules import Rule
 
@@ -157,14 +157,32 @@ def _dates_range(match: re.Match[str], british: bool) -> list[Piece]:
     return [Piece(" to ", *match.span(dash))]
 
 
+_HAPPENS = re.compile(
+    r"\b(?:arriv|begin|clos|depart|deliver|due|end|expir|fl[iey]|held|happen|launch|leav|left|meet|met"
+    r"|open|releas|return|schedul|ship|start|tak|took|visit)\w*\s(?:\w+\s){0,2}$"
+)
+_CLAUSE_ENDS = re.compile(r"\s*$|[,;:!?]|\.(?!\d)|\s(?:at|we|they|he|she|it|I|through|until)\b")
+
+
+def _is_on_day(match: re.Match[str]) -> bool:
+    """Whether "on 3/4" names a day: something happens then, or the clause ends with it."""
+    if _CLAUSE_ENDS.match(match.string, match.end(2)):
+        return True
+    happens = _HAPPENS.search(match.string, max(0, match.start() - 40), match.start())
+    return bool(happens and not NOUN_AFTER.match(match.string, match.end(2)))
+
+
 def _weekdays_date(match: re.Match[str], british: bool) -> Replacement:
     """A day and a month behind the name of the day and the like: "Sat., 5/6"."""
     first, second = int(match[1]), int(match[2])
     month, day = (second, first) if british else (first, second)
     before = match.string[match.start() : match.start(1)].strip().lower()
-    fraction = (first < second and second in (2, 3, 4, 8, 16)) or (first, second) == (9, 11)
-    fraction = fraction and before in ("on", "before", "after", "since")
-    if not _is_date(month, day) or fraction or (before == "by" and first < second):
+    fraction = first < second and second in (2, 3, 4, 8, 16)
+    if before == "on" and _is_on_day(match):
+        fraction = False
+    spoken = fraction or (first, second) == (9, 11)
+    spoken = spoken and before in ("on", "before", "after", "since")
+    if not _is_date(month, day) or spoken or (before == "by" and first < second):
         return match[0]
     pieces = [Piece(day_of_month(month, day, british), match.start(1), match.end(2))]
     for other in _MONTH_AND_DAY.finditer(match.string, *match.span(3)):

@@ -18,7 +18,7 @@ from .number_forms import (
     to_next,
 )
 from .numbers import cardinal, in_pairs, plural
-from .rules import Rule
+from .rules import Phrase, Rule, kept_point
 from .tables import pairs, table, word_sets
 from .tagging.kinds import CLOSED, IRREGULAR_PAST, VERBS
 
@@ -320,9 +320,7 @@ def _kelvin(match: re.Match[str], british: bool) -> str:
 
 
 def _unit_alone(match: re.Match[str], british: bool) -> Replacement:
-    """A unit without a number: "cents per kWh", "in km/h"."""
-    if match["one"]:
-        return [Piece(_PER[match["one"]], *match.span("one"))]
+    """A unit without a number: "in km/h"."""
     words = f"{_plural(_UNITS[match['many']])} per {unit_per(match['per'], match['power'])}"
     return [Piece(words, match.start("many"), match.end())]
 
@@ -382,11 +380,27 @@ def _amps(match: re.Match[str], british: bool) -> Replacement:
 
 
 _DOTTED = "|".join(re.escape(u) for u in sorted(_UNITS, key=len, reverse=True) if "·" in u)
-_LONG_UNIT = "|".join(
-    re.escape(u)
-    for u in sorted(_UNITS, key=len, reverse=True)
-    if u.isalpha() and (len(u) > 2 or not u.islower()) and len(u) > 1 and u not in ("MP", "min")
+
+_WRITTEN_BEHIND_PER = re.compile(
+    r"(?:(?:sq|cu|fl)\.? )?[a-z]{2,}|[A-Za-z]{3,}|[kMGT]?W|[kMGTP]B|L|l|h"
 )
+_BEHIND_PER = {
+    **{symbol: name for symbol, name in _UNITS.items() if _WRITTEN_BEHIND_PER.fullmatch(symbol)},
+    **{"in": "inch", "pt": "pint", "°C": "degree Celsius", "°F": "degree Fahrenheit"},
+}
+_SYMBOL_BEHIND_PER = "|".join(re.escape(u) for u in sorted(_BEHIND_PER, key=len, reverse=True))
+
+
+def _behind_per(match: re.Match[str]) -> str:
+    return _BEHIND_PER[match[1]] + kept_point(match)
+
+
+BEHIND_PER: Phrase = (
+    re.compile(rf"(?<=\bper\s)({_SYMBOL_BEHIND_PER})(?!\w)\.?"),
+    _behind_per,
+)
+"""A unit behind "per", with the point of its abbreviation: "$5 per lb., paid at once"."""
+
 
 INCHES: Rule = (
     re.compile(
@@ -484,7 +498,7 @@ SIZES: tuple[Rule, ...] = (
     (
         re.compile(
             r"(?<=\d)[x×](?=\d)(?!10[\^⁻⁰-⁹¹²³])|(?<=\d)\sx\s(?=\d)|(?<=\d[a-z\s][a-z])\s[x×]\s(?=\d)"
-            r"|(?<=\d-[a-z][a-z])\s[x×]\s(?=\d)|(?:(?<=[a-z]{2})|(?<=\dm))\s[x×]\s(?=\d[\d.]*\s?(?:[cmk]?m|in|ft|px)\b)"
+            r"|(?:(?<=\d-[a-z][a-z])|(?<=\d[\s-][a-z][a-z]\.))\s[x×]\s(?=\d)|(?:(?<=[a-z]{2})|(?<=\dm))\s[x×]\s(?=\d[\d.]*\s?(?:[cmk]?m|in|ft|px)\b)"
             r"|(?<=\d)\s×\s(?=\d[\d.,]*\s?(?:[cmk]?m\b|in\b|ft\b|px\b))"
         ),
         _by,
@@ -567,8 +581,7 @@ UNITS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"\bper\s(?P<one>{_LONG_UNIT}|°[CF])(?!\w)"
-            r"|(?<![\w/.])(?P<many>km|mi|m|kg|g|mg|cm|ft|mL|ml|L|MB|GB|kB|Mb|W)"
+            r"(?<![\w/.])(?P<many>km|mi|m|kg|g|mg|cm|ft|mL|ml|L|MB|GB|kB|Mb|W)"
             r"/(?P<per>h|hr|s|sec|min|m|L|dL|l|kg|ml)(?P<power>[²³]|(?<=[ms])[23])?(?!\w)"
         ),
         _unit_alone,

@@ -59,6 +59,8 @@ _DETERMINED = re.compile(
     r"|(?<!\b[Ii]t)(?<!\b[Hh]e)(?<!hat)(?<!here)(?<!\b[Ww]ho)['’]s|s['’])\s"
     rf"(?:(?:{_ADJECTIVE}\s)?[a-z]+,?\s|(?:{_ADJECTIVE}\s){{1,2}})?$"
 )
+# A second adjective of the same noun: "a $5-million, three-year deal".
+_ADJECTIVE_AFTER = re.compile(r",\s\w+-[a-z]+(?:-[a-z]+)?\s[a-z]")
 _NO_NOUNS = _PRICED["paid"] | _PRICED["behind"]
 _NEXT_WORD = re.compile(r"\s(?:(?:hour|dai|week|month|year)ly\s)?([A-Za-z][A-Za-z'’-]*)")
 _PAID_BY = re.compile(
@@ -84,7 +86,10 @@ def _money(match: re.Match[str], british: bool) -> Replacement:
     hyphen = match[0].endswith(f"-{magnitude}")  # "$5-million deals"
     if small and not high:
         small, magnitude = None, small
-    hyphen = hyphen and bool(NOUN_AFTER.match(match.string, match.end()))
+    hyphen = hyphen and bool(
+        NOUN_AFTER.match(match.string, match.end())
+        or _ADJECTIVE_AFTER.match(match.string, match.end())
+    )
     singular = hyphen or _names_a_price(match) or bool(rate and is_one_of_a_kind(match))
     words = _amount(high or low, currency, magnitude, singular, british)
     if high:

@@ -16,7 +16,7 @@ END = r"(?![\w]|[.,]\d)"
 DASH = r"\s?[-–—]\s?"
 
 _INDEFINITE_BEFORE = re.compile(r"\b[Aa]n?\s$")
-_SIDES = re.compile(r"(?:[\d.]+ (?:by|x|×) ){1,2}$")
+_SIDES = re.compile(r"(?:[\d.]+(?:[ -]?[a-z]{1,6}\.?)? (?:by|x|×) ){1,2}$")
 ARTICLE_BEFORE = re.compile(r"\b(?:an?|another|each|every)\s$", re.IGNORECASE)
 NOUN_AFTER = re.compile(
     r"\s(?!(?:all|an?|and|are|around|as|at|after|because|before|between|but|by|during|each|every|for"

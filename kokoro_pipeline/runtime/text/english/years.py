@@ -148,7 +148,7 @@ YEARS: tuple[Rule, ...] = (
         re.compile(
             r"\b(?:[Ff]rom|[Bb]etween|[Yy]ears) (1[0-9]\d\d|20\d\d)"
             rf"(?: (?:to|and|until|till) |{DASH})"
-            r"(1[0-9]\d\d|20\d\d)(?![\w-]|[.,]\d)"
+            r"(1[0-9]\d\d|2[0-3]\d\d)(?![\w-]|[.,]\d)"
         ),
         _years,
     ),
@@ -156,6 +156,13 @@ YEARS: tuple[Rule, ...] = (
         re.compile(
             r"\b(?:[Ii]n|[Ss]ince|[Bb]y|[Uu]ntil|[Tt]ill?|[Cc]irca|[Aa]round|[Aa]fter|[Bb]efore"
             r"|[Ee]arly|[Ll]ate|[Yy]ear|[Oo]f) (10\d\d|2[1-9]\d\d)(?![\w%-]|[.,]\d)"
+        ),
+        _years,
+    ),
+    (
+        re.compile(
+            r"(?:(?<=\b2[01]\d\d,\s)|(?<=\b2[01]\d\d\sor\s)|(?<=\b2[01]\d\d\sand\s)|(?<=\b2[01]\d\d,\sand\s))"
+            r"(2[1-3]\d\d)(?![\w%-]|[.,]\d)"
         ),
         _years,
     ),
