@@ -97,7 +97,30 @@ def _ages(match: re.Match[str], british: bool) -> str:
 
 _TIMED = r"\s(?:timer|timeout|countdown|clip|video|delay|interval|limit|mark|pause|rest)\b"
 
+_POWERS_OF_TEN = {
+    "10": "tens",
+    "100": "hundreds",
+    "1000": "thousands",
+    "10000": "tens of thousands",
+    "100000": "hundreds of thousands",
+    "1000000": "millions",
+}
+
+
+def _power_of_ten(match: re.Match[str], british: bool) -> str:
+    """The unit that something is counted in, "1,000s of people", without a "one"."""
+    return _POWERS_OF_TEN[match[match.lastindex or 1].replace(",", "")]
+
+
 YEARS: tuple[Rule, ...] = (
+    (
+        re.compile(
+            r"(?<![\w.,$£€-])(10{1,3}|1,000|100?,?000|1,?000,?000)['’]?s"
+            r"(?=\sof\b|\s(?:and|or)\s1,?000s\b|\s(?:place|column|digit)s?\b)"
+            r"|(?<=\b100s and )(1,?000)s\b|(?<=\b[Ii]n the )(100)s\b(?!\s[A-Za-z])"
+        ),
+        _power_of_ten,
+    ),
     (
         re.compile(
             r"(?:(?<=\b[Tt]he )|(?<=\b[Aa]mong )|(?<=\b[Bb]oys )|(?<=\b[Gg]irls ))"
