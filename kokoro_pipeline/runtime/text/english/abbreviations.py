@@ -61,7 +61,9 @@ _SHORT_FORMS = {
 }
 _SHORT_FORM = re.compile(rf"(?<![\w.'])({'|'.join(_SHORT_FORMS)})(?!\w|'(?!s\b))(?!\.(?!\s|$))")
 _INITIALISMS = re.compile(r"(?<![\w.])((?:[A-Z]\.){2,6})['’]?s(?!\w)")
-_GRADE = re.compile(r"(?<=\b[Aa]\s[A-D])-(?![\w-])|(?<=\ban\s[A-D])-(?![\w-])")
+_GRADE = re.compile(
+    r"(?:(?<=\b[Aa]\s[A-D])|(?<=\ban\s[A-D]))-(?![\w-])|(?<=[\s(\"“][A-D])-(?=[.;!?)\"”](?!\w)|$)"
+)
 _CREDIT_GRADE = re.compile(
     r"(?<![\w+-])(AAA?|BBB?|CCC?|[ABC])-(?=[\s.,;:)]|$)(?!\s(?:and|or|to)\s[\w+]{1,20}-[a-z])(?!\s?\d)"
 )

@@ -175,14 +175,17 @@ MODELS: tuple[Rule, ...] = (
 
 
 _CALLED = re.compile(
-    r"\b(?:911|988|[Cc]all|[Tt]ext|[Dd]ial|[Rr]ing)\b[^.;!?]*\s$|\b(?:999|112) or\s$"
+    r"\b(?:911|988|[Cc]all(?:ed|ing|s)?|[Tt]ext(?:ed|ing|s)?|[Dd]ial(?:l?ed|l?ing|s)?"
+    r"|[Rr](?:ing|ang|inging|ings))\b[^.;!?]*\s$|\b(?:999|112) or\s$"
 )
-_OR_CALLED = re.compile(r"\sor\s(?:999|112|911)\b")
+_CALLED_AFTER = re.compile(
+    r"\sor\s(?:999|112|911)\b|\s(?:call|caller|dispatcher|emergency|hotline|operator|service)\b"
+)
 
 
 def _service(match: re.Match[str], british: bool) -> str:
-    """A short number that is called: "call 911, not 311", "999 or 112"."""
-    called = match[0] == "911" or _OR_CALLED.match(match.string, match.end())
+    """A short number that is called: "call 911, not 311", "a 999 call"."""
+    called = match[0] == "911" or _CALLED_AFTER.match(match.string, match.end())
     called = called or _CALLED.search(match.string, max(0, match.start() - 40), match.start())
     return digits(match[0]) if called else match[0]
 

@@ -351,7 +351,9 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?<![\w.,-])(\d{0,2}[1-9])er(s?)\b"), _player),
     (re.compile(r"(?<!\w)#\d{1,6}(\s?[-–—]\s?#)(?=\d{1,6}(?![\w-]|[.,]\d))"), to_next),
     (
-        re.compile(r"(?:(?<!\w)|(?<=\b[A-Z]{2})|(?<=\b[A-Z]{3}))#\s?(\d{5,}(?![\w,.-]*\d)|\d)"),
+        re.compile(
+            r"(?:(?<!\w)|(?<=\b[A-Z]{2})|(?<=\b[A-Z]{3}))#(?!\d+[A-Z][a-z])\s?(\d{5,}(?![\w,.-]*\d)|\d)"
+        ),
         _hash_number,
     ),
     *DESIGNATIONS,

@@ -240,6 +240,17 @@ AMERICAN: list[tuple[str, str]] = [
         "A European, an hour, an MBA and a UFO.",
         "ɐ jˌʊɹəpˈiən, ɐn ˈWəɹ, ɐn ˌɛmbˌiˈA ænd ɐ jˌuˌɛfˈO.",
     ),
+    (
+        "I want to “record” it on the “record”.",
+        "ˌI wˈɑnt tə “ɹəkˈɔɹd” ɪt ˌɔn ðə “ɹˈɛkəɹd”.",
+    ),
+    ("She has “read” a (live) show.", "ʃˌi hæz “ɹˈɛd” ɐ (lˈIv) ʃˈO."),
+    ("The verb “record” is one.", "ðə vˈɜɹb “ɹˈɛkəɹd” ɪz wˈʌn."),
+    ("It was a “nice” (small) gift.", "ˌɪt wʌz ɐ “nˈIs” (smˈɔl) ɡˈɪft."),
+    (
+        "A “B” road, vitamin A “retinol”, (a) milk.",
+        "ɐ “bˈi” ɹˈOd, vˈITəmən ˈA “ɹˈɛtənɑl”, (ˈA) mˈɪlk.",
+    ),
 ]
 
 BRITISH: list[tuple[str, str]] = [

@@ -30,8 +30,9 @@ from .kinds import (
     Tagged,
 )
 from .past_form import decide_past
+from .quoted_words import unquoted
 from .s_form import is_s_verb
-from .word_forms import classify
+from .word_forms import PUNCTUATION_TAGS, classify
 
 
 class RuleTagger:
@@ -43,7 +44,10 @@ class RuleTagger:
 
     def __call__(self, words: Sequence[str]) -> list[str]:
         """The tags for the tokens of one sentence, including punctuation marks."""
-        return _tags(Context(words, self._vocabulary))
+        kept = unquoted(words)
+        tagged = _tags(Context([words[i] for i in kept], self._vocabulary))
+        tags = dict(zip(kept, tagged, strict=True))
+        return [tags.get(i) or PUNCTUATION_TAGS[word] for i, word in enumerate(words)]
 
 
 def _tags(s: Context) -> list[str]:
@@ -121,8 +125,9 @@ def _describes(s: Context, i: int) -> bool:
 def _is_letter(s: Context, i: int) -> bool:
     """Whether "a" is the name of the letter: "vitamin A", "A, B and C"."""
     following, before = s.next_kind(i), s.word(i - 1)
+    opens = s.word(i + 1) in ("“", "(") and (i == 0 or s.words[i] == "a")
     return (
-        following in (Kind.PUNCTUATION, Kind.START, Kind.BE)
+        (following in (Kind.PUNCTUATION, Kind.START, Kind.BE) and not opens)
         or s.word(i + 1) in LISTS["after_letter"]
         or before in ("an", "letter", "vitamin")
         or (s.words[i] == "A" and before in LISTS["before_letter"])

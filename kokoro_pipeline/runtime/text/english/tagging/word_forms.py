@@ -10,7 +10,7 @@ ACRONYMS = LISTS["acronyms"]
 _ACRONYM_IF = {"IT": LISTS["acronym_it"], "WHO": LISTS["acronym_who"]}
 _ADJECTIVE_ENDINGS = ("ful", "less", "ous", "ive", "able", "ible", "ical", "ish", "iest", "ary")
 _VOWELS = frozenset("aeiouy")
-_PUNCTUATION_TAGS = {
+PUNCTUATION_TAGS = {
     ".": ".",
     "!": ".",
     "?": ".",
@@ -36,8 +36,8 @@ _CLITICS = {
 def classify(s: Context, i: int) -> Tagged:
     """Kind and tag as far as the word alone determines them; for OPEN the tag is the form."""
     word, lower = s.words[i], s.lower[i]
-    if word in _PUNCTUATION_TAGS:
-        return Kind.PUNCTUATION, _PUNCTUATION_TAGS[word]
+    if word in PUNCTUATION_TAGS:
+        return Kind.PUNCTUATION, PUNCTUATION_TAGS[word]
     if "." in word or _is_acronym(s, i):
         return Kind.NAME, "NNP"
     if len(word) > 2 and word[-1] == "s" and word[:-1].isupper():
