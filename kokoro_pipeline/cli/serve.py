@@ -55,6 +55,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="let pages of this origin (https://chat.example; * is every page) use the server from "
         "a browser; may be given several times",
     )
+    parser.add_argument(
+        "--root-path",
+        default=ServerSettings.root_path,
+        metavar="PATH",
+        help="path under which a reverse proxy offers the server, such as /tts",
+    )
     arguments.add_lexicon(parser)
     limits = parser.add_argument_group("limits")
     limits.add_argument(
@@ -109,6 +115,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         api_key=args.api_key,
         insecure=args.insecure,
         cors_origins=tuple(args.cors_origin),
+        root_path=args.root_path,
         lexicon=arguments.given_lexicon(args),
         max_body=args.max_body,
         max_text=args.max_text,

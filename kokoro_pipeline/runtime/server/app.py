@@ -54,6 +54,7 @@ def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
         favicon_url="data:,",
         title="kokoro-pipeline",
         version=__version__,
+        root_path=settings.root_path,
         description="Text to speech with Kokoro-82M, compiled by Apache TVM.",
         lifespan=lifespan,
     )

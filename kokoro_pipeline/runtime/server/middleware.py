@@ -52,7 +52,12 @@ class Gate:
             return
         if scope["method"] == "HEAD":  # monitors ask so; the server itself leaves out the body
             scope = {**scope, "method": "GET"}
+        # ASGI's path begins with the root path, which a proxy may have stripped.
+        root = scope.get("root_path", "")
         path = scope["path"]
+        if root and path.startswith(root + "/"):
+            path = path[len(root) :]
+        scope = {**scope, "path": root + path}
         docs = path == "/docs" or path.startswith("/docs/")
 
         async def send_with_headers(message: Message) -> None:

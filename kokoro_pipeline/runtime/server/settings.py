@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s]+")
 """Browsers send no path with it, not even a slash."""
 
+_ROOT_PATH = re.compile(r"(?:/[\w.~-]+)*")
+
 _HOST_NAME = re.compile(r"[\w.-]+")
 
 
@@ -34,6 +36,8 @@ class ServerSettings:
     insecure: bool = False
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may use the server from a browser; "*" is every page."""
+    root_path: str = ""
+    """Path under which a reverse proxy offers the server, such as "/tts"."""
     lexicon: Lexicon | None = None
     """Pronunciations for every text, over which those of a request win."""
     max_body: int = 1 << 20
@@ -64,6 +68,11 @@ class ServerSettings:
                     f"{origin!r} is no origin: expected * or the address of a page up to its "
                     "port, such as https://chat.example or http://localhost:3000"
                 )
+        if not _ROOT_PATH.fullmatch(self.root_path):
+            raise InputError(
+                f"root path is {self.root_path!r}, expected a path without a slash at its end, "
+                "such as /tts"
+            )
         if not (_HOST_NAME.fullmatch(self.host) or _is_address(self.host)):
             raise InputError(
                 f"host is {self.host!r}, expected an address or a name without scheme, brackets "

@@ -375,6 +375,23 @@ def test_a_lexicon_of_the_server_is_for_clients_that_send_none(
         assert "vlˈɔɹp" in read and "zˈɪks" in read
 
 
+@pytest.mark.parametrize("stripped", [True, False])
+def test_a_proxy_may_offer_it_under_a_path_of_its_own(start_server, toy_artifact, stripped):
+    """The viewer asks for what is under that path, whether the proxy strips it or not."""
+    server = start_server(toy_artifact, "--api-key", "secret", "--root-path", "/tts")
+    prefix = "" if stripped else "/tts"
+    page = server.get(prefix + "/docs")
+    assert page.status_code == 200 and "unsafe-inline" in page.headers["content-security-policy"]
+    for path in ("/openapi.json", "/docs/viewer/swagger-ui.css"):
+        assert f"/tts{path}" in page.text
+        assert server.get(prefix + path).status_code == 200
+    assert server.get(prefix + "/health").status_code == 200
+    body = {"input": "Hi.", "response_format": "pcm"}
+    for headers, status in (({}, 401), ({"Authorization": "Bearer secret"}, 200)):
+        answer = server.post(prefix + "/v1/audio/speech", json=body, headers=headers)
+        assert answer.status_code == status
+
+
 def test_browsers_may_use_it_from_pages_that_were_named(start_server, toy_artifact):
     """Also with a key, for which a browser asks without one whether it may send one."""
     page = "http://localhost:3000"
@@ -524,6 +541,8 @@ def test_a_port_in_use_is_named(start_server, toy_artifact, run_serve):
         (("--port", "99999"), "port is 99999"),
         (("--cors-origin", "http://localhost:3000/"), "is no origin"),
         (("--cors-origin", "localhost"), "is no origin"),
+        (("--root-path", "tts"), "root path is 'tts', expected a path"),
+        (("--root-path", "/tts/"), "such as /tts"),
         (("--host", "no.such.host.invalid", "--insecure"), "no host"),
         (("--artifact", "absent"), "absent"),
     ],
