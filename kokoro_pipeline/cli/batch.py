@@ -16,6 +16,7 @@ from .signals import signals_raised
 from .speech_output import FORMATS
 
 if TYPE_CHECKING:
+    from ..runtime.batch.inputs import Entry
     from ..runtime.batch.results import Result
 
 _SUBTITLES = ("srt", "vtt", "json", "TextGrid", "lab")
@@ -28,8 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "input",
         metavar="INPUT",
         type=Path,
-        help="a .jsonl or .csv file with id, text or phonemes, voice, lang, speed, seed; a folder "
-        "of .txt files; or an .epub (extra `batch`)",
+        help="a .jsonl or .csv file with id, text or phonemes, voice, lang, speed, seed, title; a "
+        "folder of .txt files; or an .epub (extra `batch`)",
     )
     parser.add_argument(
         "-o",
@@ -47,6 +48,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--subtitles", choices=_SUBTITLES, help="write the times of the words of each text as well"
+    )
+    parser.add_argument(
+        "--book",
+        metavar="FILE",
+        type=Path,
+        help="join all entries into one audiobook (.m4b) with a chapter for each (extra `batch`)",
     )
     arguments.add_speech(parser, one_text=False)
     arguments.add_artifact_or_weights(parser)
@@ -71,6 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> int:
     """Speak every entry that is not yet there."""
     from ..runtime.audio import make_encoder
+    from ..runtime.batch.book import check_book
     from ..runtime.batch.inputs import Defaults, read_entries
     from ..runtime.batch.runner import run_batch
     from ..runtime.batch.speaking import BatchOptions
@@ -83,6 +91,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
             f"cannot write into {args.output}: it is a file, and a batch needs a folder"
         )
     make_encoder(args.format, 24_000)  # raises if its extra is missing
+    if args.book is not None:
+        check_book(args.book, args.format)
     splitting = splitting_of(args.split, args.first, args.pause_sentence, args.pause_paragraph)
     lexicon = arguments.given_lexicon(args)
     defaults = Defaults(args.voice, args.lang, args.speed, args.seed, splitting, lexicon)
@@ -106,7 +116,27 @@ def run(args: argparse.Namespace, console: Console) -> int:
     )
     with signals_raised(), _Progress(len(entries), console) as progress:
         results = run_batch(entries, options, progress.add)
+        if args.book is not None and all(result.error is None for result in results):
+            console.say(f"writing {args.book}, chapters: {len(results)}")
+            _write_book(args, entries, results)
     return _report(args, results, progress, console)
+
+
+def _write_book(args: argparse.Namespace, entries: list[Entry], results: list[Result]) -> None:
+    from ..runtime.batch.book import Book, Chapter, write_book
+    from ..runtime.batch.epub import title_and_author
+
+    title, author = None, None
+    if args.input.suffix.lower() == ".epub":
+        title, author = title_and_author(args.input)
+    synthetic = any(result.synthetic for result in results)
+    chapters = [
+        Chapter(args.output / result.audio.file, result.samples, entry.title or entry.id)
+        for entry, result in zip(entries, results, strict=True)
+        if result.audio is not None
+    ]
+    book = Book(title or args.input.stem, author, NOT_SPEECH if synthetic else None)
+    write_book(args.book, chapters, book)
 
 
 def _report(
@@ -126,6 +156,7 @@ def _report(
                 "spoken": progress.spoken,
                 "kept": len(results) - len(failed) - progress.spoken,
                 "seconds": sum(result.seconds for result in results),
+                "book": args.book if not failed else None,
                 "failed": [
                     {"id": each.id, "place": each.place, "error": each.error} for each in failed
                 ],
@@ -137,6 +168,8 @@ def _report(
             f"{args.output}: {progress.spoken} spoken, {kept} were there, {len(failed)} failed; "
             f"{seconds(sum(result.seconds for result in results))} of audio"
         )
+    if failed and args.book is not None:
+        console.error(f"{args.book} is not written, because a chapter would be missing")
     for each in failed:
         console.error(f"{each.place} ({each.id}): {each.error}")
     return exit_codes.FAILED_CHECK if failed else exit_codes.OK

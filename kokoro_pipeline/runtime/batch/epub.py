@@ -7,6 +7,7 @@ import html
 import re
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -30,6 +31,7 @@ _STARTS = {
     "<?".encode("utf-16-be"): "utf-16-be",
 }
 """How pages of two bytes a character, and pages that say that they are UTF-8, begin."""
+_DUBLIN_CORE = "http://purl.org/dc/elements/1.1/"
 _HEAD = 4096
 """Bytes in which a page declares its encoding."""
 _DECLARED = re.compile(
@@ -40,12 +42,51 @@ _DECLARED = re.compile(
 _DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re.DOTALL)
 
 
-def chapters(path: Path) -> Iterator[tuple[str, str, str]]:
-    """The file, a name such as "003-chapter2" and the text of each chapter that has text.
+@dataclass(frozen=True)
+class EpubChapter:
+    """A page of an EPUB that has text."""
+
+    file: str
+    id: str
+    """Its number and the name of its file, such as "003-chapter2"."""
+    title: str | None
+    """Its first heading."""
+    text: str
+
+
+def chapters(path: Path) -> Iterator[EpubChapter]:
+    """The chapters of an EPUB that have text.
 
     The navigation page and what is not part of the order of reading are left out. Raises
     EnvironmentFault without the extra `batch`, InputError for what is no EPUB.
     """
+    epub, etree = _modules()
+    book = _load(path, epub)
+    try:
+        pages = [
+            (item.file_name, *_heading_and_text(_parsed(item, etree)))
+            for identifier, linear in book.spine
+            if linear != "no"
+            and (item := book.get_item_with_id(identifier)) is not None
+            and _is_page(item, epub)
+            and item.content.strip()
+        ]
+    except Exception as error:
+        raise _damaged(path, error) from error
+    for number, (name, heading, text) in enumerate(pages, 1):
+        if text:
+            stem = re.sub(r"[^\w-]+", "_", PurePosixPath(name).stem)[:40]
+            yield EpubChapter(name, f"{number:03d}-{stem}", heading, text)
+
+
+def title_and_author(path: Path) -> tuple[str | None, str | None]:
+    """The title and the author of an EPUB, as far as it says them. Raises like `chapters`."""
+    epub, _ = _modules()
+    book = _load(path, epub)
+    return book.title or None, book.author or None
+
+
+def _modules() -> tuple[Any, Any]:
     try:
         from ebooklib import epub
         from lxml import etree
@@ -54,26 +95,22 @@ def chapters(path: Path) -> Iterator[tuple[str, str, str]]:
             f"reading an EPUB needs a package that is not installed ({error}): "
             f"{install_command('batch')}"
         ) from error
+    return epub, etree
+
+
+def _load(path: Path, epub: Any) -> Any:
     if not path.is_file():
         raise InputError(f"cannot read {path}: no such file")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            book = _reader(epub)(str(path), {"ignore_ncx": True}).load()
-        texts = [
-            (item.file_name, _text(_parsed(item, etree)))
-            for identifier, linear in book.spine
-            if linear != "no"
-            and (item := book.get_item_with_id(identifier)) is not None
-            and _is_page(item, epub)
-            and item.content.strip()
-        ]
+            return _reader(epub)(str(path), {"ignore_ncx": True}).load()
     except Exception as error:
-        raise InputError(f"{path} is not an EPUB, or is damaged: {error}") from error
-    for number, (name, text) in enumerate(texts, 1):
-        if text:
-            stem = re.sub(r"[^\w-]+", "_", PurePosixPath(name).stem)[:40]
-            yield name, f"{number:03d}-{stem}", text
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    return InputError(f"{path} is not an EPUB, or is damaged: {error}")
 
 
 def _reader(epub: Any) -> Any:
@@ -81,7 +118,12 @@ def _reader(epub: Any) -> Any:
 
     class Reader(epub.EpubReader):
         def _load_metadata(self) -> None:
-            """The title and the identifier are not spoken."""
+            """Only the title and the author, which may be missing."""
+            self.book.title, self.book.author = self._said("title"), self._said("creator")
+
+        def _said(self, name: str) -> str:
+            found = self.container.find(f".//{{{_DUBLIN_CORE}}}{name}")
+            return "" if found is None else _line("".join(found.itertext()))
 
         def _parse_nav(self, *arguments: Any, **options: Any) -> None:
             """The spine has the order of the chapters."""
@@ -158,6 +200,17 @@ def _without_cdata(page: str) -> str:
     return "".join(parts)
 
 
+def _heading_and_text(tree: Any) -> tuple[str | None, str]:
+    """The first heading that has text, and the text of a page."""
+    found = () if tree is None else tree.iter("h1", "h2", "h3")
+    headings = (_line("".join(each.itertext())) for each in found)
+    return next(filter(None, headings), None), _text(tree)
+
+
+def _line(text: str) -> str:
+    return _BLANKS.sub(" ", text).strip()
+
+
 def _text(tree: Any) -> str:
     """The text of a page: an empty line between blocks, one blank for every other white space."""
     blocks: list[list[str]] = [[]]
@@ -173,5 +226,5 @@ def _text(tree: Any) -> str:
         if isinstance(node.tag, str) and node.tag not in _SILENT:  # else a comment
             blocks[-1].append(node.text or "")
             waiting += ((child, True) for child in reversed(node))
-    lines = (_BLANKS.sub(" ", "".join(block)).strip() for block in blocks)
+    lines = (_line("".join(block)) for block in blocks)
     return "\n\n".join(filter(None, lines))

@@ -22,7 +22,7 @@ from ..speech.request import SpeechRequest, Voice
 from ..text.lexicon import Lexicon
 from ..text.surrogates import check_surrogates
 
-FIELDS = ("id", "text", "phonemes", "voice", "lang", "speed", "seed")
+FIELDS = ("id", "text", "phonemes", "voice", "lang", "speed", "seed", "title")
 _LONGEST_ID = 200
 """Bytes of UTF-8: suffixes and marks fit into the 255 of a file name."""
 _FORBIDDEN = frozenset('/\\:*?"<>|')
@@ -40,6 +40,8 @@ class Entry:
     """Where it stands in the input, for messages."""
     request: SpeechRequest | None
     fault: str | None = None
+    title: str | None = None
+    """What its chapter is called in a book."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ class Defaults:
         if row.fault is not None:
             return Entry(identifier, place, None, row.fault)
         try:
-            return Entry(identifier, place, self._request(given))
+            title = _title(given.pop("title", None))
+            return Entry(identifier, place, self._request(given), title=title)
         except KokoroError as error:
             return Entry(identifier, place, None, str(error))
 
@@ -147,6 +150,13 @@ def _distinct(entries: Iterable[Entry]) -> Iterator[Entry]:
             yield entry
         else:
             yield replace(entry, request=None, fault=f"the id {entry.id!r} is that of {taken}")
+
+
+def _title(title: Any) -> str | None:
+    if title is not None and not isinstance(title, str):
+        raise InputError(f"title is {type(title).__name__}, expected a string")
+    check_surrogates(title or "")
+    return "".join(filter(_is_printable, " ".join((title or "").split()))) or None
 
 
 def _check_id(name: Any) -> str:
@@ -247,5 +257,5 @@ def _text_file(file: Path) -> Rows:
 def _epub(path: Path) -> Rows:
     from .epub import chapters
 
-    for name, title, text in chapters(path):
-        yield name, Row({"id": title, "text": text})
+    for chapter in chapters(path):
+        yield chapter.file, Row({"id": chapter.id, "text": chapter.text, "title": chapter.title})

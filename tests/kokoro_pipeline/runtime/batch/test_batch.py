@@ -19,6 +19,8 @@ import pytest
 from kokoro_pipeline.artifact.locks import hold_folder
 from kokoro_pipeline.errors import EnvironmentFault, InputError
 from kokoro_pipeline.runtime.batch import runner, speaking
+from kokoro_pipeline.runtime.batch.book import Book, Chapter, write_book
+from kokoro_pipeline.runtime.batch.epub import title_and_author
 from kokoro_pipeline.runtime.batch.inputs import Defaults, read_entries
 from kokoro_pipeline.runtime.batch.speaking import BatchOptions
 
@@ -82,6 +84,8 @@ def results(folder: Path) -> list[dict[str, Any]]:
         ('{"text": "Oh \\ud800"}', "U+D800 at position 3 is half of a character"),
         ({"phonemes": ""}, "the phonemes are empty"),
         ({"phonemes": "a", "pitch": 2}, "unknown pitch; known are id, text"),
+        ({"phonemes": "a", "title": 7}, "title is int"),
+        ('{"phonemes": "a", "title": "\\ud800"}', "U+D800"),
         ({"phonemes": "a", "speed": "fast"}, "speed is 'fast'"),
         ('{"phonemes": "a", "speed": NaN}', "speed is nan"),
         ({"phonemes": "a", "seed": -1}, "seed"),
@@ -203,6 +207,7 @@ def test_the_chapters_of_an_epub(tmp_path):
     book = epub.EpubBook()
     book.set_identifier("x")
     book.set_title("A book")
+    book.add_author("An  Author")
     pages = {
         "one.xhtml": "<h1>One</h1><p>It   <em>be</em>gins.<br/>Here.<!-- no --></p>",
         "cover.xhtml": "<img src='x.png'/>",
@@ -222,6 +227,8 @@ def test_the_chapters_of_an_epub(tmp_path):
     assert (first.id, second.id) == ("001-one", "003-two")
     assert first.request.text == "One\n\nIt begins.\n\nHere."
     assert second.request.text == "Two\n\n& more\n\ntail"
+    assert (first.title, second.title) == ("One", None)
+    assert title_and_author(tmp_path / "book.epub") == ("A book", "An Author")
     damaged = (tmp_path / "book.epub").read_bytes()[:-40]
     (tmp_path / "damaged.epub").write_bytes(damaged)
     with zipfile.ZipFile(tmp_path / "empty.epub", "w") as archive:
@@ -307,7 +314,9 @@ def test_a_page_of_an_epub(tmp_path: Path, page: bytes, text: str) -> None:
 def test_an_epub_is_read_without_what_no_chapter_needs(
     tmp_path: Path, parts: dict[str, Any], texts: list[str]
 ) -> None:
-    assert spoken(small_epub(tmp_path / "a.epub", **parts)) == texts
+    path = small_epub(tmp_path / "a.epub", **parts)
+    assert spoken(path) == texts
+    assert title_and_author(path) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -503,3 +512,61 @@ def test_a_worker_that_dies_is_named(toy_artifact, tmp_path):
 
     with pytest.raises(EnvironmentFault, match="a worker process died"):
         runner.run_batch(entries, options, kill)
+
+
+@pytest.mark.parametrize("audio_format", ["wav", "flac"])
+def test_a_batch_becomes_a_book_with_a_chapter_for_each_entry(batch, tmp_path, audio_format):
+    """Also from files of an earlier run, byte for byte the same."""
+    av = pytest.importorskip("av")
+    rows = ({"phonemes": PHONEMES, "title": " The\u00a0first\nché "}, {"phonemes": PHONEMES * 2})
+    file = write_lines(tmp_path / "Some story.jsonl", *rows)
+    book, books = tmp_path / "b.m4b", []
+    for _ in range(2):
+        words = ("--book", book, "--format", audio_format, "--json")
+        ended = batch(file, "-o", tmp_path / "out", *words)
+        assert ended.returncode == 0, ended.stderr
+        assert json.loads(ended.stdout)["book"] == str(book)
+        books.append(book.read_bytes())
+    assert books[0] == books[1] and books[0][4:12] == b"ftypM4B "
+    lengths = [each["samples"] for each in results(tmp_path / "out")]
+    with av.open(str(book)) as container:
+        assert container.metadata["title"] == "Some story"
+        assert "not speech" in container.metadata["comment"].lower()
+        marks = container.chapters()
+        samples = sum(frame.samples for frame in container.decode(audio=0))
+    assert [mark["metadata"]["title"] for mark in marks] == ["The first ché", "000002"]
+    at = [round(float(mark["end"] * mark["time_base"]) * 24_000) for mark in marks]
+    assert abs(at[0] - lengths[0]) <= 24 and abs(at[1] - sum(lengths)) <= 24  # milliseconds
+    assert sum(lengths) <= samples < sum(lengths) + 3 * 1024  # whole frames
+
+
+def test_a_book_lacks_no_chapter(batch, tmp_path):
+    file = write_lines(tmp_path / "in.jsonl", {"phonemes": PHONEMES}, {"phonemes": ""})
+    ended = batch(file, "-o", tmp_path / "out", "--book", tmp_path / "b.m4b")
+    assert ended.returncode == 1 and not (tmp_path / "b.m4b").exists()
+    assert "is not written, because a chapter would be missing" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--book", "b.mp3"), "is none: name it b.m4b"),
+        (("--book", "b.m4b", "--format", "mp3"), "made from wav or flac files"),
+        (("--book", "no/such/b.m4b"), "is no/such a folder you can write to?"),
+    ],
+)
+def test_a_book_that_cannot_be_written_is_refused_before_anything_is_spoken(
+    batch, tmp_path, words, said
+):
+    file = write_lines(tmp_path / "in.jsonl", {"phonemes": PHONEMES})
+    ended = batch(file, "-o", tmp_path / "out", *words)
+    assert ended.returncode == 3 and said in ended.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_chapter_that_cannot_be_read_leaves_no_book(tmp_path):
+    pytest.importorskip("av")
+    (tmp_path / "a.wav").write_bytes(b"RIFF")
+    with pytest.raises(EnvironmentFault, match="b.m4b cannot be read"):
+        write_book(tmp_path / "b.m4b", [Chapter(tmp_path / "a.wav", 1, "a")], Book("a"))
+    assert [each.name for each in tmp_path.iterdir()] == ["a.wav"]
