@@ -20,7 +20,7 @@ from .letters import LETTER_A, letter_piece
 from .lines import LINES
 from .magnitudes import MAGNITUDES, MILLIONS
 from .mathematics import EQUATIONS, POWERS
-from .measures import INCHES, MIXED_SIZES, SIZES, UNIT, UNITS
+from .measures import UNIT, UNITS
 from .money import MONEY
 from .notations import NOTATIONS
 from .number_forms import (
@@ -37,6 +37,7 @@ from .numbers import cardinal, digits, in_pairs, ordinal, plural, year
 from .phones import EXTENSION, KEYPAD, PHONES
 from .rules import Rule
 from .scripture import VERSES
+from .sizes import INCHES, MIXED_SIZES, SIZES
 from .sports import BATTING, CRICKET, RECORDS, british_score, is_score
 from .streets import DIRECTIONS, HOUSES, PLACES
 from .tables import word_sets

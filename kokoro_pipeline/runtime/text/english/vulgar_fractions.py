@@ -6,10 +6,11 @@ import re
 
 from ..tracked import Piece
 from .dates import OF_WHOLE, day_of_month
-from .measures import UNIT_AFTER_FRACTION, is_quoted, unit_name, without_point
+from .measures import UNIT_AFTER_FRACTION, unit_name, without_point
 from .number_forms import DASH, apart, is_attributive, plain, side_by_side, to_next
 from .numbers import cardinal, fraction
 from .rules import Rule
+from .sizes import is_quoted
 
 _NOT_FRACTIONS = {(24, 7), (9, 11), (7, 11), (7, 7), (50, 50), (60, 40), (80, 20), (20, 20)}
 _RATING = re.compile(
