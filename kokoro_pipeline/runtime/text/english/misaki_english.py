@@ -28,7 +28,7 @@ from .senses.homographs import HOMOGRAPHS, sense_of
 from .tables import table
 from .tagging.context import Vocabulary
 from .tagging.kinds import CLOSED, IRREGULAR_PAST, VERBS
-from .tagging.quoted_words import unquoted
+from .tagging.strands import strands
 from .tagging.tagger import RuleTagger
 from .tagging.word_forms import ACRONYMS
 
@@ -282,9 +282,10 @@ class EnglishG2P(en.G2P):
         misaki splits tokens and joins them.
         """
         words, tags = self._tagged(text)
-        kept = unquoted([word.text for word in words])
-        lower, kept_tags = [words[i].text.lower() for i in kept], [tags[i] for i in kept]
-        place = {i: n for n, i in enumerate(kept)}
+        phrase_of: dict[int, tuple[list[str], list[str], int]] = {}
+        for strand in strands([word.text for word in words]):
+            lower, its_tags = [words[i].text.lower() for i in strand], [tags[i] for i in strand]
+            phrase_of.update((i, (lower, its_tags, at)) for at, i in enumerate(strand))
         result: list[Any] = []
         for i, (word, tag) in enumerate(zip(words, tags, strict=True)):
             markup = self._markup(word.start, word.end)
@@ -294,8 +295,8 @@ class EnglishG2P(en.G2P):
                 phonemes = self._begun(word.text, words[i + 1].text)
             elif word.text == LETTER_A:
                 phonemes = en.apply_stress("ˈA", stress)
-            elif phonemes is None and i in place and word.text not in self._own:
-                read = self._read_specially(lower, kept_tags, place[i], word.text)
+            elif phonemes is None and i in phrase_of and word.text not in self._own:
+                read = self._read_specially(*phrase_of[i], word.text)
                 if read is None and self._is_compound(word.text):
                     result += self._compound(word, tag, stress)
                     continue

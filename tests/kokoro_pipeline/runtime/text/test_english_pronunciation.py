@@ -251,6 +251,21 @@ AMERICAN: list[tuple[str, str]] = [
         "A “B” road, vitamin A “retinol”, (a) milk.",
         "ɐ “bˈi” ɹˈOd, vˈITəmən ˈA “ɹˈɛtənɑl”, (ˈA) mˈɪlk.",
     ),
+    (
+        "She has, of course, read it. I, too, read it yesterday.",
+        "ʃˌi hˈæz, ʌv kˈɔɹs, ɹˈɛd ɪt. ˌI, tˈu, ɹˈɛd ɪt jˈɛstəɹdˌA.",
+    ),
+    ("They have (so far) read it.", "ðˌA hæv (sˌO fˈɑɹ) ɹˈɛd ɪt."),
+    (
+        "I can’t — in good conscience — record it.",
+        "ˌI kˈænt—ɪn ɡˈʊd kˈɑnʃəns—ɹəkˈɔɹd ɪt.",
+    ),
+    ("It was, as I read, wrong.", "ˌɪt wʌz, æz ˌI ɹˈɛd, ɹˈɔŋ."),
+    ("Have you, by chance, read it?", "hˌæv ju, bI ʧˈæns, ɹˈɛd ɪt?"),
+    (
+        "I read it, she reads it, they have read it.",
+        "ˌI ɹˈid ɪt, ʃi ɹˈidz ɪt, ðA hæv ɹˈɛd ɪt.",
+    ),
 ]
 
 BRITISH: list[tuple[str, str]] = [

@@ -30,8 +30,8 @@ from .kinds import (
     Tagged,
 )
 from .past_form import decide_past
-from .quoted_words import unquoted
 from .s_form import is_s_verb
+from .strands import strands
 from .word_forms import PUNCTUATION_TAGS, classify
 
 
@@ -44,9 +44,12 @@ class RuleTagger:
 
     def __call__(self, words: Sequence[str]) -> list[str]:
         """The tags for the tokens of one sentence, including punctuation marks."""
-        kept = unquoted(words)
-        tagged = _tags(Context([words[i] for i in kept], self._vocabulary))
-        tags = dict(zip(kept, tagged, strict=True))
+        sentence, *asides = strands(words)
+        tags: dict[int, str] = {}
+        if asides:  # what is told in them is told of the sentence around them
+            tags.update(enumerate(_tags(Context(words, self._vocabulary))))
+        tagged = _tags(Context([words[i] for i in sentence], self._vocabulary))
+        tags.update(zip(sentence, tagged, strict=True))
         return [tags.get(i) or PUNCTUATION_TAGS[word] for i, word in enumerate(words)]
 
 
