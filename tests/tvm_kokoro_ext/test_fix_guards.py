@@ -213,6 +213,7 @@ def mirrored(x, mode):
 SINGLE = {
     "mirrored": lambda x: mirrored(x, "bilinear"),
     "mirrored_nearest": lambda x: mirrored(x, "nearest"),
+    "mirrored_bicubic": lambda x: mirrored(x, "bicubic"),
 }
 
 

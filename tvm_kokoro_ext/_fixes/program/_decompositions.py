@@ -324,21 +324,19 @@ def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align_corners: b
     from torch._decomp import decomposition_table
 
     sample = decomposition_table[torch.ops.aten.grid_sampler_2d.default]
-    if mode == 2:
-        return sample(x, grid, mode, padding, align_corners)
-    if padding == 0:
-        sampled = sample(x, grid, mode, padding, align_corners)
+    if padding == 2 and align_corners:
+        # Torch's mirrors by the number of pixels less 1. Two equal ones are right for a single one.
+        for axis, size in enumerate(x.shape[2:], 2):
+            if not isinstance(size, int):
+                pixels = torch.arange(torch.sym_max(size, 2)).clamp(max=size - 1)
+                x = x.index_select(axis, pixels)
+    if padding and mode != 2:
+        grid = torch.where(grid.isnan() if padding == 1 else ~grid.isfinite(), -1.0, grid)
+    sampled = sample(x, grid, mode, padding, align_corners)
+    if padding == 0 and mode == 0:
         known = grid[..., 0].isfinite() & grid[..., 1].isfinite()
-        nan = sampled.new_full((), math.nan)
-        return torch.where(known.unsqueeze(1), sampled, nan) if mode == 0 else sampled
-    lost = grid.isnan() if padding == 1 else ~grid.isfinite()
-    grid = torch.where(lost, -1.0, grid)
-    if padding == 2 and align_corners and not all(isinstance(size, int) for size in x.shape):
-        # Torch's mirrors by the number of pixels less 1, which may be 0.
-        turn = (grid + 1).abs().fmod(4)
-        inside = torch.where(turn > 2, 3 - turn, turn - 1)
-        grid, padding = torch.where(grid.abs() <= 1, grid, inside), 1
-    return sample(x, grid, mode, padding, align_corners)
+        sampled = torch.where(known.unsqueeze(1), sampled, sampled.new_full((), math.nan))
+    return sampled
 
 
 def grid_sampler_3d(x: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
