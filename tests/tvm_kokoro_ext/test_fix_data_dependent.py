@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from frontend_cases import Case, compile_module, export, import_program
+import torch.nn.functional as functional
+from frontend_cases import Case, compare, compile_module, export, import_program, module_of
 
 #: Inside of the tensor of (3, 11), at its ends, outside of it, and counted from the end.
 NUMBERS = (0, 3, 5, 9, 10, 11, 14, -1, -2, -3, -4, -20)
@@ -104,3 +105,124 @@ def test_a_bound_of_the_program_for_what_a_mask_selects_is_checked(decomposed):
         torch.testing.assert_close(torch.from_numpy(made), x[mask])
     with pytest.raises(Exception, match="mismatch"):
         run(*[tensor.numpy() for tensor in inputs(4)])
+
+
+def put(x, mask, values, accumulate=False):
+    return x.index_put((mask,), values, accumulate)
+
+
+def mask_of(*chosen):
+    return torch.tensor([place in chosen for place in range(6)])
+
+
+def bags(mode, whole=False):
+    def look_up(rows, offsets):
+        table = torch.arange(12.0).reshape(6, 2)
+        return functional.embedding_bag(rows, table, offsets, mode=mode, include_last_offset=whole)
+
+    return look_up
+
+
+def numbers(*values):
+    return torch.tensor(values)
+
+
+X, THREE, ROWS = torch.arange(12.0).reshape(6, 2), torch.ones(3, 2), numbers(1, 5, 2, 0, 3, 3)
+
+#: (function, inputs that it is traced for and right for others, inputs for which PyTorch raises).
+#: Without the check, what lies beside a tensor is read or written.
+DATA = {
+    "put_mask": (
+        put,
+        [(X, mask_of(0, 2, 5), THREE), (X, mask_of(1, 2, 3), THREE)],
+        [(X, mask_of(*range(6)), THREE), (X, mask_of(1), THREE), (X, mask_of(), THREE)],
+    ),
+    "put_mask_added": (
+        lambda x, mask, values: put(x.mT, mask[:2], values.mT[:2], True),
+        [(X[:3], mask_of(0, 1), THREE)],
+        [(X[:3], mask_of(0), THREE), (X[:3], mask_of(), THREE)],
+    ),
+    "put_mask_of_rank_2": (
+        lambda x, mask, values: put(x, torch.stack([mask, mask], 1), values),
+        [(X, mask_of(0, 2, 5), torch.ones(6))],
+        [(X, mask_of(0, 2), torch.ones(6)), (X, mask_of(1, 2, 3, 4), torch.ones(6))],
+    ),
+    "put_one": (
+        put,
+        [(X, mask_of(0, 2, 5), THREE[:1]), (X, mask_of(), THREE[:1]), (X, mask_of(2), THREE[:1])],
+        [],
+    ),
+    "masked_scatter": (
+        lambda x, mask, values: x.masked_scatter(mask[:, None], values),
+        [(X, mask_of(0, 2, 5), THREE), (X, mask_of(3), THREE), (X, mask_of(), THREE)],
+        [(X, mask_of(*range(6)), THREE), (X, mask_of(0, 1, 2, 3), THREE)],
+    ),
+    "repeat_interleave": (
+        lambda x, n: torch.repeat_interleave(x, n, dim=0),
+        [(X, ROWS), (X, ROWS * 0)],
+        [(X, ROWS - 1), (X, numbers(2, 2, 2, 2, 2, -1))],
+    ),
+    "repeat_interleave_of_size": (
+        lambda x, n: torch.repeat_interleave(x, n, dim=0, output_size=6),
+        [(X, numbers(1, 1, 1, 1, 1, 1)), (X, numbers(0, 3, 0, 3, 0, 0))],
+        [(X, ROWS), (X, ROWS * 0)],
+    ),
+    "bincount": (
+        lambda x: torch.bincount(x, minlength=3),
+        [(ROWS,), (ROWS * 0,)],
+        [(ROWS - 1,), (numbers(0, 0, -100_000, 1, 2, 3),), (-1 - ROWS,)],
+    ),
+    "bincount_of_weights": (
+        lambda x: torch.bincount(x.to(torch.int8), x * 0.5),
+        [(ROWS,)],
+        [(ROWS - 1,)],
+    ),
+    "histc": (
+        lambda x: torch.histc(x, 4),
+        [(X,), (X * 0,), (X * 1e-40,)],
+        [(X / 0,), (X * torch.inf,), (-X / 0,)],
+    ),
+    **{
+        f"embedding_bag_{mode}": (
+            bags(mode),
+            [(ROWS, numbers(0, 2, 4)), (ROWS, numbers(0, 6, 6)), (ROWS, numbers(0, 0, 0))],
+            [(ROWS, numbers(1, 2, 4)), (ROWS, numbers(0, 2, 900)), (ROWS, numbers(0, -1, 3))],
+        )
+        for mode in ("sum", "mean", "max")
+    },
+    "embedding_bag_of_whole_offsets": (
+        bags("sum", whole=True),
+        [(ROWS, numbers(0, 2, 6)), (ROWS, numbers(0, 0, 6))],
+        [(ROWS, numbers(0, 2, 900)), (ROWS, numbers(2, 2, 6))],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "right", "wrong"), [pytest.param(*row, id=name) for name, row in DATA.items()]
+)
+def test_elements_that_lead_outside_of_a_tensor_raise(function, right, wrong):
+    case = Case("data", function, lambda n: right[0])
+    run = compile_module(import_program(export(case, symbolic=False), True))
+    for inputs in right:
+        expected = function(*inputs).numpy()
+        compare(case, run(*[tensor.numpy() for tensor in inputs]), [expected])
+    for inputs in wrong:
+        with pytest.raises((RuntimeError, IndexError)):
+            function(*inputs)
+        with pytest.raises(Exception, match="mismatch"):
+            run(*[tensor.numpy() for tensor in inputs])
+
+
+def test_one_row_of_a_symbolic_number_is_put_at_all_places():
+    """Rows behind the only one were read."""
+    case = Case("put", lambda x, y: put(x, mask_of(0, 2, 3, 4, 5, 1), y), lambda n: (X, X[:n]))
+    marks = (({}, {0: torch.export.Dim.AUTO}),)
+    program = torch.export.export(module_of(case), (X, X * 2), dynamic_shapes=marks)
+    run = compile_module(import_program(program, True))
+    for rows in (1, 6):
+        compare(
+            case, run(X.numpy(), X[:rows].numpy()), [put(X, mask_of(*range(6)), X[:rows]).numpy()]
+        )
+    with pytest.raises(Exception, match="mismatch"):
+        run(X.numpy(), X[:5].numpy())

@@ -11,18 +11,23 @@ from tvm_kokoro_ext._compat import relax, tirx
 def require_no_zero(importer: Any, tensor: Any, name: str) -> None:
     """Let the program raise when it runs if an element of an integer tensor is 0."""
     zero = relax.const(0, _compat.dtype_of(tensor))
-    _require_none(importer, relax.op.equal(tensor, zero), name)
+    require_none(importer, relax.op.equal(tensor, zero), name)
 
 
 def require_all_zero(importer: Any, tensor: Any, name: str) -> None:
     """Let the program raise when it runs if an element of an integer tensor is not 0."""
     zero = relax.const(0, _compat.dtype_of(tensor))
-    _require_none(importer, relax.op.not_equal(tensor, zero), name)
+    require_none(importer, relax.op.not_equal(tensor, zero), name)
 
 
-def _require_none(importer: Any, condition: Any, name: str) -> None:
+def require_none(importer: Any, condition: Any, name: str) -> None:
+    """Let the program raise when it runs if an element of a tensor of bools is true."""
     failed = _emit.emit(importer, condition)
     count = _emit.emit(importer, relax.op.sum(_emit.astype(importer, failed, "int64")))
-    one = _emit.emit(importer, relax.op.reshape(count, relax.ShapeExpr([_emit.int64(1)])))
-    failures = _emit.dimension(importer, one, name)
-    _checks.check(importer, failures == tirx.const(0, "int64"))
+    _checks.check(importer, number(importer, count, name) == tirx.const(0, "int64"))
+
+
+def number(importer: Any, tensor: Any, name: str) -> Any:
+    """The only element of an int64 tensor, as a symbolic number that can be checked."""
+    one = _emit.emit(importer, relax.op.reshape(tensor, relax.ShapeExpr([_emit.int64(1)])))
+    return _emit.dimension(importer, one, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext import _checks, _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
 from tvm_kokoro_ext._fixes._shared import (
@@ -14,6 +14,7 @@ from tvm_kokoro_ext._fixes._shared import (
     indexing,
     loops,
     promotion,
+    requirements,
 )
 
 
@@ -91,12 +92,15 @@ def scatter_add(importer: Any, node: Any, previous: Any) -> Any:
 def repeat_interleave(importer: Any, node: Any, previous: Any) -> Any:
     """Index i repeated repeats[i] times; without output_size the length depends on the data."""
     repeats = _emit.astype(importer, importer.retrieve_args(node)[0], "int64")
+    negative = relax.op.less(repeats, relax.const(0, "int64"))
+    requirements.require_none(importer, negative, f"{node.name}_negative")
+    total = _emit.emit(importer, relax.op.sum(repeats, axis=[0], keepdims=True))
+    length = _emit.dimension(importer, total, f"{node.name}_length")
     given = node.kwargs.get("output_size")
     if given is not None:
-        length = _compat.prim(importer._retrieve_args(given))
-    else:
-        total = _emit.emit(importer, relax.op.sum(repeats, axis=[0], keepdims=True))
-        length = _emit.dimension(importer, total, f"{node.name}_length")
+        size = _compat.prim(importer._retrieve_args(given))
+        _checks.check(importer, length == _emit.int64(size))
+        length = size
     ends = _emit.emit(importer, relax.op.cumsum(repeats, axis=0))
 
     def compute(data: Any, size: Any) -> Any:

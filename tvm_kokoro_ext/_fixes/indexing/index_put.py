@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext import _checks, _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import indexing
+from tvm_kokoro_ext._fixes._shared import indexing, requirements
 
 
 def index_put(importer: Any, node: Any, previous: Any) -> Any:
@@ -53,7 +53,7 @@ def _put(
                 "a boolean mask together with other index tensors",
                 "Write the mask with torch.where, or index with mask.nonzero() only",
             )
-        return _put_masked(importer, x, indices[given[0]], given[0], values, accumulate)
+        return _put_masked(importer, node, x, indices[given[0]], given[0], values, accumulate)
     if all(index is None for index in indices):
         whole = _emit.emit(importer, relax.op.broadcast_to(values, _compat.shape_of(x)))
         return _emit.emit(importer, relax.op.add(x, whole)) if accumulate else whole
@@ -115,7 +115,9 @@ def _broadcasts(shape: list[int], target: list[int]) -> bool:
         return False
 
 
-def _put_masked(importer: Any, x: Any, mask: Any, axis: int, values: Any, accumulate: bool) -> Any:
+def _put_masked(
+    importer: Any, node: Any, x: Any, mask: Any, axis: int, values: Any, accumulate: bool
+) -> Any:
     """`x[..., mask, ...] = values` with the mask over the axes of `x` from `axis`."""
     rank, mask_rank = _compat.rank_of(x), _compat.rank_of(mask)
     mask = _emit.astype(importer, mask, "bool")
@@ -123,12 +125,17 @@ def _put_masked(importer: Any, x: Any, mask: Any, axis: int, values: Any, accumu
     # The axis of the values along the selected positions; it is broadcast if its size is 1.
     counted = len(shape) - (rank - axis - mask_rank) - 1
     one_each = counted >= 0 and shape[counted] != 1
-    order = [selected_before(importer, mask)] if one_each else []
+    order = []
+    if one_each:
+        order.append(selected_before(importer, mask))
+        selected = number_selected(importer, node, mask, order[0])
+        rows = _emit.int64(shape[counted])
+        _checks.check(importer, tirx.any(selected == rows, rows == 1))
 
     def compute(data: Any, chosen: Any, given: Any, *ranks: Any) -> Any:
         def put(*at: Any) -> Any:
             place = at[axis : axis + mask_rank]
-            number = ranks[0](*place) if one_each else 0
+            number = tirx.min(ranks[0](*place), given.shape[counted] - 1) if one_each else 0
             value = indexing.read(given, [*at[:axis], number, *at[axis + mask_rank :]])
             value = data(*at) + value if accumulate else value
             return tirx.if_then_else(chosen(*place), value, data(*at))
@@ -144,6 +151,20 @@ def selected_before(importer: Any, mask: Any) -> Any:
     count = _emit.emit(importer, relax.op.cumsum(flat, axis=0))
     before = _emit.emit(importer, relax.op.subtract(count, flat))
     return _emit.emit(importer, relax.op.reshape(before, _compat.shape_of(mask)))
+
+
+def number_selected(importer: Any, node: Any, mask: Any, before: Any) -> Any:
+    """How many positions of a bool mask are selected, as a symbolic number that can be checked."""
+
+    def compute(mask: Any, before: Any) -> Any:
+        count = tirx.Cast("int64", mask.shape[0])
+        last = tirx.max(count - 1, tirx.const(0, "int64"))
+        total = before[last] + tirx.Cast("int64", mask[last])
+        return te.compute((), lambda: tirx.if_then_else(count > 0, total, tirx.const(0, "int64")))
+
+    flat = [indexing.flatten(importer, tensor) for tensor in (mask, before)]
+    total = _emit.emit_te(importer, compute, *flat, hint="number_selected")
+    return requirements.number(importer, total, f"{node.name}_selected")
 
 
 @_probe.wrong

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext import _checks, _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
 from tvm_kokoro_ext._fixes._shared import extremum, indexing, loops
@@ -80,6 +80,9 @@ def masked_scatter(importer: Any, node: Any, previous: Any) -> Any:
     shape = indexing.broadcast_shapes([_compat.shape_of(x), _compat.shape_of(mask)])
     x, mask = (_emit.emit(importer, relax.op.broadcast_to(t, shape)) for t in (x, mask))
     order = index_put.selected_before(importer, mask)
+    given, most = (_emit.int64(_emit.extent(dims)) for dims in (_compat.shape_of(source), shape))
+    if not _compat.analyzer_of_sizes(given, most).can_prove(most <= given):
+        _checks.check(importer, index_put.number_selected(importer, node, mask, order) <= given)
 
     def compute(data: Any, chosen: Any, number: Any, values: Any) -> Any:
         def put(*at: Any) -> Any:

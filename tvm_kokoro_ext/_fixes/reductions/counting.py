@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe
-from tvm_kokoro_ext._compat import T, relax, tirx
+from tvm_kokoro_ext import _checks, _compat, _emit, _probe
+from tvm_kokoro_ext._compat import T, relax, te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
-from tvm_kokoro_ext._fixes._shared import extremum, loops
+from tvm_kokoro_ext._fixes._shared import extremum, loops, requirements
 
 
 def bincount(importer: Any, node: Any, previous: Any) -> Any:
@@ -19,6 +19,8 @@ def bincount(importer: Any, node: Any, previous: Any) -> Any:
         length = _emit.dimension(importer, size, f"{node.name}_length")
         return _emit.emit(importer, relax.op.zeros(relax.ShapeExpr([length]), "int64"))
     x = _emit.astype(importer, x, "int64")
+    smallest = _emit.emit(importer, relax.op.min(x))
+    _checks.check(importer, requirements.number(importer, smallest, f"{node.name}_least") >= 0)
     most = _emit.emit(importer, relax.op.max(x, axis=[0], keepdims=True))
     size = _emit.emit(importer, relax.op.add(most, relax.const(1, "int64")))
     size = _emit.emit(importer, relax.op.maximum(size, least))
@@ -50,6 +52,9 @@ def histc(importer: Any, node: Any, previous: Any) -> Any:
     bounds = [relax.const(float(bound), dtype) for bound in (low, high)]
     if low == high:
         bounds = [_emit.emit(importer, reduce(x)) for reduce in (relax.op.min, relax.op.max)]
+        for bound, name in zip(bounds, ("least", "most"), strict=True):
+            infinite = relax.op.logical_not(_emit.emit(importer, relax.op.isfinite(bound)))
+            requirements.require_none(importer, infinite, f"{node.name}_{name}")
     bounds = [_emit.emit(importer, relax.op.reshape(bound, [1])) for bound in bounds]
 
     def body(dims: Any, out: Any, data: Any, first: Any, last: Any, count: Any) -> None:
@@ -61,9 +66,10 @@ def histc(importer: Any, node: Any, previous: Any) -> Any:
         with T.serial(0, bins) as i:
             out[i] = tirx.const(0, dtype)
         with T.serial(0, count) as i:
-            inside = tirx.all(data[i] >= start, data[i] <= end)
+            share = (data[i] - start) / (end - start) * tirx.const(bins, dtype)
+            # The share is NaN where the range is infinite in the dtype.
+            inside = tirx.all(data[i] >= start, data[i] <= end, share >= tirx.const(0, dtype))
             with T.If(inside), T.Then():
-                share = (data[i] - start) / (end - start) * tirx.const(bins, dtype)
                 place = tirx.Cast("int64", tirx.floor(share))
                 out[tirx.min(place, tirx.const(bins - 1, "int64"))] += one
 
@@ -125,6 +131,16 @@ def _padding_row(node: Any, rows: Any, given: int | None) -> int:
     return rows + int(given)
 
 
+def _outside(offsets: Any, total: Any) -> Any:
+    """For each offset, whether it is not within the indices, or the first one and not 0."""
+
+    def compute(i: Any) -> Any:
+        last = tirx.Select(i == 0, tirx.const(0, "int64"), total)
+        return tirx.any(offsets[i] < 0, offsets[i] > last)
+
+    return te.compute(offsets.shape, compute, name="outside")
+
+
 def embedding_bag(importer: Any, node: Any, previous: Any) -> Any:
     """The sum, mean or maximum of the rows in each bag."""
     weight, indices, offsets, _, kind, _, scales, last_included, padding = _emit.arguments(
@@ -144,6 +160,9 @@ def embedding_bag(importer: Any, node: Any, previous: Any) -> Any:
     padding = _padding_row(node, _compat.shape_of(weight)[0], padding)
     indices, offsets = (_emit.astype(importer, t, "int64") for t in (indices, offsets))
     weighted = [] if scales is None else [scales]
+    total = _emit.int64(_compat.shape_of(indices)[0])
+    outside = _emit.emit_te(importer, _outside, offsets, total, hint="outside")
+    requirements.require_none(importer, outside, f"{node.name}_outside")
 
     def body(
         dims: Any, out: Any, used: Any, table: Any, names: Any, starts: Any, *rest: Any
@@ -176,7 +195,6 @@ def embedding_bag(importer: Any, node: Any, previous: Any) -> Any:
                 with T.If(used[0] > 0), T.Then():
                     out[at] = out[at] / tirx.Cast(dtype, used[0])
 
-    total = _emit.int64(_compat.shape_of(indices)[0])
     results = [([bags, width], dtype), ([1], "int64")]
     arguments = (weight, indices, offsets, *weighted, total)
     first = loops.emit(importer, body, results, *arguments, hint="embedding_bag")[0]
