@@ -47,4 +47,4 @@ def _nonzero(divisor: Any, divisors: list[Any], of_sizes: bool) -> Any:
             divisors.append(divisor)
             return tirx.max(divisor, one)
     divisors.append(divisor)
-    return tirx.if_then_else(divisor == 0, one, divisor)
+    return divisor + tirx.Cast(_compat.prim_dtype(divisor), divisor == 0)

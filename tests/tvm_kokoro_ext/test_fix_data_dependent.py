@@ -35,6 +35,13 @@ def checked_equal(x, n):
     return x[:, : n.item()]
 
 
+def checked_view(x, n):
+    rows = n.item()
+    torch._check(rows > 0)
+    torch._check(33 % rows == 0)
+    return x.reshape(rows, 33 // rows)
+
+
 def checked_flags(x, n):
     few, many = (n < 4).item(), (n > 9).item()
     torch._check(torch.sym_not(few & (n < 0).item()))
@@ -57,6 +64,11 @@ FUNCTIONS = {
     "split": lambda x, n: torch.tensor_split(x, n.reshape(1), 1)[1],
     "select": lambda x, n: x[:, n.item()],
     "factor": lambda x, n: x * abs(n.item()) + n.item() // 3,
+    "views": checked_view,
+    "rest": lambda x, n: x.int() % n.item(),
+    "quotient": lambda x, n: x.long() // n.item(),
+    "fmod": lambda x, n: torch.fmod(x.long(), n.item() - 3),
+    "trunc": lambda x, n: torch.div(x.int(), n.item(), rounding_mode="trunc"),
     "branch": lambda x, n: torch.cond(n.item() < 0, lambda x: x + 1, lambda x: x * 2, (x,)),
 }
 

@@ -1,4 +1,4 @@
-"""Integers divided by the elements of a tensor that has a zero.
+"""Integers divided by the elements of a tensor that has a zero, or by a number read from one.
 
 PyTorch raises ("ZeroDivisionError"). The instruction of x86 traps, and the process ends with
 SIGFPE; that of aarch64 gives 0. Here the program counts the zeros first, and raises if there is
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe
+from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe, _symbolic
 from tvm_kokoro_ext._fix import Converter, Fix
 from tvm_kokoro_ext._fixes._shared import promotion, requirements
 
@@ -19,7 +19,7 @@ def _checked(name: str) -> Converter:
         lhs, rhs = importer.retrieve_args(node)[:2]
         rounds = not name.startswith("div.") or node.kwargs.get("rounding_mode") is not None
         operands = [value for value in (lhs, rhs) if _compat.is_tensor(value)]
-        if rounds and operands and _may_be_zero(rhs):
+        if rounds and operands and _may_be_zero(rhs, node.args[1]):
             dtype = promotion.common_dtype(importer, name, lhs, rhs)
             if "int" in dtype:
                 divisor = _emit.tensor_or_scalar(importer, rhs, dtype)
@@ -29,10 +29,14 @@ def _checked(name: str) -> Converter:
     return convert
 
 
-def _may_be_zero(divisor: Any) -> bool:
-    """Whether an element may be 0; a symbolic size is checked with the guards of the program."""
+def _may_be_zero(divisor: Any, given: Any) -> bool:
+    """Whether an element may be 0; a symbolic size is checked with the guards of the program.
+
+    `given` is the node of the divisor, or a number.
+    """
     if not _compat.is_tensor(divisor):
-        return isinstance(divisor, int) and divisor == 0
+        read = _symbolic.is_read_from_data(getattr(given, "meta", {}).get("val"))
+        return read or (isinstance(divisor, int) and divisor == 0)
     value = _compat.constant_value(divisor)
     return value is None or not value.all()
 
