@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import tvm
-from frontend_cases import Case, compile_module, eager, export, fix_tests, import_program
+from frontend_cases import Case, compare, compile_module, eager, export, fix_tests, import_program
 from tvm import relax, te
 
 import tvm_kokoro_ext
@@ -388,6 +388,16 @@ def test_the_imported_function_gets_the_name_asked_for():
     assert (result[0].numpy() == 2).all()
     with tvm_kokoro_ext.disabled("function_name"), pytest.raises(TypeError):
         translator.from_exported_program(program, func_name="decoder_forward")
+
+
+@pytest.mark.parametrize("function", [lambda x: x + 1, lambda x: (x.argmax(1),), lambda x: x])
+def test_a_single_output_is_unwrapped_and_not_bound(function):
+    case = Case("single", function, rows)
+    options = {"unwrap_unit_return_tuple": True, "no_bind_return_tuple": True}
+    run = compile_module(import_program(export(case, symbolic=False), True, **options))
+    compare(case, run(case.inputs(6)[0].numpy()), eager(case, 6))
+    with tvm_kokoro_ext.disabled("outputs"), pytest.raises(Exception, match="TupleType"):
+        import_program(export(case, symbolic=False), True, **options)
 
 
 def doubling():

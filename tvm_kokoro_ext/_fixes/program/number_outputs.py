@@ -1,12 +1,17 @@
-"""Numbers among the outputs; stock raises an unspecific ValueError for a constant."""
+"""Numbers among the outputs, and a single output that is neither put into a tuple nor bound.
+
+Stock raises an unspecific ValueError for a constant number, and takes the single output apart.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection
+import functools
+import sys
+from collections.abc import Callable, Collection
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe
+from tvm_kokoro_ext import _compat, _emit, _importer, _probe, _program_probe, _replace
 from tvm_kokoro_ext._compat import relax, tirx
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
@@ -79,6 +84,25 @@ def _truth(importer: Any, value: bool) -> Any:
     return _emit.emit(importer, _compat.call_of_scalar(_READ, constant, "bool"))
 
 
+def _whole(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`no_bind_return_tuple` says nothing of a single output that is unwrapped."""
+
+    @functools.wraps(original)
+    def from_exported_program(exported_program: Any, *args: Any, **options: Any) -> Any:
+        if options.get("unwrap_unit_return_tuple"):
+            several = len(exported_program.graph_signature.user_outputs) > 1
+            options["no_bind_return_tuple"] = options.get("no_bind_return_tuple") and several
+        return original(exported_program, *args, **options)
+
+    return from_exported_program
+
+
+def install() -> Callable[[], None]:
+    _importer.importer_class()
+    translator = sys.modules[_compat.IMPORTER_MODULE]
+    return _replace.in_place({translator.from_exported_program: _whole})
+
+
 @_probe.wrong
 def _still_wrong() -> bool:
     program = _program_probe.graph_module(lambda graph, x: [x, 3], [_probe.Input((4,))])
@@ -88,10 +112,11 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="outputs",
-    what="a constant number among the outputs raises",
+    what="a constant number among the outputs raises, and so does one output without any tuple",
     op="from_exported_program",
     affected="",
     probe=_still_wrong,
     converters={"constant_output": convert_constant},
     prepare=bind_constants,
+    install=install,
 )
