@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _symbolic
+from tvm_kokoro_ext import _checks, _compat, _emit, _symbolic
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._errors import source_line
 
@@ -182,7 +182,10 @@ def _simpler(importer: Any, node: Any, result: Any) -> Any:
         return result
     if _compat.prim_dtype(result) != "int64":
         return result
-    result = _symbolic.divided(wanted, result)
+    divisors: list[Any] = []
+    result = _symbolic.divided(wanted, result, divisors)
+    if divisors and _symbolic.is_read_from_data(wanted):
+        _checks.require(importer, *(divisor != 0 for divisor in divisors))
     proved = _symbolic.to_prim(importer, wanted)
     if isinstance(proved, int):
         return result if _symbolic.is_read_by(node) else _emit.int64(proved)

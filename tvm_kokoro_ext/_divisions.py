@@ -36,7 +36,7 @@ def without_division_by_zero(term: Any, divisors: list[Any], of_sizes: bool = Fa
 
 def _nonzero(divisor: Any, divisors: list[Any], of_sizes: bool) -> Any:
     """The divisor, or 1 in place of 0."""
-    if _compat.as_int(divisor) is not None:
+    if _compat.as_int(divisor) is not None or _is_nonzero(divisor):
         return divisor
     one = tirx.IntImm(_compat.prim_dtype(divisor), 1)
     if of_sizes:
@@ -48,3 +48,10 @@ def _nonzero(divisor: Any, divisors: list[Any], of_sizes: bool) -> Any:
             return tirx.max(divisor, one)
     divisors.append(divisor)
     return divisor + tirx.Cast(_compat.prim_dtype(divisor), divisor == 0)
+
+
+def _is_nonzero(divisor: Any) -> bool:
+    """Whether this is what `_nonzero` makes of a divisor of which it knows nothing."""
+    added = divisor.b if isinstance(divisor, tirx.Add) else None
+    compared = added.value if isinstance(added, tirx.Cast) else None
+    return isinstance(compared, tirx.EQ) and _compat.same_object(compared.a, divisor.a)

@@ -156,12 +156,13 @@ def to_prim(importer: Any, size: Any, known: Mapping[str, Any] | None = None) ->
     return divided(size, found)
 
 
-def divided(size: Any, prim: Any) -> Any:
-    """TVM's expression of a torch size where none of its divisors is 0."""
+def divided(size: Any, prim: Any, divisors: list[Any] | None = None) -> Any:
+    """TVM's expression of a torch size without a divisor of 0; `divisors` receives them."""
     if not _compat.is_prim(prim):
         return prim
     of_sizes = not is_read_from_data(size)
-    return _divisions.without_division_by_zero(_compat.prim(prim), [], of_sizes)
+    found = [] if divisors is None else divisors
+    return _divisions.without_division_by_zero(_compat.prim(prim), found, of_sizes)
 
 
 def divisors(expression: Any) -> Iterator[Any]:
