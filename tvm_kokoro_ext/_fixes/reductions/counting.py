@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _checks, _compat, _emit, _probe
+from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import T, relax, te, tirx
 from tvm_kokoro_ext._fix import Converter, Fix
 from tvm_kokoro_ext._fixes._shared import extremum, loops, requirements
@@ -19,8 +19,6 @@ def bincount(importer: Any, node: Any, previous: Any) -> Any:
         length = _emit.dimension(importer, size, f"{node.name}_length")
         return _emit.emit(importer, relax.op.zeros(relax.ShapeExpr([length]), "int64"))
     x = _emit.astype(importer, x, "int64")
-    smallest = _emit.emit(importer, relax.op.min(x))
-    _checks.check(importer, requirements.number(importer, smallest, f"{node.name}_least") >= 0)
     most = _emit.emit(importer, relax.op.max(x, axis=[0], keepdims=True))
     size = _emit.emit(importer, relax.op.add(most, relax.const(1, "int64")))
     size = _emit.emit(importer, relax.op.maximum(size, least))
@@ -30,16 +28,22 @@ def bincount(importer: Any, node: Any, previous: Any) -> Any:
         dtype = "float32"
     given = [] if weights is None else [_emit.astype(importer, weights, dtype)]
 
-    def body(dims: Any, out: Any, data: Any, *rest: Any) -> None:
+    def body(dims: Any, out: Any, negative: Any, data: Any, *rest: Any) -> None:
         *scales, count = rest
+        negative[0] = tirx.const(0, "int64")
         with T.serial(0, dims[0][0]) as i:
             out[i] = tirx.const(0, dtype)
-        with T.serial(0, count) as i:
-            out[data[i]] += scales[0][i] if scales else tirx.const(1, dtype)
+        with T.serial(0, count) as i, T.If(data[i] >= 0):
+            with T.Then():
+                out[data[i]] += scales[0][i] if scales else tirx.const(1, dtype)
+            with T.Else():
+                negative[0] += tirx.const(1, "int64")
 
     items = _emit.int64(_compat.shape_of(x)[0])
-    results = [([length], dtype)]
-    return loops.emit(importer, body, results, x, *given, items, hint="bincount")[0]
+    results = [([length], dtype), ([1], "int64")]
+    counts, negative = loops.emit(importer, body, results, x, *given, items, hint="bincount")
+    requirements.require_all_zero(importer, negative, f"{node.name}_negative")
+    return counts
 
 
 def histc(importer: Any, node: Any, previous: Any) -> Any:
