@@ -15,6 +15,8 @@ from frontend_cases import (
     import_program,
 )
 
+from tvm_kokoro_ext._compat import relax
+
 STATIC = {"symbolic": (False,)}
 EP = {"decomposed": (True,)}
 RAW = {"decomposed": (False,)}
@@ -163,6 +165,14 @@ def test_an_integer_divided_by_zero_raises(function, decomposed):
         function(x, y)
     with pytest.raises(Exception, match="mismatch"):
         run(x.numpy(), y.numpy())
+
+
+def test_one_kernel_counts_the_zeros_of_a_divisor():
+    """Three of them take half as long as the division."""
+    case = Case("floor", QUOTIENTS["floor"], lambda n: (torch.arange(n), torch.arange(n) + 1))
+    module = relax.transform.LegalizeOps()(import_program(export(case, symbolic=True), False))
+    kernels = {variable.name_hint for variable, _ in module.functions_items()} - {"main"}
+    assert kernels - {"reshape"} == {"failures", "floordiv"}
 
 
 def by_powers_of_two(x):
