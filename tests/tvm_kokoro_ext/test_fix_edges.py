@@ -34,6 +34,15 @@ def numbers(n):
     return (special(2, n),)
 
 
+def few(n):
+    return (torch.randn(2, n),)
+
+
+def sums_with_zero(x):
+    """Of -0: with 0 they are 0, and with -0 they are -0."""
+    return x + 0.0, 0.0 + x, x + -0.0, x - 0.0, 0.0 - x
+
+
 ZEROS = [
     Case("times_zero", lambda x: x * 0, numbers),
     Case("zero_times", lambda x: 0.0 * x, numbers),
@@ -47,6 +56,9 @@ ZEROS = [
     Case("float16", lambda x: x.half() * 0, numbers),
     Case("integers", lambda x: x * 0, lambda n: (torch.arange(n),), wrong=None),
     Case("others", lambda x: (x * 2, x / 2, 2 / x), numbers, wrong=None),
+    Case("plus_zero", lambda x: [1 / y for y in sums_with_zero(-x.abs() * 0)], few),
+    Case("half_plus_zero", lambda x: [1 / y for y in sums_with_zero(-x.half().abs() * 0)], few),
+    Case("minus_zero", lambda x: 1 / (-x.abs() * 0 - -0.0), few),
 ]
 test_zero_factor, test_zero_factor_stock = fix_tests("zero_factor", ZEROS)
 

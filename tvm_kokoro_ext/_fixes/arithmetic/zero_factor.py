@@ -1,4 +1,8 @@
-"""x * 0, 0 / x and x / 0 of floats; TVM's simplifier replaces the first two by 0 for any x."""
+"""x * 0, 0 / x, x / 0, x + 0 and x - -0 of floats.
+
+TVM's simplifier replaces the first two by 0 for any x, and the last two by x, of which -0 is to
+become 0.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,10 @@ def _zero_over(zero: float) -> Callable[[Any], Any]:
 
 def _over_zero(zero: float) -> Callable[[Any], Any]:
     return lambda x: x * tirx.const(math.copysign(math.inf, zero), _compat.prim_dtype(x))
+
+
+def _plus_zero(x: Any) -> Any:
+    return x + _hidden(0.0, x)
 
 
 def _hidden(zero: float, like: Any) -> Any:
@@ -85,6 +93,29 @@ def divide(below: Any, builder: Any, call: Any) -> Any:
     return below(builder, call)
 
 
+def add(below: Any, builder: Any, call: Any) -> Any:
+    """relax.add"""
+    if _of_floats(call):
+        for x, term in (call.args, reversed(call.args)):
+            if _is_positive(_zero(term)):
+                return _elementwise(_plus_zero, x, builder, "add")
+    return below(builder, call)
+
+
+def subtract(below: Any, builder: Any, call: Any) -> Any:
+    """relax.subtract"""
+    if _of_floats(call):
+        x, term = call.args
+        zero = _zero(term)
+        if zero is not None and not _is_positive(zero):
+            return _elementwise(_plus_zero, x, builder, "subtract")
+    return below(builder, call)
+
+
+def _is_positive(zero: float | None) -> bool:
+    return zero is not None and math.copysign(1.0, zero) > 0
+
+
 def _loses_nan(operator: Any) -> bool:
     """Whether the kernel of x * 0 or 0 / x writes zeros without reading x."""
 
@@ -101,12 +132,17 @@ def _still_wrong() -> bool:
     return _loses_nan(relax.op.multiply) or _loses_nan(relax.op.divide)
 
 
-_OVERRIDES: dict[str, Override] = {"relax.multiply": multiply, "relax.divide": divide}
+_OVERRIDES: dict[str, Override] = {
+    "relax.multiply": multiply,
+    "relax.divide": divide,
+    "relax.add": add,
+    "relax.subtract": subtract,
+}
 
 FIX = Fix(
     id="zero_factor",
-    what="x * 0 and 0 / x are 0 where x is NaN or infinite; x / 0 does not build",
-    op="relax.multiply, relax.divide",
+    what="x * 0 and 0 / x are 0 where x is NaN or infinite; x / 0 does not build; x + 0 may be -0",
+    op="relax.multiply, relax.divide, relax.add, relax.subtract",
     affected="",
     install=overriding(_OVERRIDES),
     probe=_still_wrong,
