@@ -103,6 +103,7 @@ ROUNDED = {
 }
 KINDS = {
     "constant": lambda x: 1 / 6,
+    "held": lambda x: 0.5,
     "symbolic": lambda x: 1 / x.shape[0],
     "tensor": lambda x: torch.tensor(1 / 6),
 }
@@ -126,6 +127,15 @@ HALVES = [
     for dtype in (torch.float16, torch.bfloat16)
 ]
 test_halves, test_halves_stock = fix_tests("half_precision", HALVES)
+
+
+@pytest.mark.parametrize("number, casts", [(2, 0), (0.5, 0), (257, 2), (1 / 6, 2), (True, 2)])
+def test_only_a_number_that_bfloat16_does_not_hold_takes_casts(number, casts):
+    """Each cast is a loop of its own over the tensor."""
+    case = Case("scaled", lambda x: x * number, lambda n: (torch.randn(n).bfloat16(),))
+    module = import_program(export(case, symbolic=False), False)
+    assert module.script().count("astype") == casts
+
 
 # --- infinite ----------------------------------------------------------------------------
 

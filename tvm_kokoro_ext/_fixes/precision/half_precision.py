@@ -7,6 +7,7 @@ narrow only what they store. Stock computes every step in the operands' dtype: a
 
 from __future__ import annotations
 
+import math
 from contextlib import ExitStack
 from typing import Any
 
@@ -169,12 +170,26 @@ def _moves_elements(node: Any, name: str) -> bool:
 
 
 def _is_rounded_once(importer: Any, node: Any) -> bool:
-    """Arithmetic of two tensors of one dtype, which needs no wider intermediate."""
+    """Arithmetic of two tensors of one dtype, which needs no wider intermediate.
+
+    Or of a bfloat16 and a number that bfloat16 holds: its kernels widen within one loop.
+    """
     if node.target.__name__ not in _ROUNDED_ONCE or node.kwargs or len(node.args) != 2:
         return False
     lhs, rhs = importer.retrieve_args(node)
-    both = _compat.is_tensor(lhs) and _compat.is_tensor(rhs)
-    return both and _compat.dtype_of(lhs) == _compat.dtype_of(rhs)
+    if not _compat.is_tensor(lhs):
+        return False
+    dtype = _compat.dtype_of(lhs)
+    if not _compat.is_tensor(rhs):
+        return dtype == "bfloat16" and _is_held(rhs, dtype)
+    return _compat.dtype_of(rhs) == dtype
+
+
+def _is_held(value: Any, dtype: str) -> bool:
+    """Whether a dtype of half precision has this finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and _rounded(value, dtype) == value
 
 
 def _requested(node: Any) -> str | None:
