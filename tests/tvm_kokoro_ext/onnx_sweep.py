@@ -159,7 +159,8 @@ def _data_sets(case: Any, model: Any) -> Iterable[tuple[list[Any], list[Any]]]:
     from onnx import numpy_helper
 
     if case.data_sets is not None:
-        yield from case.data_sets
+        for inputs, outputs in case.data_sets:
+            yield inputs, list(map(_array, outputs))
         return
     for folder in sorted(Path(case.model_dir).glob("test_data_set_*")):
         both = []
@@ -171,6 +172,13 @@ def _data_sets(case: Any, model: Any) -> Iterable[tuple[list[Any], list[Any]]]:
                 arrays.append(numpy_helper.to_array(tensor))
             both.append(arrays)
         yield both[0], both[1]
+
+
+def _array(value: Any) -> Any:
+    """An output of a case, which may be given as a message."""
+    import onnx
+
+    return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
 def _difference(got: Sequence[Any], want: Sequence[Any], rtol: float, atol: float) -> str:

@@ -8,7 +8,7 @@ import importlib.machinery
 import importlib.util
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -51,6 +51,15 @@ def refusal(operator: str, reason: str, way_around: str) -> UnsupportedOperatorE
     return UnsupportedOperatorError(f"the ONNX operator {operator}", reason, way_around)
 
 
+def nodes(graph: Any) -> Iterator[Any]:
+    """The nodes of a graph and of the graphs within it."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for branch in (attribute.g, *attribute.graphs):
+                yield from nodes(branch)
+
+
 def module() -> ModuleType:
     """The frontend, which is loaded."""
     return sys.modules[_MODULE]
@@ -78,6 +87,16 @@ def with_operators(classes: Callable[[Any], dict[str, Any]]) -> Callable[[], Non
 def around_import(wrap: Callable[[Any], Any]) -> Callable[[], None]:
     """Replace `from_onnx` by `wrap(from_onnx)`. Returns the undo."""
     return when_imported(lambda: _replace.in_place({sys.modules[_MODULE].from_onnx: wrap}))
+
+
+def both(*undo: Callable[[], None]) -> Callable[[], None]:
+    """The undo of several effects, in the order in which they were applied."""
+
+    def restore() -> None:
+        for one in reversed(undo):
+            one()
+
+    return restore
 
 
 def when_imported(apply: Callable[[], Callable[[], None]]) -> Callable[[], None]:

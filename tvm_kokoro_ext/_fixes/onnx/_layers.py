@@ -29,6 +29,8 @@ class Direction:
     lengths: Any
     """[batch], int64; None where all steps of all rows are valid."""
     reverse: bool
+    index: int
+    """0, or 1 for the second direction of a layer that has both."""
 
     def projected(self, weight: Any, *biases: Any) -> Any:
         """x · weightᵀ + biases, [time, batch, gates · hidden]."""
@@ -105,7 +107,7 @@ def convert(bb: Any, inputs: Any, attr: Any, layer: Layer, states: int) -> Any:
         start = [emit(zeros) if state is None else own(state) for state in first]
         reverse = direction == "reverse" or index == 1
         made = layer(
-            Direction(emit, bb.emit_te, x, own(w), own(r), biases, start, lengths, reverse)
+            Direction(emit, bb.emit_te, x, own(w), own(r), biases, start, lengths, reverse, index)
         )
         outputs.append(made[0])
         for kept, end in zip(last, made[1:], strict=True):
@@ -115,6 +117,13 @@ def convert(bb: Any, inputs: Any, attr: Any, layer: Layer, states: int) -> Any:
     if batch_first:  # [time, batch, directions, hidden] to [batch, time, directions, hidden]
         y, ends = swapped(y), [swapped(end) for end in ends]
     return relax.Tuple([y, *ends])
+
+
+def torch_order(emit: Callable[[Any], Any], gates: Any, axis: int = 0) -> Any:
+    """Blocks i, o, f, c of ONNX as torch's i, f, g, o, along an axis."""
+    blocks = emit(relax.op.split(gates, 4, axis=axis))
+    i, o, f, c = (emit(relax.TupleGetItem(blocks, block)) for block in range(4))
+    return emit(relax.op.concat([i, f, c, o], axis))
 
 
 def int64(size: Any) -> Any:

@@ -6,7 +6,7 @@ SAME_LOWER, its AveragePool pads as if there were no dilation, and no symbolic s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,14 +25,27 @@ def padded(node: Node, previous: Previous) -> Any:
         return previous(node)
     sizes = _compat.shape_of(node.tensor(0))[2:]
     kernel = node.attributes.get("kernel_shape") or _compat.shape_of(node.tensor(1))[2:]
-    strides = node.attributes.get("strides", (1,) * len(sizes))
-    dilations = node.attributes.get("dilations", (1,) * len(sizes))
+    pads = amounts(node.operator, mode, sizes, kernel, node.attributes)
+    attributes = {k: v for k, v in node.attributes.items() if k != "auto_pad"}
+    return previous(replace(node, attributes=attributes | {"pads": tuple(pads)}))
+
+
+def amounts(
+    operator: str,
+    mode: str,
+    sizes: Sequence[Any],
+    kernel: Sequence[Any],
+    attributes: Mapping[str, Any],
+) -> list[int]:
+    """The padding of all axes at their starts, and that at their ends."""
+    strides = attributes.get("strides") or (1,) * len(sizes)
+    dilations = attributes.get("dilations") or (1,) * len(sizes)
     before, after = [], []
     for size, width, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
         number, reach = _compat.as_int(size), (int(width) - 1) * dilation + 1
         if number is None and stride != 1:
             raise _frontend.refusal(
-                node.operator,
+                operator,
                 f"auto_pad is {mode}, its stride {stride}, and the size {size} is known only when "
                 "the function runs",
                 "Give the size as a number (shape_dict), or pads in place of auto_pad",
@@ -43,8 +56,7 @@ def padded(node: Node, previous: Previous) -> Any:
         less, more = amount // 2, amount - amount // 2
         before.append(less if mode == "SAME_UPPER" else more)
         after.append(more if mode == "SAME_UPPER" else less)
-    attributes = {k: v for k, v in node.attributes.items() if k != "auto_pad"}
-    return previous(replace(node, attributes=attributes | {"pads": (*before, *after)}))
+    return [*before, *after]
 
 
 FIX = Fix(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
@@ -27,8 +27,9 @@ def without_functions(model: Any) -> Any:
 
     if model.functions:
         model = onnx.inliner.inline_local_functions(model, True)
-    for node in _nodes(model.graph):
-        if node.domain not in (*_DEFAULT, "com.microsoft") and onnx.defs.has(node.op_type):
+    for node in _frontend.nodes(model.graph):
+        own = node.domain in _DEFAULT or node.domain.startswith("com.microsoft")
+        if not own and onnx.defs.has(node.op_type):
             raise UnsupportedOperatorError(
                 f"the operator {node.op_type} of the domain {node.domain!r}",
                 "it is not ONNX's operator of that name, and the model does not define it",
@@ -60,22 +61,15 @@ def without_functions(model: Any) -> Any:
     return model
 
 
-def _nodes(graph: Any) -> Iterator[Any]:
-    """The nodes of a graph and of the graphs within it."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            for branch in (attribute.g, *attribute.graphs):
-                yield from _nodes(branch)
-
-
 def _defined_by_functions(model: Any) -> set[str]:
     """Operators without a converter, which ONNX defines by a function."""
     import onnx
 
     known = _frontend.module()._get_convert_map().keys() - _OTHERS
     opset = next((o.version for o in model.opset_import if o.domain in _DEFAULT), 1)
-    names = {node.op_type for node in _nodes(model.graph) if node.domain in _DEFAULT} - known
+    names = {
+        node.op_type for node in _frontend.nodes(model.graph) if node.domain in _DEFAULT
+    } - known
     schemas: list[Any] = [
         onnx.defs.get_schema(name, opset) for name in names if onnx.defs.has(name, opset)
     ]
@@ -89,7 +83,7 @@ def _with_defaults(model: Any, operators: set[str]) -> Any:
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     opset = next(o.version for o in copy.opset_import if o.domain in _DEFAULT)
-    for node in _nodes(copy.graph):
+    for node in _frontend.nodes(copy.graph):
         if node.op_type in operators and node.domain in _DEFAULT:
             given = {attribute.name for attribute in node.attribute}
             for name, attribute in onnx.defs.get_schema(node.op_type, opset).attributes.items():

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _frontend, _layers
 from tvm_kokoro_ext._fixes.onnx._layers import Direction
@@ -29,17 +27,10 @@ def convert(bb: Any, inputs: Any, attr: Any) -> Any:
 
 
 def _layer(own: Direction) -> list[Any]:
-    biases = [_torch_order(own.emit, bias) for bias in own.biases or ()]
-    gates = own.projected(_torch_order(own.emit, own.w), *biases)
-    weight = _torch_order(own.emit, own.r)
+    biases = [_layers.torch_order(own.emit, bias) for bias in own.biases or ()]
+    gates = own.projected(_layers.torch_order(own.emit, own.w), *biases)
+    weight = _layers.torch_order(own.emit, own.r)
     return own.scanned(_recurrence.lstm, gates, weight, *own.states, hint="onnx_lstm")
-
-
-def _torch_order(emit: Callable[[Any], Any], gates: Any) -> Any:
-    """Blocks i, o, f, c of ONNX as torch's i, f, g, o, along the first axis."""
-    blocks = emit(relax.op.split(gates, 4, axis=0))
-    i, o, f, c = (emit(relax.TupleGetItem(blocks, block)) for block in range(4))
-    return emit(relax.op.concat([i, f, c, o], 0))
 
 
 FIX = Fix(

@@ -37,19 +37,74 @@ def lstm(
     rows = 4 * hidden
 
     def advance(at: _Step, w: Any) -> None:
-        h, c = at.states
         with T.serial(0, rows) as j:
             at.work[at.scratch + j] = at.projected[at.gate + j]
             with T.serial(0, hidden) as k:
-                at.work[at.scratch + j] += w[j * hidden + k] * h[at.state + k]
-        with T.serial(0, hidden) as j:
-            place, gate = at.state + j, at.scratch + j
-            c[place] = tirx.sigmoid(at.work[gate + hidden]) * c[place] + tirx.sigmoid(
-                at.work[gate]
-            ) * tirx.tanh(at.work[gate + 2 * hidden])
-            h[place] = tirx.sigmoid(at.work[gate + 3 * hidden]) * tirx.tanh(c[place])
+                at.work[at.scratch + j] += w[j * hidden + k] * at.states[0][at.state + k]
+        _lstm_gates(at, hidden)
 
     return _scan("lstm", gates, [h0, c0], [weight], advance, rows, reverse, lengths)
+
+
+def quantized_lstm(
+    gates: Any, weight: Any, scale: Any, h0: Any, c0: Any, *, reverse: bool, lengths: Any = None
+) -> list[Any]:
+    """The LSTM recurrence with the state of each row quantized to uint8 over its range and 0.
+
+    Parameters
+    ----------
+    gates, h0, c0, reverse, lengths
+        As of `lstm`.
+    weight
+        The integers of W_hh, less their zero points, as reals, [4·hidden, hidden].
+    scale
+        The scales of its rows, [4·hidden].
+
+    Returns
+    -------
+    outputs [time, batch, hidden], the last h and c, and scratch [batch, 5·hidden + 2].
+    """
+    hidden, dtype = weight.shape[1], str(gates.dtype)
+    rows = 4 * hidden
+    zero, one, most = (tirx.const(number, dtype) for number in (0.0, 1.0, 255.0))
+
+    def advance(at: _Step, w: Any, steps: Any) -> None:
+        h, least = at.states[0], at.scratch + 5 * hidden
+        at.work[least] = zero
+        at.work[least + 1] = zero
+        with T.serial(0, hidden) as k:
+            at.work[least] = tirx.min(at.work[least], h[at.state + k])
+            at.work[least + 1] = tirx.max(at.work[least + 1], h[at.state + k])
+        at.work[least + 1] = (at.work[least + 1] - at.work[least]) / most
+        at.work[least + 1] = tirx.Select(tirx.EQ(at.work[least + 1], zero), one, at.work[least + 1])
+        place = zero - at.work[least] / at.work[least + 1]
+        at.work[least] = tirx.nearbyint(tirx.min(tirx.max(place, zero), most))
+        with T.serial(0, hidden) as k:
+            level = tirx.nearbyint(h[at.state + k] / at.work[least + 1]) + at.work[least]
+            at.work[at.scratch + rows + k] = tirx.min(tirx.max(level, zero), most) - at.work[least]
+        with T.serial(0, rows) as j:
+            at.work[at.scratch + j] = zero
+            with T.serial(0, hidden) as k:
+                at.work[at.scratch + j] += w[j * hidden + k] * at.work[at.scratch + rows + k]
+            at.work[at.scratch + j] = (
+                at.work[at.scratch + j] * (at.work[least + 1] * steps[j])
+                + at.projected[at.gate + j]
+            )
+        _lstm_gates(at, hidden)
+
+    constants, scratch = [weight, scale], 5 * hidden + 2
+    return _scan("lstm", gates, [h0, c0], constants, advance, scratch, reverse, lengths)
+
+
+def _lstm_gates(at: _Step, hidden: Any) -> None:
+    """The next h and c of the gates i, f, g, o, which are in the scratch."""
+    h, c = at.states
+    with T.serial(0, hidden) as j:
+        place, gate = at.state + j, at.scratch + j
+        c[place] = tirx.sigmoid(at.work[gate + hidden]) * c[place] + tirx.sigmoid(
+            at.work[gate]
+        ) * tirx.tanh(at.work[gate + 2 * hidden])
+        h[place] = tirx.sigmoid(at.work[gate + 3 * hidden]) * tirx.tanh(c[place])
 
 
 def gru(

@@ -1,0 +1,73 @@
+"""Operators of ONNX Runtime's domain, com.microsoft, which its optimizer and quantizer write.
+
+Stock reads the name of a node and not its domain, so that it takes Microsoft's operators for those
+of ONNX. Of the others it has five: SkipLayerNormalization and EmbedLayerNormalization give zeros in
+place of the sum that they normalize, and Attention has no mask but that of its own length.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes.onnx import _frontend, _layers, _runtime_layers, _runtime_quantized
+
+_DOMAIN = "com.microsoft"
+_OWN = _runtime_layers.OPERATORS | _runtime_quantized.OPERATORS
+_AS_ONNX = {"GridSample", "MatMulInteger16", "Range", "Trilu", "Unique"}
+"""Operators that stock's converter of the name computes."""
+
+
+def _named(operator: str) -> str:
+    return f"{_DOMAIN}.{operator}"
+
+
+def by_domain(model: Any) -> Any:
+    """The model with the domain in the name of every operator of com.microsoft."""
+    import onnx
+
+    if not any(node.domain.startswith(_DOMAIN) for node in _frontend.nodes(model.graph)):
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for node in _frontend.nodes(copy.graph):
+        if not node.domain.startswith(_DOMAIN):
+            continue
+        if node.domain == _DOMAIN and node.op_type in _OWN:
+            node.op_type = _named(node.op_type)
+        elif node.domain != _DOMAIN or node.op_type not in _AS_ONNX:
+            raise _frontend.refusal(
+                f"{node.domain}.{node.op_type}" + (f" (node {node.name!r})" if node.name else ""),
+                "it is an operator of ONNX Runtime alone, and is not read",
+                "Take the model before ONNX Runtime has optimized it, or let it optimize less "
+                "(SessionOptions.graph_optimization_level, optimized_model_filepath)",
+            )
+    return copy
+
+
+def _naming(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def from_onnx(model: Any, *args: Any, **kwargs: Any) -> Any:
+        return original(by_domain(model), *args, **kwargs)
+
+    return from_onnx
+
+
+def _install() -> Callable[[], None]:
+    own = {_named(name): convert for name, convert in _OWN.items()} | _runtime_layers.OF_ONNX
+    return _frontend.both(
+        _frontend.with_operators(_layers.classes(own)), _frontend.around_import(_naming)
+    )
+
+
+FIX = Fix(
+    id="onnx_runtime",
+    what="operators of ONNX Runtime's domain com.microsoft are missing, or taken for ONNX's",
+    op="ONNX Runtime's FusedConv, MultiHeadAttention, DynamicQuantizeLSTM, MatMulNBits, …",
+    affected="",
+    install=_install,
+    probe=lambda: bool(_frontend.listed()) and '"MatMulNBits"' not in _frontend.text(),
+    needs_torch=False,
+)
