@@ -79,7 +79,7 @@ class _Graph:
         for node in reversed(self.nodes):
             if wanted & (set(node.output) - known):
                 found.append(node)
-                wanted.update(_read_by(node))
+                wanted.update(read_by(node))
         return found[::-1]
 
 
@@ -189,7 +189,7 @@ class _Half:
         for step in (self._of_one_row, self._with_places, self._with_axes, self._as_torch):
             nodes = step(nodes)
         nodes = _Graph(nodes, {}, {}).before([self.output], self.given)  # what is still read
-        read = {name for node in nodes for name in _read_by(node)}
+        read = {name for node in nodes for name in read_by(node)}
         weights = tuple(name for name in self.graph.weights if name in read)
         unknown = read - {name for node in nodes for name in node.output}
         unknown -= {*self.given, *weights, *self.graph.constants, ""}
@@ -220,7 +220,7 @@ class _Half:
         self, nodes: Sequence[NodeProto], outputs: Sequence[Any], weights: Iterable[str]
     ) -> ModelProto:
         """A model of these nodes, with the constants that they read, and weights as inputs."""
-        read = {name for node in nodes for name in _read_by(node)}
+        read = {name for node in nodes for name in read_by(node)}
         constants = [
             helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array, name))
             for name, array in self.graph.constants.items()
@@ -236,7 +236,7 @@ class _Half:
 
     def _sizes(self, nodes: Sequence[NodeProto]) -> dict[str, list[int | str]]:
         """The sizes that shape inference finds, by tensor."""
-        read = {name for node in nodes for name in _read_by(node)}
+        read = {name for node in nodes for name in read_by(node)}
         model = self._model(nodes, [], [name for name in self.graph.weights if name in read])
         inferred = shape_inference.infer_shapes(model).graph
         return {
@@ -386,7 +386,7 @@ class _Half:
         """Whether a tensor is computed of sizes alone, and is `expected(length)` at `_LENGTHS`."""
         whole = _Graph(self.graph.nodes if nodes is None else nodes, {}, {})
         part = whole.before([name], self.given)
-        read = {name for inner in part for name in _read_by(inner)}
+        read = {name for inner in part for name in read_by(inner)}
         if read & {*self.graph.weights, *self.given[1:]}:
             return False
         result = helper.make_tensor_value_info(name, TensorProto.INT64, None)
@@ -527,14 +527,14 @@ def _value(
     return np.equal(values[0], values[1])
 
 
-def _read_by(node: NodeProto) -> Iterator[str]:
+def read_by(node: NodeProto) -> Iterator[str]:
     """The tensors that a node reads, in its branches too."""
     yield from node.input
     for attribute in node.attribute:
         if attribute.type == onnx.AttributeProto.GRAPH:
             own = {name for inner in attribute.g.node for name in inner.output}
             own |= {value.name for value in attribute.g.input}
-            outside = (name for inner in attribute.g.node for name in _read_by(inner))
+            outside = (name for inner in attribute.g.node for name in read_by(inner))
             yield from (name for name in outside if name not in own)
             yield from (v.name for v in attribute.g.output if v.name not in own)
 

@@ -48,13 +48,22 @@ class OnnxFile:
         return default_config_text()
 
     def load(self) -> ModelProto:
-        """Read the model with its external data. Raises InputError if it is damaged."""
+        """Read the model with its external data, as a graph in float32.
+
+        Raises InputError if it is damaged, or quantized in a way that is not read.
+        """
         onnx = _onnx()
+        from .floats import in_float32
+
         model = _parsed(self.path)
         try:
             onnx.load_external_data_for_model(model, str(self.path.parent))
+        except (OSError, ValueError) as error:
+            raise _damaged(self.path, error) from error
+        model = in_float32(model, str(self.path))
+        try:
             onnx.checker.check_model(model)
-        except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        except (ValueError, onnx.checker.ValidationError) as error:
             raise _damaged(self.path, error) from error
         return model
 
