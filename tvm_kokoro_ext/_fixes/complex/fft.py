@@ -23,7 +23,7 @@ def _scale(normalization: int, length: int) -> float:
     return {0: 1.0, 1: 1 / math.sqrt(length), 2: 1 / length}[normalization]
 
 
-def _waves(rows: int, columns: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+def waves(rows: int, columns: int, length: int) -> tuple[np.ndarray, np.ndarray]:
     """The cosines and sines of 2π·r·c/length, where the product is first reduced for accuracy.
 
     They are exactly 0 at whole quarter turns, on which the phase of the ends of a spectrum depends.
@@ -124,7 +124,7 @@ def r2c(importer: Any, node: Any, previous: Any) -> Any:
         ]
         result = Complex(*(_scaled(importer, p, normalization, length) for p in parts))
         return _transform(importer, node, result, others, normalization, forward=True)
-    cos, sin = _waves(length, length // 2 + 1 if onesided else length, length)
+    cos, sin = waves(length, length // 2 + 1 if onesided else length, length)
     scale = _scale(normalization, length)
     result = Complex(
         _product(importer, x, scale * cos, last), _product(importer, x, -scale * sin, last)
@@ -147,7 +147,7 @@ def _transform(
         if not isinstance(length, int):
             x = _symbolic_transform(importer, x, axis, length, normalization, forward)
             continue
-        cos, sin = _waves(length, length, length)
+        cos, sin = waves(length, length, length)
         scale = _scale(normalization, length)
         matrices = scale * cos, (-scale if forward else scale) * sin
         rr, ri = (_product(importer, x.real, m, axis) for m in matrices)
@@ -194,7 +194,7 @@ def c2r(importer: Any, node: Any, previous: Any) -> Any:
     weight[0] = 1.0
     if length % 2 == 0:
         weight[-1] = 1.0
-    cos, sin = _waves(bins, length, length)
+    cos, sin = waves(bins, length, length)
     weight *= _scale(normalization, length)
     real = _product(importer, x.real, weight * cos, last)
     imag = _product(importer, x.imag, weight * sin, last)

@@ -27,6 +27,7 @@ _SHAPES = {
     "ConstantOfShape": (0,),
     "Resize": (3,),
     "Slice": (1, 2, 3, 4),
+    "Col2Im": (1,),
 }
 """Inputs that stock's converters take as shapes, by operator."""
 

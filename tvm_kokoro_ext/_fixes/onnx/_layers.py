@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,18 +131,30 @@ def int64(size: Any) -> Any:
     return _compat.tirx.IntImm("int64", size) if isinstance(size, int) else size
 
 
-def classes(converters: dict[str, Callable[[Any, Any, Any], Any]]) -> Callable[[Any], Any]:
-    """Converters of the frontend: functions of the builder, the inputs and the attributes."""
+#: (builder, inputs, attributes) -> the result; by the opset since which it holds, if not all.
+Conversion = Callable[[Any, Any, Any], Any]
+
+
+def classes(
+    converters: Mapping[str, Conversion | Mapping[int, Conversion]],
+) -> Callable[[Any], dict[str, Any]]:
+    """Converters of the frontend, by operator."""
 
     def made(frontend: Any) -> dict[str, Any]:
-        return {name: _class(frontend, name, function) for name, function in converters.items()}
+        return {
+            name: _class(frontend, name, given if isinstance(given, Mapping) else {1: given})
+            for name, given in converters.items()
+        }
 
     return made
 
 
-def _class(frontend: Any, name: str, function: Callable[[Any, Any, Any], Any]) -> Any:
-    def _impl_v1(cls: Any, bb: Any, inputs: Any, attr: Any, params: Any) -> Any:
-        return function(bb, inputs, attr)
+def _class(frontend: Any, name: str, functions: Mapping[int, Conversion]) -> Any:
+    def method(function: Conversion) -> Any:
+        def convert(cls: Any, bb: Any, inputs: Any, attr: Any, params: Any) -> Any:
+            return function(bb, inputs, attr)
 
-    body = {"_impl_v1": classmethod(_impl_v1), "__doc__": function.__doc__}
+        return classmethod(convert)
+
+    body = {f"_impl_v{since}": method(function) for since, function in functions.items()}
     return type(name, (frontend.OnnxOpConverter,), body)

@@ -6,7 +6,7 @@ for each place of an axis, or one for each block of places along it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm_kokoro_ext import _compat
@@ -205,6 +205,3 @@ def requantize(
     ratio = bb.emit(relax.op.divide(factor, bb.emit(relax.op.astype(scale, "float32"))))
     one = relax.const(1.0, "float32")
     return quantize(bb, real(bb, whole, ratio), one, zero, dtype, {"axis": 0}, operator)
-
-
-Converter = Callable[[Any, Any, Any], Any]

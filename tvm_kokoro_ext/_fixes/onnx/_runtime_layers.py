@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, te, tirx
-from tvm_kokoro_ext._fixes.onnx import _attention, _frontend, _quantized
+from tvm_kokoro_ext._fixes.onnx import _attention, _frontend, _layers, _quantized
 from tvm_kokoro_ext._fixes.onnx._layers import int64, text
 from tvm_kokoro_ext._fixes.onnx._quantized import optional
 
@@ -283,7 +283,7 @@ def _rotary(bb: Any, inputs: Any, attr: Any) -> Any:
     return bb.emit_te(compute, x, positions, cosines, sines, primfunc_name_hint="rotary")
 
 
-OPERATORS: dict[str, _quantized.Converter] = {
+OPERATORS: dict[str, _layers.Conversion] = {
     "Gelu": _gelu,
     "BiasGelu": _gelu,
     "FastGelu": _fast_gelu,
@@ -302,5 +302,5 @@ OPERATORS: dict[str, _quantized.Converter] = {
 }
 """By their names in the domain com.microsoft."""
 
-OF_ONNX: dict[str, _quantized.Converter] = {"SimplifiedLayerNormalization": _simplified}
+OF_ONNX: dict[str, _layers.Conversion] = {"SimplifiedLayerNormalization": _simplified}
 """By their names in ONNX's own domain, into which ONNX Runtime puts them."""

@@ -61,7 +61,7 @@ def _written(bb: Any, x: Any, scale: Any, zero: Any, like: Any, operator: str) -
     return _quantized.quantize(bb, x, scale, zero, dtype, {"axis": 0}, operator)
 
 
-def _pairwise(operator: str, function: Any) -> _quantized.Converter:
+def _pairwise(operator: str, function: Any) -> _layers.Conversion:
     """A function of two tensors, each with its scale and zero point."""
 
     def convert(bb: Any, inputs: Any, attr: Any) -> Any:
@@ -72,7 +72,7 @@ def _pairwise(operator: str, function: Any) -> _quantized.Converter:
     return convert
 
 
-def _of_one(operator: str, function: Callable[[Any, Any, Any], Any]) -> _quantized.Converter:
+def _of_one(operator: str, function: Callable[[Any, Any, Any], Any]) -> _layers.Conversion:
     """A function (builder, reals, attributes) of one tensor, with two scales and zero points."""
 
     def convert(bb: Any, inputs: Any, attr: Any) -> Any:
@@ -239,7 +239,7 @@ def _lstm(bb: Any, inputs: Any, attr: Any) -> Any:
     return _layers.convert(bb, given, attr, layer, states=2)
 
 
-OPERATORS: dict[str, _quantized.Converter] = {
+OPERATORS: dict[str, _layers.Conversion] = {
     "QuantizeLinear": quantization.quantize_linear,
     "DequantizeLinear": quantization.dequantize_linear,
     "QLinearConv": quantization.qlinear_conv,

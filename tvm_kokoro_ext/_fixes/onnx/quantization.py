@@ -85,7 +85,7 @@ def qlinear_matmul(bb: Any, inputs: Any, attr: Any) -> Any:
     return _quantized.requantize(bb, made, factor, y_scale, y_zero, dtype, "QLinearMatMul")
 
 
-OPERATORS: dict[str, _quantized.Converter] = {
+OPERATORS: dict[str, _layers.Conversion] = {
     "QuantizeLinear": quantize_linear,
     "DequantizeLinear": dequantize_linear,
     "ConvInteger": conv_integer,
