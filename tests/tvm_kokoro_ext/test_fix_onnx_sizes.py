@@ -420,6 +420,31 @@ PADDED = [
 
 ADDED = [
     Case(
+        "selected_twice",
+        [
+            ("Greater", "x zero", "mask"),
+            ("NonZero", "mask", "at"),
+            ("NonZero", "mask", "again"),
+            ("Add", "at again", "y"),
+        ],
+        {"x": [2, "n"]},
+        {"zero": np.float32(0)},
+    ),
+    Case(
+        "assigned_by_a_mask",
+        [
+            ("Greater", "x zero", "mask"),
+            ("NonZero", "mask", "at"),
+            ("Transpose", "at", "places"),
+            ("NonZero", "mask", "again"),
+            ("Transpose", "again", "same"),
+            ("GatherND", "z same", "values"),
+            ("ScatterND", "x places values", "y"),
+        ],
+        {"x": [2, "n"], "z": [2, "n"]},
+        {"zero": np.float32(0)},
+    ),
+    Case(
         "concatenated",
         [("Concat", "x z", "y", {"axis": -1})],
         {"x": ["n", 3], "z": ["m", 2]},

@@ -7,6 +7,7 @@ from tvm_kokoro_ext._fixes.onnx import (
     auto_pad,
     batch_norm,
     bit_shift,
+    branches,
     broadcast,
     broken_model,
     constant,
@@ -76,5 +77,6 @@ FIXES: tuple[Fix, ...] = (
     reductions.FIX,
     symbolic_axes.FIX,
     dynamic_quantize.FIX,
+    branches.FIX,
     errors.FIX,
 )

@@ -153,7 +153,7 @@ def _converting(original: Callable[..., Any]) -> Callable[..., Any]:
         node = Node(self, op_name, given, attrs, opset)
         result = convert(node)
         if isinstance(result, relax.Expr):
-            result = _with_sizes(node, self.bb.normalize(result))
+            result = with_sizes(node, self.bb.normalize(result))
         if getattr(self, "_within_branch", 0):
             return _as_expression(self.bb, result)
         return result
@@ -170,7 +170,8 @@ def _constructing(original: Callable[..., Any]) -> Callable[..., Any]:
         inputs = [size for value in self._inputs.values() for size in known_dims(value) or ()]
         with _elements.sizes_of_inputs([size for size in inputs if not isinstance(size, int)]):
             for node in graph.node:
-                original(self, SimpleNamespace(node=[node]))
+                if not _branching(self, node):
+                    original(self, SimpleNamespace(node=[node]))
                 for name in node.output:
                     if name in self._nodes:
                         self._nodes[name] = _as_known(self._nodes[name])
@@ -179,6 +180,24 @@ def _constructing(original: Callable[..., Any]) -> Callable[..., Any]:
                 self._nodes[output.name] = _as_expression(self.bb, self._nodes[output.name])
 
     return _construct_nodes
+
+
+def _branching(importer: Any, node: Any) -> bool:
+    """Convert a node of If, which stock's importer gives to no converter; whether a fix did."""
+    converts = [layer["If"] for layer in _layers if "If" in layer]
+    if node.op_type != "If" or not converts:
+        return False
+    inputs = [_as_known(importer._nodes[name]) for name in node.input]
+    attributes = importer._parse_attr(node.attribute)
+    own = Node(importer, "If", inputs, attributes, importer.opset)
+
+    def none(node: Node) -> Any:
+        raise NotImplementedError
+
+    made = converts[-1](own, none)
+    values = [made] if len(node.output) == 1 else list(made.fields)
+    importer._nodes.update(zip(node.output, values, strict=True))
+    return True
 
 
 def _converting_branch(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -233,7 +252,7 @@ def known_dims(value: Any) -> list[Any] | None:
     return _compat.shape_of(value)
 
 
-def _with_sizes(node: Node, value: Any) -> Any:
+def with_sizes(node: Node, value: Any) -> Any:
     """A tensor with its sizes in their simplest form, and with symbols for unknown sizes."""
     if not _compat.is_tensor(value):
         return value

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tvm_kokoro_ext import _emit
+from tvm_kokoro_ext import _compat, _emit
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _converters, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
@@ -61,6 +61,21 @@ def concatenated(node: Node, previous: Previous) -> Any:
     return _unified(node, previous, len(dims) - axis if axis >= 0 else -axis)
 
 
+def scattered(node: Node, previous: Previous) -> Any:
+    """The same for the updates of ScatterND, of which there is one for each index."""
+    data, indices, updates = (known_dims(node.given(at)) for at in range(3))
+    if data is None or not indices or updates is None or not isinstance(indices[-1], int):
+        return previous(node)
+    wanted = [*indices[:-1], *data[indices[-1] :]]
+    if len(wanted) != len(updates) or all(
+        _one_expression([own, size]) for own, size in zip(updates, wanted, strict=True)
+    ):
+        return previous(node)
+    sizes = [int64(size) for size in wanted]
+    given = _emit.with_sizes(node.builder, node.emit(node.tensor(2)), sizes)
+    return previous(replace(node, inputs=[*node.inputs[:2], given]))
+
+
 def _unified(node: Node, previous: Previous, free: int | None) -> Any:
     """With one size for each axis but `free`, which is counted from the end and from 1."""
     dims = [None if value is None else known_dims(value) for value in node.inputs]
@@ -92,17 +107,26 @@ def _unified(node: Node, previous: Previous, free: int | None) -> Any:
 
 
 def _one_expression(sizes: list[Any]) -> bool:
-    """Whether the sizes are written alike, so that a kernel of TVM takes them for one."""
-    return all(str(sizes[0]) == str(size) for size in sizes[1:])
+    """Whether the sizes are written alike, so that a kernel of TVM takes them for one.
+
+    Two sizes that data decide may have the same name.
+    """
+    first, *others = map(int64, sizes)
+    variables = _compat.variables_of(first)
+    return all(
+        str(first) == str(other)
+        and all(map(_compat.same_object, variables, _compat.variables_of(other)))
+        for other in others
+    )
 
 
 FIX = Fix(
     id="onnx_broadcast",
     what="operators of tensors of equal sizes that cannot be proved equal do not compile",
-    op="ONNX Add, Mul, Where and the other elementwise operators, Concat",
+    op="ONNX Add, Mul, Where and the other elementwise operators, Concat, ScatterND",
     affected=">=0.27",
     install=lambda: _converters.laid_over(
-        dict.fromkeys(ELEMENTWISE, unified) | {"Concat": concatenated}
+        dict.fromkeys(ELEMENTWISE, unified) | {"Concat": concatenated, "ScatterND": scattered}
     ),
     probe=lambda: _frontend.holds_expressions() and "with_equal_sizes" not in _frontend.text(),
     needs_torch=False,

@@ -1,0 +1,159 @@
+"""If of an ONNX graph: what is known at import, and what is decided when the function runs."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="the ONNX frontend needs the package onnx")
+
+from onnx import TensorProto, helper, numpy_helper, parser
+from onnx.reference import ReferenceEvaluator
+from onnx_cases import compiled
+from packaging.version import Version
+
+import tvm_kokoro_ext
+from tvm_kokoro_ext import UnsupportedOperatorError, _compat
+
+pytestmark = pytest.mark.skipif(
+    _compat.tvm_version() < Version("0.27"), reason="this fix is for 0.27 and newer"
+)
+
+_TEXT = """
+<ir_version: 8, opset_import: ["" : 17]>
+graph (float[1,4,n] x, {condition}) => ({outputs})
+{{
+  rate = Constant <value = int64 {{16000}}> ()
+  three = Constant <value = int64[1] {{3}}> ()
+  axis = Constant <value = int64[1] {{1}}> ()
+  {before}
+  {results} = If (go) <
+    then_branch = one () => ({then_outputs}) {{ {then} }},
+    else_branch = two () => ({else_outputs}) {{ {other} }}
+  >
+  {after}
+}}
+"""
+
+
+def graph(
+    then,
+    other,
+    *,
+    condition="int64 sr",
+    before="go = Equal (sr, rate)",
+    results="r",
+    then_outputs="float[a, b, c] p",
+    else_outputs="float[a, b, d] q",
+    after="y = Relu (r)",
+    outputs="float[e, f, g] y",
+):
+    return parser.parse_model(
+        _TEXT.format(
+            then=then,
+            other=other,
+            condition=condition,
+            before=before,
+            results=results,
+            then_outputs=then_outputs,
+            else_outputs=else_outputs,
+            after=after,
+            outputs=outputs,
+        )
+    )
+
+
+def x(n):
+    return np.random.default_rng(n).standard_normal((1, 4, n)).astype("float32")
+
+
+SLICED = """
+  start = Constant <value = int64[1] {0}> ()
+  last = Constant <value = int64[1] {2}> ()
+  p = Slice (x, start, three, last)
+"""
+NESTED = """
+  small = Constant <value = float {0.0}> ()
+  total = ReduceSum <keepdims = 0> (x)
+  positive = Greater (total, small)
+  p = If (positive) <
+    then_branch = in1 () => (float[i, j, k] u) { u = Neg (x) },
+    else_branch = in2 () => (float[i, j, k] v) { v = Add (x, x) }
+  >
+"""
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(graph("p = Neg (x)", "q = Exp (x)"), id="same_sizes"),
+        pytest.param(graph("p = AveragePool <kernel_shape = [3]> (x)", "q = Exp (x)"), id="sizes"),
+        pytest.param(graph(SLICED, "q = Mul (x, x)"), id="sliced"),
+        pytest.param(graph("p = Identity (x)", "q = Neg (x)"), id="captured"),
+        pytest.param(graph(NESTED, "q = Exp (x)"), id="nested"),
+        pytest.param(
+            graph(
+                "p = Neg (x) p2 = ReduceMean <axes = [2]> (x)",
+                "q = Exp (x) q2 = ReduceMax <axes = [2]> (x)",
+                results="r, r2",
+                then_outputs="float[a, b, c] p, float[a, b, 1] p2",
+                else_outputs="float[a, b, c] q, float[a, b, 1] q2",
+                after="y = Add (r, r2)",
+            ),
+            id="two_results",
+        ),
+        pytest.param(
+            graph("p = Neg (x)", "q = Exp (x)", before="g = Equal (sr, rate) go = Identity (g)"),
+            id="identity",
+        ),
+    ],
+)
+def test_the_branch_is_chosen_at_each_run(model):
+    run, evaluator = compiled(model), ReferenceEvaluator(model)
+    for rate in (16000, 8000):
+        for n in (5, 9):
+            given = {"x": x(n), "sr": np.array(rate)}
+            (want,) = evaluator.run(None, given)
+            (got,) = run(*given.values())
+            assert got.shape == want.shape
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_branch_that_sizes_decide_is_taken_at_import(size):
+    """As torch writes `squeeze(1)`; the results of the branches have different ranks."""
+    model = graph(
+        "p = Squeeze (x, axis)",
+        "q = Identity (x)",
+        condition="float[1] z",
+        before="s = Shape (x) i = Constant <value = int64 {1}> () d = Gather (s, i)"
+        " one = Constant <value = int64 {1}> () go = Equal (d, one)",
+        then_outputs="float[a, b] p",
+        after="w = ReduceSum <keepdims = 0> (r) y = Add (w, z)",
+        outputs="float[1] y",
+    )
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = size
+    given = np.random.default_rng(0).standard_normal((1, size, 6)).astype("float32")
+    (got,) = compiled(model)(given, np.ones(1, "float32"))
+    np.testing.assert_allclose(got, [given.sum() + 1], rtol=1e-5)
+
+
+def test_branches_of_different_ranks_are_refused():
+    model = graph("p = Squeeze (x)", "q = Identity (x)", then_outputs="float[a, b] p")
+    with pytest.raises(UnsupportedOperatorError, match="If: its branches give .*same dtype"):
+        compiled(model)
+
+
+def test_stock_does_not_compile_a_branch():
+    model = graph("p = AveragePool <kernel_shape = [3]> (x)", "q = Exp (x)")
+    with tvm_kokoro_ext.disabled("all"), pytest.raises(Exception):  # noqa: B017
+        compiled(model)(x(5), np.array(16000))
+
+
+def test_a_branch_has_constants_of_its_own():
+    model = graph("p = Mul (x, two)", "q = Exp (x)")
+    branch = next(n for n in model.graph.node if n.op_type == "If").attribute[0].g
+    branch.initializer.append(numpy_helper.from_array(np.float32(2), "two"))
+    assert helper.get_attribute_value(model.graph.node[0].attribute[0]).data_type == (
+        TensorProto.INT64
+    )
+    (got,) = compiled(model)(x(5), np.array(16000))
+    np.testing.assert_allclose(got, np.maximum(2 * x(5), 0), rtol=1e-6)
