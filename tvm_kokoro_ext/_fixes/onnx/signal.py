@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -128,7 +129,7 @@ def mel_weight_matrix(bb: Any, inputs: Any, attr: Any) -> Any:
     return relax.const(made, _frontend.module().get_type(dtype))
 
 
-OPERATORS = {
+OPERATORS: dict[str, _layers.Conversion | Mapping[int, _layers.Conversion]] = {
     "DFT": {1: partial(dft, axis_is_input=False), 20: partial(dft, axis_is_input=True)},
     "STFT": stft,
     "MelWeightMatrix": mel_weight_matrix,
