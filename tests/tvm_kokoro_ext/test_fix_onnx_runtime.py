@@ -172,6 +172,11 @@ ATTENTION = [
     ),
 ]
 
+AS_ONNX = [
+    of("Pad", {"x": [2, "n"]}, {"p": np.array([0, 1, 0, 2])}, wrong=False),
+    of("Trilu", {"x": [2, 4, 5]}, attributes={"upper": 0}, wrong=False),
+]
+
 QKV = {"q": [2, "n", 16], "k": [2, 7, 16], "v": [2, 7, 16]}
 HEADS = [
     of(
@@ -248,7 +253,7 @@ ROTARY = [
     ]
 ]
 
-ALL = [*ACTIVATIONS, *FUSED, *NORMALIZED, *ATTENTION, *HEADS, *ROTARY]
+ALL = [*AS_ONNX, *ACTIVATIONS, *FUSED, *NORMALIZED, *ATTENTION, *HEADS, *ROTARY]
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in ALL])
@@ -272,7 +277,12 @@ def test_a_normalization_without_a_mean_is_in_the_domain_of_onnx():
 
 @pytest.mark.parametrize(
     ("operator", "domain"),
-    [("Rfft", MICROSOFT), ("Conv", f"{MICROSOFT}.nchwc"), ("LinearAttention", MICROSOFT)],
+    [
+        ("Rfft", MICROSOFT),
+        ("Conv", f"{MICROSOFT}.nchwc"),
+        ("LinearAttention", MICROSOFT),
+        ("Unique", MICROSOFT),
+    ],
 )
 def test_other_operators_of_the_runtime_are_refused_by_name(operator, domain):
     model = model_of(Case("other", [(operator, "x", "y")], {"x": ["n"]}, domain=domain))

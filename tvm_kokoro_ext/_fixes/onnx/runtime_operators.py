@@ -16,7 +16,7 @@ from tvm_kokoro_ext._fixes.onnx import _frontend, _layers, _runtime_layers, _run
 
 _DOMAIN = "com.microsoft"
 _OWN = _runtime_layers.OPERATORS | _runtime_quantized.OPERATORS
-_AS_ONNX = {"GridSample", "MatMulInteger16", "Range", "Trilu", "Unique"}
+_AS_ONNX = {"GridSample", "MatMulInteger16", "Pad", "Range", "Trilu"}
 """Operators that stock's converter of the name computes."""
 
 
