@@ -86,6 +86,16 @@ NESTED = """
     [
         pytest.param(graph("p = Neg (x)", "q = Exp (x)"), id="same_sizes"),
         pytest.param(graph("p = AveragePool <kernel_shape = [3]> (x)", "q = Exp (x)"), id="sizes"),
+        pytest.param(
+            graph(
+                "u = AveragePool <kernel_shape = [3]> (x) v = Exp (u)"
+                " p = AveragePool <kernel_shape = [3]> (v)",
+                "w = Exp (x) z = AveragePool <kernel_shape = [2]> (w) q = Sin (z)",
+                after="h = Tanh (r) k = AveragePool <kernel_shape = [2]> (r) m = Exp (k)"
+                " l = AveragePool <kernel_shape = [2]> (h) y = Mul (l, m)",
+            ),
+            id="memory_of_branches",
+        ),
         pytest.param(graph(SLICED, "q = Mul (x, x)"), id="sliced"),
         pytest.param(graph("p = Identity (x)", "q = Neg (x)"), id="captured"),
         pytest.param(graph(NESTED, "q = Exp (x)"), id="nested"),

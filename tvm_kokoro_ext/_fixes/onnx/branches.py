@@ -1,7 +1,7 @@
 """If: the branch that is taken at import where the condition is known, else one at each run.
 
-Stock puts the nodes of both branches before the choice, so that both are always computed, and their
-last results, which are not bound, cannot be compiled; what the choice gives has no known sizes.
+Both branches are computed before the choice, as in stock, which does not bind their last results,
+so that most cannot be compiled; and what the choice gives has no known sizes there.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _frontend
+from tvm_kokoro_ext._fixes.onnx import _converters, _frontend, _known
 from tvm_kokoro_ext._fixes.onnx._converters import Node
+from tvm_kokoro_ext._fixes.onnx._known import Known
 
 
 def choose(node: Node, previous: Callable[[Node], Any]) -> Any:
@@ -27,20 +28,13 @@ def choose(node: Node, previous: Callable[[Node], Any]) -> Any:
     condition = node.tensor(0)
     if _compat.rank_of(condition) != 0:
         condition = node.emit(relax.op.reshape(condition, []))
-    sides = [_as_sequence(node, branch) for branch in branches]
-    for one, other in zip(*(kinds for _, kinds in sides), strict=True):
-        if one != other:
-            raise _frontend.refusal(
-                "If",
-                f"its branches give {one[0]} of {one[1]} axes and {other[0]} of {other[1]}",
-                "Give both results the same dtype and number of axes, or the condition as a "
-                "constant",
-            )
-    made = node.emit(relax.If(condition, *(sequence for sequence, _ in sides)))
-    if len(sides[0][1]) == 1:
-        return _converters.with_sizes(node, made)
-    parts = [node.emit(relax.TupleGetItem(made, at)) for at in range(len(sides[0][1]))]
-    return relax.Tuple([_converters.with_sizes(node, part) for part in parts])
+    outside = dict(node.importer._nodes)
+    sides = []
+    for branch in branches:
+        sides.append([_bound(node, value) for value in _results(node, branch)])
+        node.importer._nodes = dict(outside)
+    made = [_chosen(node, condition, *pair) for pair in zip(*sides, strict=True)]
+    return made[0] if len(made) == 1 else relax.Tuple(made)
 
 
 def _results(node: Node, graph: Any) -> list[Any]:
@@ -52,26 +46,31 @@ def _results(node: Node, graph: Any) -> list[Any]:
     return [importer._nodes[output.name] for output in graph.output]
 
 
-def _as_sequence(node: Node, graph: Any) -> tuple[Any, list[tuple[str, int]]]:
-    """A branch as an expression of its own, and the dtypes and ranks of its results."""
-    importer, builder = node.importer, node.builder
-    outside = dict(importer._nodes)
-    builder._begin_binding_block()
-    try:
-        made = _results(node, graph)
-        for value in made:
-            if not _compat.is_tensor(value):
-                raise _frontend.refusal("If", "its branches give what is no tensor", "Give tensors")
-        body = node.emit(made[0] if len(made) == 1 else relax.Tuple(made))
-    finally:
-        block = builder._end_block()
-        importer._nodes = outside
-    return relax.SeqExpr([block], body), [(_compat.dtype_of(v), _compat.rank_of(v)) for v in made]
+def _bound(node: Node, value: Any) -> Any:
+    """A result of a branch as a variable."""
+    value = _known.as_tensor(node.builder, value) if isinstance(value, Known) else value
+    if not _compat.is_tensor(value):
+        raise _frontend.refusal("If", "its branches give what is no tensor", "Give tensors")
+    return node.emit(value)
+
+
+def _chosen(node: Node, condition: Any, one: Any, other: Any) -> Any:
+    """One of two variables. Nothing is computed in a branch: TVM plans memory across both."""
+    kinds = [(_compat.dtype_of(value), _compat.rank_of(value)) for value in (one, other)]
+    if kinds[0] != kinds[1]:
+        (dtype, rank), (second, axes) = kinds
+        raise _frontend.refusal(
+            "If",
+            f"its branches give {dtype} of {rank} axes and {second} of {axes}",
+            "Give both results the same dtype and number of axes, or the condition as a constant",
+        )
+    sides = [relax.SeqExpr([], value) for value in (one, other)]
+    return _converters.with_sizes(node, node.emit(relax.If(condition, *sides)))
 
 
 FIX = Fix(
     id="onnx_if",
-    what="ONNX If computes both branches, does not compile most, and loses their sizes",
+    what="ONNX If does not compile most branches, and loses their sizes",
     op="ONNX If",
     affected=">=0.27",
     install=lambda: _converters.laid_over({"If": choose}),
