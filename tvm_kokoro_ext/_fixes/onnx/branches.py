@@ -47,7 +47,9 @@ def _results(node: Node, graph: Any) -> list[Any]:
 
 
 def _bound(node: Node, value: Any) -> Any:
-    """A result of a branch as a variable."""
+    """A result of a branch as a variable, or a sequence of variables."""
+    if isinstance(value, relax.Tuple):
+        return relax.Tuple([_bound(node, part) for part in value.fields])
     value = _known.as_tensor(node.builder, value) if isinstance(value, Known) else value
     if not _compat.is_tensor(value):
         raise _frontend.refusal("If", "its branches give what is no tensor", "Give tensors")
@@ -56,6 +58,14 @@ def _bound(node: Node, value: Any) -> Any:
 
 def _chosen(node: Node, condition: Any, one: Any, other: Any) -> Any:
     """One of two variables. Nothing is computed in a branch: TVM plans memory across both."""
+    if isinstance(one, relax.Tuple) and isinstance(other, relax.Tuple):
+        pairs = list(zip(one.fields, other.fields, strict=False))
+        if len(one.fields) == len(other.fields):
+            return relax.Tuple([_chosen(node, condition, *pair) for pair in pairs])
+    if isinstance(one, relax.Tuple) or isinstance(other, relax.Tuple):
+        raise _frontend.refusal(
+            "If", "its branches give sequences of different lengths", "Give tensors"
+        )
     kinds = [(_compat.dtype_of(value), _compat.rank_of(value)) for value in (one, other)]
     if kinds[0] != kinds[1]:
         (dtype, rank), (second, axes) = kinds
