@@ -167,3 +167,29 @@ def test_a_zero_vector_has_no_direction():
 def test_what_is_refused(case, message):
     with pytest.raises(UnsupportedOperatorError, match=message):
         compiled(model_of(case))
+
+
+def test_lengths_beyond_the_axis_are_those_of_the_axis():
+    nodes = [("ReverseSequence", "x lengths", "y", {"time_axis": 0, "batch_axis": 1})]
+    x = np.arange(8, dtype="float32").reshape(4, 2)
+    case = Case("beyond", nodes, {"x": ["n", 2]}, {"lengths": np.array([9, 3])})
+    (got,) = compiled(model_of(case))(x)
+    np.testing.assert_array_equal(got, np.stack([x[::-1, 0], x[[2, 1, 0, 3], 1]], 1))
+
+
+@pytest.mark.parametrize(
+    ("node", "x", "constants"),
+    [
+        (
+            ("Col2Im", "x image block", "y", {"strides": [2, 2]}),
+            ["n", 9, "m"],
+            {"image": np.array([5, 5]), "block": np.array([3, 3])},
+        ),
+        (("ReverseSequence", "x lengths", "y"), [4, "n"], {"lengths": np.array([1, 2])}),
+    ],
+)
+def test_sizes_that_do_not_fit_raise(node, x, constants):
+    """They would lead outside of a tensor."""
+    case = Case("misfit", [node], {"x": x}, constants)
+    with pytest.raises(Exception, match="(?i)match_cast|mismatch"):
+        compiled(model_of(case))(np.ones([1, 9, 3] if len(x) == 3 else [4, 3], "float32"))

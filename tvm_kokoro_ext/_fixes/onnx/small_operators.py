@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from tvm_kokoro_ext import _compat
-from tvm_kokoro_ext._compat import relax, te, tirx
+from tvm_kokoro_ext._compat import relax, te, tirx, topi
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _frontend, _layers
 from tvm_kokoro_ext._fixes.onnx._layers import int64
@@ -16,20 +17,13 @@ from tvm_kokoro_ext._fixes.onnx.signal import number
 
 
 def reverse_sequence(bb: Any, inputs: Any, attr: Any) -> Any:
-    """The first elements of each row in reverse order, as many as its length says."""
+    """The first elements of each row in reverse order, as many as its length says, or all."""
     time, batch = int(attr.get("time_axis", 0)), int(attr.get("batch_axis", 1))
-
-    def compute(x: Any, lengths: Any) -> Any:
-        def element(*at: Any) -> Any:
-            length = lengths[at[batch]]
-            from_end = length - 1 - at[time].astype(lengths.dtype)
-            place = tirx.if_then_else(from_end >= 0, from_end.astype("int64"), at[time])
-            return x(*[place if axis == time else i for axis, i in enumerate(at)])
-
-        return te.compute(x.shape, element, name="reversed")
-
-    lengths = bb.emit(relax.op.astype(inputs[1], "int64"))
-    return bb.emit_te(compute, inputs[0], lengths, primfunc_name_hint="reverse_sequence")
+    x, lengths = inputs[0], bb.emit(relax.op.astype(inputs[1], "int64"))
+    lengths = bb.match_cast(lengths, _compat.tensor_type([_compat.shape_of(x)[batch]], "int64"))
+    return bb.emit_te(
+        topi.reverse_sequence, x, lengths, time, batch, primfunc_name_hint="reverse_sequence"
+    )
 
 
 def cumulative_product(bb: Any, inputs: Any, attr: Any) -> Any:
@@ -67,12 +61,18 @@ def col2im(bb: Any, inputs: Any, attr: Any) -> Any:
     batch, width, _ = _compat.shape_of(x)
     taps = reduce(lambda a, b: a * b, map(int, block), 1)
 
-    def compute(x: Any, *image: Any) -> Any:
-        counts = [
+    def places(image: Sequence[Any]) -> list[Any]:
+        return [
             (size + pads[d] + pads[rank + d] - dilations[d] * (int(block[d]) - 1) - 1) // strides[d]
             + 1
             for d, size in enumerate(image)
         ]
+
+    blocks = reduce(lambda a, b: a * b, places(image), 1)
+    x = bb.match_cast(x, _compat.tensor_type([batch, width, blocks], _compat.dtype_of(x)))
+
+    def compute(x: Any, *image: Any) -> Any:
+        counts = places(image)
         axes = [te.reduce_axis((int64(0), int64(int(size))), name="tap") for size in block]
 
         def element(n: Any, c: Any, *at: Any) -> Any:
