@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvm_kokoro_ext import _compat
-from tvm_kokoro_ext._compat import relax, te, tirx, topi
+from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _frontend, _layers
 from tvm_kokoro_ext._fixes.onnx._layers import int64
@@ -21,9 +21,17 @@ def reverse_sequence(bb: Any, inputs: Any, attr: Any) -> Any:
     time, batch = int(attr.get("time_axis", 0)), int(attr.get("batch_axis", 1))
     x, lengths = inputs[0], bb.emit(relax.op.astype(inputs[1], "int64"))
     lengths = bb.match_cast(lengths, _compat.tensor_type([_compat.shape_of(x)[batch]], "int64"))
-    return bb.emit_te(
-        topi.reverse_sequence, x, lengths, time, batch, primfunc_name_hint="reverse_sequence"
-    )
+
+    def compute(x: Any, lengths: Any) -> Any:
+        def element(*at: Any) -> Any:
+            length = tirx.min(lengths[at[batch]], x.shape[time].astype("int64"))
+            from_end = length - 1 - at[time].astype("int64")
+            place = tirx.if_then_else(from_end >= 0, from_end, at[time].astype("int64"))
+            return x(*[place if axis == time else i for axis, i in enumerate(at)])
+
+        return te.compute(x.shape, element, name="reversed")
+
+    return bb.emit_te(compute, x, lengths, primfunc_name_hint="reverse_sequence")
 
 
 def cumulative_product(bb: Any, inputs: Any, attr: Any) -> Any:
