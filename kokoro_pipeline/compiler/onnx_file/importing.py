@@ -20,6 +20,21 @@ if TYPE_CHECKING:
     from .graph import Half
 
 
+_RANDOM = frozenset(
+    {
+        *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"),
+        *("RandomUniform", "RandomUniformLike", "Dropout"),
+    }
+)
+
+
+def _refusal(reason: str) -> InputError:
+    return InputError(
+        f"the graph cannot be compiled: {reason}. Of the float32 graph of the same model, or of "
+        "its checkpoint, an artifact can be built"
+    )
+
+
 def import_half(
     half: Half, name: str, weights: Mapping[str, np.ndarray], parameters: ParameterTable
 ) -> tvm.IRModule:
@@ -37,10 +52,11 @@ def import_half(
             warnings.simplefilter("ignore")  # of inputs that are given other names
             module = from_onnx(half.model)
     except (NotImplementedError, ValueError, tvm.error.OpNotImplemented) as error:
-        raise InputError(
-            f"the graph cannot be compiled: {error}. Of the float32 graph of the same model, or of "
-            "its checkpoint, an artifact can be built"
-        ) from error
+        raise _refusal(str(error)) from error
+    if len(module["main"].params) != len(half.inputs) + len(half.weights):
+        # The frontend has made an input of what an operator draws.
+        drawn = sorted(_RANDOM.intersection(node.op_type for node in half.model.graph.node))
+        raise _refusal(f"it draws random numbers ({', '.join(drawn)}) that are no noise of Kokoro")
     names = []
     for weight in half.weights:
         key = f"onnx/{weight}"
