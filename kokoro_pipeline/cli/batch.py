@@ -118,11 +118,13 @@ def run(args: argparse.Namespace, console: Console) -> int:
         results = run_batch(entries, options, progress.add)
         if args.book is not None and all(result.error is None for result in results):
             console.say(f"writing {args.book}, chapters: {len(results)}")
-            _write_book(args, entries, results)
+            _write_book(args, entries, results, progress)
     return _report(args, results, progress, console)
 
 
-def _write_book(args: argparse.Namespace, entries: list[Entry], results: list[Result]) -> None:
+def _write_book(
+    args: argparse.Namespace, entries: list[Entry], results: list[Result], progress: _Progress
+) -> None:
     from ..runtime.batch.book import Book, Chapter, write_book
     from ..runtime.batch.epub import title_and_author
 
@@ -136,7 +138,7 @@ def _write_book(args: argparse.Namespace, entries: list[Entry], results: list[Re
         if result.audio is not None
     ]
     book = Book(title or args.input.stem, author, NOT_SPEECH if synthetic else None)
-    write_book(args.book, chapters, book)
+    write_book(args.book, chapters, book, progress.join)
 
 
 def _report(
@@ -204,6 +206,11 @@ class _Progress:
             f"{self._audio:.1f} s of audio, {speed:.1f} times real time", refresh=False
         )
         self._bar.update()
+
+    def join(self, number: int) -> None:
+        """Show which chapter of a book is written."""
+        if self._bar is not None:
+            self._bar.set_description_str(f"chapter {number} into the book")
 
     def __enter__(self) -> _Progress:
         return self

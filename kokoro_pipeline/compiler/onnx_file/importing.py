@@ -56,7 +56,8 @@ def import_half(
     if len(module["main"].params) != len(half.inputs) + len(half.weights):
         # The frontend has made an input of what an operator draws.
         drawn = sorted(_RANDOM.intersection(node.op_type for node in half.model.graph.node))
-        raise _refusal(f"it draws random numbers ({', '.join(drawn)}) that are no noise of Kokoro")
+        by = f" (by {', '.join(drawn)})" if drawn else ""
+        raise _refusal(f"it draws random numbers{by} that are no noise of Kokoro")
     names = []
     for weight in half.weights:
         key = f"onnx/{weight}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -63,8 +63,15 @@ def check_book(path: Path, audio_format: str) -> None:
     _modules()
 
 
-def write_book(path: Path, chapters: Sequence[Chapter], book: Book) -> None:
+def write_book(
+    path: Path,
+    chapters: Sequence[Chapter],
+    book: Book,
+    report: Callable[[int], None] = lambda number: None,
+) -> None:
     """Write the chapters, one behind the other, beside the path and rename the whole.
+
+    `report` is called with the number of each chapter, from 1, before it is encoded.
 
     Raises EnvironmentFault if a file cannot be read or written.
     """
@@ -73,7 +80,7 @@ def write_book(path: Path, chapters: Sequence[Chapter], book: Book) -> None:
     try:
         with writing(path):
             with av.open(str(growing), "w", format="ipod", options=_OPTIONS) as container:
-                _encode(container, av, soundfile, chapters, book)
+                _encode(container, av, soundfile, chapters, book, report)
             growing.replace(path)
     except soundfile.SoundFileError as error:
         raise EnvironmentFault(f"a chapter of {path} cannot be read: {error}") from error
@@ -86,7 +93,12 @@ _OPTIONS = {"brand": "M4B ", "movflags": "+faststart", "fflags": "+bitexact"}
 
 
 def _encode(
-    container: Any, av: Any, soundfile: Any, chapters: Sequence[Chapter], book: Book
+    container: Any,
+    av: Any,
+    soundfile: Any,
+    chapters: Sequence[Chapter],
+    book: Book,
+    report: Callable[[int], None],
 ) -> None:
     stream = container.add_stream("aac", rate=SAMPLE_RATE, layout="mono")
     stream.bit_rate = _BIT_RATE
@@ -98,7 +110,8 @@ def _encode(
         shown["comment"] = book.comment
     container.metadata.update(shown)
     position = 0
-    for chapter in chapters:
+    for number, chapter in enumerate(chapters, 1):
+        report(number)
         for block in soundfile.blocks(str(chapter.audio), blocksize=_BLOCK, dtype="float32"):
             plane = np.ascontiguousarray(np.clip(block, -1.0, 1.0)[None])
             frame = av.AudioFrame.from_ndarray(plane, format="fltp", layout="mono")

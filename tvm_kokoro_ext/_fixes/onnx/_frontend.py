@@ -84,8 +84,16 @@ def with_operators(classes: Callable[[Any], dict[str, Any]]) -> Callable[[], Non
     return when_imported(apply)
 
 
-def around_import(wrap: Callable[[Any], Any]) -> Callable[[], None]:
-    """Replace `from_onnx` by `wrap(from_onnx)`. Returns the undo."""
+def rewriting(rewrite: Callable[[Any], Any]) -> Callable[[], None]:
+    """Let `from_onnx` import `rewrite(model)` in place of the model. Returns the undo."""
+
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def from_onnx(model: Any, *args: Any, **kwargs: Any) -> Any:
+            return original(rewrite(model), *args, **kwargs)
+
+        return from_onnx
+
     return when_imported(lambda: _replace.in_place({sys.modules[_MODULE].from_onnx: wrap}))
 
 

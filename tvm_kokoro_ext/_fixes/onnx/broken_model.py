@@ -5,8 +5,6 @@ Stock warns of what onnx's checker finds, and then fails anywhere, or imports ga
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,13 +80,9 @@ def _refusal(reason: str, way_around: str) -> UnsupportedOperatorError:
     return UnsupportedOperatorError("the ONNX model", reason, way_around)
 
 
-def _requiring(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def from_onnx(model: Any, *args: Any, **kwargs: Any) -> Any:
-        require_readable(model)
-        return original(model, *args, **kwargs)
-
-    return from_onnx
+def _readable(model: Any) -> Any:
+    require_readable(model)
+    return model
 
 
 FIX = Fix(
@@ -96,7 +90,7 @@ FIX = Fix(
     what="an ONNX model of an unknown opset, damaged or without its data fails anywhere",
     op="from_onnx",
     affected="",
-    install=lambda: _frontend.around_import(_requiring),
+    install=lambda: _frontend.rewriting(_readable),
     probe=lambda: bool(_frontend.listed()) and "_require_readable" not in _frontend.text(),
     needs_torch=False,
 )

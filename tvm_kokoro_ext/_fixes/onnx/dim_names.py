@@ -7,9 +7,8 @@ equal sizes.
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from tvm_kokoro_ext._fix import Fix
@@ -43,20 +42,12 @@ def _dims(model: Any) -> Iterator[Any]:
             yield from value.type.tensor_type.shape.dim
 
 
-def _renaming(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def from_onnx(model: Any, *args: Any, **kwargs: Any) -> Any:
-        return original(with_plain_names(model), *args, **kwargs)
-
-    return from_onnx
-
-
 FIX = Fix(
     id="onnx_dim_names",
     what="an ONNX input whose size is named n + 4 does not build where no input has n elements",
     op="ONNX inputs",
     affected="",
-    install=lambda: _frontend.around_import(_renaming),
+    install=lambda: _frontend.rewriting(with_plain_names),
     probe=lambda: "value = get_value(token, value_dict)" in _frontend.text(),
     needs_torch=False,
 )

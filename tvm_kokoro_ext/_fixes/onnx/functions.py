@@ -7,9 +7,7 @@ function.
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
@@ -98,20 +96,12 @@ def _with_defaults(model: Any, operators: set[str]) -> Any:
     return onnx.shape_inference.infer_shapes(copy)
 
 
-def _inlining(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def from_onnx(model: Any, *args: Any, **kwargs: Any) -> Any:
-        return original(without_functions(model), *args, **kwargs)
-
-    return from_onnx
-
-
 FIX = Fix(
     id="onnx_functions",
     what="a function of an ONNX model is taken for an operator of its name, or refused",
     op="ONNX functions, Attention, Celu, NegativeLogLikelihoodLoss, …",
     affected="",
-    install=lambda: _frontend.around_import(_inlining),
+    install=lambda: _frontend.rewriting(without_functions),
     probe=lambda: bool(_frontend.listed()) and "inline" not in _frontend.text(),
     needs_torch=False,
 )

@@ -6,7 +6,6 @@ DequantizeLinear take no blocks and no scale of the type bfloat16, and stop at c
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -130,18 +129,10 @@ def with_bytes(model: Any) -> Any:
     return copy
 
 
-def _widening(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def from_onnx(model: Any, *args: Any, **kwargs: Any) -> Any:
-        return original(with_bytes(model), *args, **kwargs)
-
-    return from_onnx
-
-
 def _install() -> Callable[[], None]:
     return _frontend.both(
         _frontend.with_operators(_layers.classes(OPERATORS)),
-        _frontend.around_import(_widening),
+        _frontend.rewriting(with_bytes),
     )
 
 

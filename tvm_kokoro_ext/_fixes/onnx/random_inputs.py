@@ -7,8 +7,6 @@ which the operator's mean, scale and limits are then applied to.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
@@ -89,20 +87,12 @@ def _dimensions(node: Any, attributes: Any, known: Any, constants: Any) -> list[
     )
 
 
-def _with_noise(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def from_onnx(model: Any, *args: Any, **kwargs: Any) -> Any:
-        return original(with_noise_inputs(model), *args, **kwargs)
-
-    return from_onnx
-
-
 FIX = Fix(
     id="onnx_random",
     what="ONNX operators that draw random numbers are missing; the noise becomes an input",
     op="ONNX RandomNormal, RandomUniform, RandomNormalLike, RandomUniformLike",
     affected="",
-    install=lambda: _frontend.around_import(_with_noise),
+    install=lambda: _frontend.rewriting(with_noise_inputs),
     probe=lambda: "RandomNormalLike" not in _frontend.text(),
     needs_torch=False,
 )

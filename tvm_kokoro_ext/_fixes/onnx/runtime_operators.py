@@ -7,7 +7,6 @@ place of the sum that they normalize, and Attention has no mask but that of its 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -47,18 +46,10 @@ def by_domain(model: Any) -> Any:
     return copy
 
 
-def _naming(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def from_onnx(model: Any, *args: Any, **kwargs: Any) -> Any:
-        return original(by_domain(model), *args, **kwargs)
-
-    return from_onnx
-
-
 def _install() -> Callable[[], None]:
     own = {_named(name): convert for name, convert in _OWN.items()} | _runtime_layers.OF_ONNX
     return _frontend.both(
-        _frontend.with_operators(_layers.classes(own)), _frontend.around_import(_naming)
+        _frontend.with_operators(_layers.classes(own)), _frontend.rewriting(by_domain)
     )
 
 

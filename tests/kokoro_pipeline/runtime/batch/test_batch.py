@@ -570,3 +570,16 @@ def test_a_chapter_that_cannot_be_read_leaves_no_book(tmp_path):
     with pytest.raises(EnvironmentFault, match="b.m4b cannot be read"):
         write_book(tmp_path / "b.m4b", [Chapter(tmp_path / "a.wav", 1, "a")], Book("a"))
     assert [each.name for each in tmp_path.iterdir()] == ["a.wav"]
+
+
+def test_each_chapter_of_a_book_is_reported_before_it_is_encoded(tmp_path):
+    """A book of hours is encoded for minutes."""
+    soundfile = pytest.importorskip("soundfile")
+    pytest.importorskip("av")
+    chapters = []
+    for name in ("a", "b"):
+        soundfile.write(tmp_path / f"{name}.wav", [0.0] * 2400, 24_000)
+        chapters.append(Chapter(tmp_path / f"{name}.wav", 2400, name))
+    reported: list[int] = []
+    write_book(tmp_path / "b.m4b", chapters, Book("a"), reported.append)
+    assert reported == [1, 2]
