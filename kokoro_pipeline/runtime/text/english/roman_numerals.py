@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 import unicodedata
 
 from ..tracked import Piece, Replacement, Tracked
@@ -14,28 +13,14 @@ from .tagging.kinds import IRREGULAR_PAST, LISTS, VERBS
 
 _ROMAN = r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?<=[IVXLCDM])"
 _SMALL_ROMAN = r"[ivx]{1,6}"
+_WITHOUT_STROKE = str.maketrans("Łł", "Ll")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-_WITH_ACCENTS = {
-    letter: "".join(
-        accented
-        for accented in map(chr, range(0xC0, 0x180))
-        if unicodedata.normalize("NFD", accented)[0] == letter and accented != letter
-    )
-    for letter in string.ascii_letters
-}
-_WITH_ACCENTS.update(L="Ł", l="ł")
-
-
-def _accented(name: str) -> str:
-    """A pattern of a name that matches its forms with accents as well: "Béla" by "Bela"."""
-    return "".join(
-        f"[{letter}{_WITH_ACCENTS[letter]}]" if _WITH_ACCENTS.get(letter) else letter
-        for letter in name
-    )
-
 
 _COUNTED_WORDS = "|".join(sorted(word_sets("roman")["counted"]))
-_REGNAL_NAMES = "|".join(map(_accented, sorted(word_sets("roman")["regnal"])))
+_REGNAL_NAMES = word_sets("roman")["regnal"]
+# A word that may be one of them, as `_has_regnal_name` says: a pattern of all of them would take
+# more time to compile than all others of the language.
+_NAME = r"(?P<name>[^\W\d_a-z][^\W\d_]+(?:-[^\W\d_]+)?)"
 _COUNTED = re.compile(
     rf"\b(?<!question )((?i:{_COUNTED_WORDS})s?)\s+"
     rf"({_ROMAN}(?=[ABCab]?\b)|{_SMALL_ROMAN}\b)([ABCab]?)(?!['’.]\w)"
@@ -57,14 +42,14 @@ _AS_SUBJECT = (
 )
 # "John D Rockefeller" and "John V Lindsay" have initials, whose points are gone.
 _REGNAL = re.compile(
-    rf"\b({_REGNAL_NAMES})\s+(?![CDLM]\b|[VX]\s[A-Z])"
+    rf"\b{_NAME}\s+(?![CDLM]\b|[VX]\s[A-Z])"
     rf"(?:({_ROMAN})(?<!\bI)|(I){_AS_SUBJECT})(?=\W|$)"
     rf"(?P<others>(?:(?:,|,?\s(?:and|or|to|&))\s(?![ICDLM]\b){_ROMAN}\b(?!['’.]\w|\s[A-Z])){{0,5}})"
 )
 # "Edward I fought" at the start of a sentence, but not "I saw Mary I think".
 _FIRST = re.compile(
     rf"(?:^|(?<=^\s)|(?<=[.!?]\s)|(?<=\bof\s)|(?<=\bby\s)|(?<=[Uu]nder\s)"
-    rf"|(?<=(?:st|nd|rd|th) and ))({_REGNAL_NAMES})\s(I)"
+    rf"|(?<=(?:st|nd|rd|th) and )){_NAME}\s(I)"
     r"(?=\s(?:(?:never|also|then|later|soon|finally|[a-z]{3,}ly)\s)?(?:[a-z]+ed|fled|met|ruled|fought|led|won|lost|took|gave|came|went|made|built|fell|held|left|saw|wrote)\b)"
 )
 _TITLES = (
@@ -101,13 +86,14 @@ _NAMED = re.compile(
 
 # The number of a heading: "LETTER XXIII.", "SONNET CXVI".
 _HEADED = re.compile(rf"(?<=[A-Z]{{4}}\s)(?=[IVXLC]{{3,8}}(?:[.,:]|$)){_ROMAN}\b")
-# "Robert Griffin III", whose first name kings have too, "J.P. Morgan III", "George S. Patton IV".
-_HEIR = re.compile(
-    rf"\b(?:(?:{_REGNAL_NAMES})\s(?:[A-Z]\.?\s)?|(?:[A-Z]\.?\s?[A-Z]|[B-HJ-Z])\.?\s|[A-Z][a-z]+\s[B-HJ-Z]\.?\s)"
-    r"[A-Z][a-z]+\s(III?|IV)(?=\W|$)(?!['’-]\w)"
+# "J.P. Morgan III", "George S. Patton IV", and "Robert Griffin III", who is named like kings.
+_FAMILY_NAME = r"[A-Z][a-z]+\s(III?|IV)(?=\W|$)(?!['’-]\w)"
+_HEIR_BY_INITIALS = re.compile(
+    r"\b(?:(?:[A-Z]\.?\s?[A-Z]|[B-HJ-Z])\.?\s|[A-Z][a-z]+\s[B-HJ-Z]\.?\s)" + _FAMILY_NAME
 )
+_HEIR_BY_NAME = re.compile(rf"\b{_NAME}\s(?:[A-Z]\.?\s)?{_FAMILY_NAME}")
 # "Henry the VIII".
-_REGNAL_THE = re.compile(rf"\b(?:{_REGNAL_NAMES})\sthe\s({_ROMAN})(?=\W|$)")
+_REGNAL_THE = re.compile(rf"\b{_NAME}\sthe\s(?P<numeral>{_ROMAN})(?=\W|$)")
 # The number of an item, in parentheses or, where a line begins, with a comma for its point.
 _LISTED = re.compile(
     r"(?<=\()(?:[ivx]{2,5}|(?<=^\()[iv]|i(?=\)[^\n]{1,400}\(ii\)))(?=\))"
@@ -154,7 +140,8 @@ def expand_roman_numerals(text: Tracked) -> Tracked:
     text = text.sub(_CENTURY, lambda m: numbers.ordinal(roman_value(m[1])))
     text = text.sub(_ROMAN_YEAR, lambda m: numbers.year(roman_value(m[0])))
     text = text.sub(_HEADED, lambda m: numbers.cardinal(roman_value(m[0])))
-    return text.sub(_HEIR, _reign).sub(_NAMED, _of_name)
+    text = text.sub(_HEIR_BY_INITIALS, _reign).sub(_HEIR_BY_NAME, _reign)
+    return text.sub(_NAMED, _of_name)
 
 
 _OF_NUMERALS = re.compile(r"\b[Nn]umerals?\b[^.!?]{0,60}$")
@@ -217,11 +204,22 @@ def _has_verb(match: re.Match[str]) -> bool:
     )
 
 
-def _named_ordinal(match: re.Match[str]) -> list[Piece]:
-    return [Piece(numbers.ordinal(roman_value(match[1])), *match.span(1))]
+def _has_regnal_name(match: re.Match[str]) -> bool:
+    """Whether the name of a match is one of kings and popes, with accents or without."""
+    parts = unicodedata.normalize("NFD", match["name"].translate(_WITHOUT_STROKE))
+    plain = "".join(letter for letter in parts if not unicodedata.combining(letter))
+    return plain in _REGNAL_NAMES or plain.partition("-")[2] in _REGNAL_NAMES
 
 
-def _reign(match: re.Match[str]) -> list[Piece]:
+def _named_ordinal(match: re.Match[str]) -> Replacement:
+    if not _has_regnal_name(match):
+        return match[0]
+    return [Piece(numbers.ordinal(roman_value(match["numeral"])), *match.span("numeral"))]
+
+
+def _reign(match: re.Match[str]) -> Replacement:
+    if match.groupdict().get("name") and not _has_regnal_name(match):
+        return match[0]
     others = match.groupdict().get("others") and match.span("others")
     last = match.re.groups - ("others" in match.re.groupindex)
     group = next(g for g in range(last, 0, -1) if match[g])
