@@ -24,6 +24,8 @@ from typing import Any, Protocol
 from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.extras import install_command
 
+from .put_off import put_off
+
 MAX_DATA_PATH = 159
 """The longest path to its data, in bytes, that the C library handles."""
 
@@ -118,7 +120,8 @@ def _started() -> Path:
     loader = importlib.import_module("espeakng_loader")
     folder = Path(loader.get_library_path()).parent / "espeak-ng-data"
     check_data(folder)
-    importlib.import_module("misaki.espeak")  # sets library and data paths
+    with put_off("segments"):  # another backend of phonemizer, larger than all the rest
+        importlib.import_module("misaki.espeak")  # sets library and data paths
     wrapper = importlib.import_module("phonemizer.backend.espeak.wrapper").EspeakWrapper
     wrapper.set_data_path(str(short_data_folder(folder)))
     return folder

@@ -8,17 +8,15 @@ from __future__ import annotations
 import bisect
 import functools
 import importlib
-import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kokoro_pipeline.errors import EnvironmentFault
 from kokoro_pipeline.extras import install_command
 
 from ..espeak import espeak_reader
+from ..put_off import put_off
 from ..reading import Reader, Sentence
 from ..tracked import Tracked
 from .headlines import is_headline
@@ -96,7 +94,7 @@ def load_english(british: bool) -> EnglishG2P:
 @functools.cache
 def _load(british: bool) -> EnglishG2P:
     try:
-        with _spacy_put_off():
+        with put_off("spacy"):  # by which misaki's own reader tags
             module = importlib.import_module(".misaki_english", __package__)
     except ImportError as error:
         raise EnvironmentFault(
@@ -106,27 +104,3 @@ def _load(british: bool) -> EnglishG2P:
     entries = module.supplement(british)
     reader: EnglishG2P = module.EnglishG2P(british, espeak_reader(british), entries)
     return reader
-
-
-@contextmanager
-def _spacy_put_off() -> Iterator[None]:
-    """Let misaki import a spaCy that is loaded at its first use, which is never made here.
-
-    misaki's module imports spaCy, which need not be installed, for what its own reader tags by.
-    What it gets forwards every attribute to spaCy itself; other imports are not affected.
-    """
-    if "spacy" in sys.modules:
-        yield
-        return
-    stand_in = ModuleType("spacy")
-
-    def forward(name: str) -> Any:
-        return getattr(importlib.import_module("spacy"), name)
-
-    vars(stand_in)["__getattr__"] = forward  # PEP 562
-    sys.modules["spacy"] = stand_in
-    try:
-        yield
-    finally:
-        if sys.modules.get("spacy") is stand_in:
-            del sys.modules["spacy"]

@@ -170,17 +170,26 @@ def test_espeak_is_needed_for_unknown_words_only(missing: str) -> None:
     assert "pip install 'tvm-kokoro[text]'" in refusal
 
 
+# The package, a text, its language, the module that imports the package, and a name in it.
+PUT_OFF = [
+    ("spacy", "Hello world", "en-us", "misaki.en", "util.is_package"),
+    ("segments", "Bonjour", "fr", "phonemizer.backend.segments", "tokenizer.Tokenizer"),
+]
+
+
 @pytest.mark.slow
-def test_rules_read_without_loading_spacy_and_leave_it_usable():
+@pytest.mark.parametrize(("package", "text", "lang", "importer", "name"), PUT_OFF)
+def test_what_is_never_used_is_not_loaded_and_stays_usable(package, text, lang, importer, name):
     program = (
-        "import sys\n"
+        "import importlib, operator, sys\n"
         "from kokoro_pipeline.runtime.text import phonemize\n"
-        "phonemize('Hello world')\n"
-        "assert 'spacy' not in sys.modules and 'torch' not in sys.modules\n"
-        "import misaki.en\n"
-        "assert misaki.en.spacy.util.is_package.__module__ == 'spacy.util'\n"
-        "import spacy\n"
-        "assert spacy.__file__ and misaki.en.spacy.blank is spacy.blank\n"
+        f"assert phonemize({text!r}, {lang!r}).phonemes\n"
+        f"assert {package!r} not in sys.modules and 'torch' not in sys.modules\n"
+        f"held = importlib.import_module({importer!r}).{package}\n"
+        f"thing = operator.attrgetter({name!r})\n"
+        f"assert thing(held).__module__.startswith({package!r})\n"
+        f"import {package}\n"
+        f"assert {package}.__file__ and thing(held) is thing({package})\n"
     )
     words = [sys.executable, "-c", program]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
