@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -14,9 +15,10 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from kokoro_pipeline.artifact.reader import open_artifact
-from kokoro_pipeline.errors import KokoroError
+from kokoro_pipeline.errors import EnvironmentFault, KokoroError
 from kokoro_pipeline.version import __version__
 
+from ..text.languages import find_language
 from .context import ServerContext, file_state
 from .engines import Engine
 from .failures import BrokenAnswer, log_failure
@@ -43,6 +45,7 @@ def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        threading.Thread(target=_load_english, daemon=True).start()
         yield
         speaker.close()
 
@@ -102,3 +105,13 @@ def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
     for kind in (Problem, TimeoutError, KokoroError):
         app.add_exception_handler(kind, answer)
     return app
+
+
+def _load_english() -> None:
+    """Load what reads English before the first request waits for it, which takes a second or two.
+
+    Other languages are loaded by their first requests, in less time. What is not installed is
+    refused there, by name.
+    """
+    with suppress(EnvironmentFault):
+        find_language("en-us").reader()
