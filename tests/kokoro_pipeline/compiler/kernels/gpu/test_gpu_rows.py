@@ -107,22 +107,26 @@ def test_linear(kernels, name):
         np.testing.assert_allclose(y, expected, rtol=0, atol=2e-5)
 
 
-@pytest.mark.parametrize("barrier", range(8))
-def test_a_missing_barrier_of_a_linear_layer_is_noticed(compile_kernels, barrier):
-    """Four belong to the kernel for few rows, and four to the one for many."""
-
+# Four barriers belong to the kernel for few rows, and four to the one for many rows and outputs.
+@pytest.mark.parametrize(
+    ("barrier", "rows", "outputs"),
+    [
+        *((barrier, 5, 514) for barrier in range(4)),
+        *(pytest.param(barrier, 128, 2050, marks=pytest.mark.slow) for barrier in range(4, 8)),
+    ],
+)
+def test_a_missing_barrier_of_a_linear_layer_is_noticed(compile_kernels, barrier, rows, outputs):
     def edit(text):
         before, *after = text.split("__syncthreads();")
         barriers = ["" if at == barrier else "__syncthreads();" for at in range(len(after))]
         assert len(after) == 8
         return before + "".join(map("".join, zip(barriers, after, strict=True)))
 
-    broken = compile_kernels("cuda", {"linear": linear(260, 2050)}, edit_source=edit)
+    broken = compile_kernels("cuda", {"linear": linear(260, outputs)}, edit_source=edit)
     rng = np.random.default_rng(0)
-    weight = pack_linear(normal(rng, 2050, 260))
+    weight = pack_linear(normal(rng, outputs, 260))
     with pytest.raises(EmulationFault):
-        for rows in (5, 16 * 8):
-            broken("linear", [normal(rng, rows, 260), weight], (rows, 2050))
+        broken("linear", [normal(rng, rows, 260), weight], (rows, outputs))
 
 
 def test_running_sum(kernels):
