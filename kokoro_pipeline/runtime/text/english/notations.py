@@ -13,8 +13,8 @@ from .number_forms import minus
 from .numbers import cardinal, digits, fraction, year
 from .rules import Rule
 
-_METRIC = r"k?g|m[lL]|[lL]|[cmk]?m"
-_CUSTOMARY = r"oz|lbs?|fl\.? oz|in|inch(?:es)?|ft|pt|pints?|cups?|tbsp|tsp|miles|gal"
+_METRIC = r"k?g|m[lL]|[lL]|[cmk]?m|km/h|kph"
+_CUSTOMARY = r"oz|lbs?|fl\.? oz|in|inch(?:es)?|ft|pt|pints?|cups?|tbsp|tsp|mi(?:les)?|gal|mph"
 
 
 _CALLED = re.compile(r"\b(?:call|dial|phone|ring|text|tel|fax)\b[^.;!?]{0,12}$", re.IGNORECASE)
@@ -33,7 +33,7 @@ def _comma(match: re.Match[str], british: bool) -> Replacement:
 
 def _same(match: re.Match[str], british: bool) -> list[Piece]:
     """The slash between two measures of the same: "200g/7oz"."""
-    return [Piece(", ", *match.span(1 if match[1] else 2))]
+    return [Piece(", ", *match.span(match.lastindex or 0))]
 
 
 def _per_power(match: re.Match[str], british: bool) -> Replacement:
@@ -240,14 +240,15 @@ NOTATIONS: tuple[Rule, ...] = (
     ),
     (
         re.compile(
-            rf"(?<=\d)[\s-]?(?:{_METRIC})(/)(?=\d[\d./]*[\s-]?(?:{_CUSTOMARY})\b)"
-            rf"|(?<=\d)[\s-]?(?:{_CUSTOMARY})(\.?/)(?=\d[\d./]*[\s-]?(?:{_METRIC})\b)"
+            rf"(?<=\d)[\s-]?(?:{_METRIC})(\s?/\s?)(?=\d[\d./]*[\s-]?(?:{_CUSTOMARY})\b|\d['′]\d)"
+            rf"|(?<=\d)[\s-]?(?:{_CUSTOMARY})(\.?\s?/\s?)(?=\d[\d./]*[\s-]?(?:{_METRIC})\b)"
+            r"|(?<=\d)(?:\"|”|″|'')(\s?/\s?)(?=\d{3}\s?cm\b)"
         ),
         _same,
     ),
     (re.compile(r"(?<=\d)\s?°(\s)(?=[CF]\b)"), _degrees),
     (
-        re.compile(r"(?<=\d)\s?°[CF](\s?/\s?)(?=\d|gas\b)|\bfan(/)(?=\d{3}\s?°F|gas\b)"),
+        re.compile(r"(?<=\d)\s?°[CF](\s?/\s?)(?=\d|[Gg]as\b)|\b[Ff]an(/)(?=\d{3}\s?°F|[Gg]as\b)"),
         _same,
     ),
     (re.compile(r"(?:(?<=\d min)|(?<=\d hr)|(?<=\d sec))\.(?=/[a-z])"), _nothing),
