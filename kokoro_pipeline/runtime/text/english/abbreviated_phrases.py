@@ -338,7 +338,22 @@ ABBREVIATED_PHRASES: tuple[Phrase, ...] = (
         ),
         "three M",
     ),
-    (re.compile(r"(?<=\d)[-\s]cyl\b(?:\.(?=\s[a-z]))?"), "-cylinder"),
+    (re.compile(r"(?<=\d)[-\s]cyl\b(?:\.(?=\s[a-z]|[,;:)]))?"), "-cylinder"),
+    (re.compile(r"(?<=\d\s[a-z]{2})\.(?=\s@\s?[$£€]?\d)"), ""),
+    (re.compile(r"\bblt\b\.?(?=\s(?:in\s)?(?:1[6-9]|20)\d\d\b)"), "built"),
+    (re.compile(r"\bDist\.\sAtty\b\.?"), "District Attorney"),
+    (re.compile(r"\bAtty\.\sGen\b\.?"), "Attorney General"),
+    (re.compile(r"\b([Gg]ov['’]t)\.(?=\s[a-z]|[,;:)])"), r"\1"),
+    (re.compile(r"\bMag\.(?=\s\d)"), "Magnitude"),
+    (re.compile(r"\b([Vv])is\.(?=\s[<>]?\d)"), r"\1isibility"),
+    (re.compile(r"(?<![\w.,/-])24-7(?![\w/-]|[.,]\d)"), "24/7"),
+    (
+        re.compile(
+            r"(?<![\w.,/-])9-11(?=\s(?:attacks?|[Cc]ommission|[Mm]emorial|[Mm]useum|victims?|survivors?"
+            r"|hijack\w+|terror\w*|first\sresponders?|responders?|truthers?|conspirac\w+)\b)"
+        ),
+        "9/11",
+    ),
     (re.compile(r"\b([Pp])op\.(?=\s(?:of|is|was|density|growth)\b|:?\s[\d~])"), r"\1opulation"),
     (
         re.compile(

@@ -150,7 +150,12 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], Replaceme
     ),
     (re.compile(rf"\b((?i:{'|'.join(_MAKERS)}))\.(?=\sby\b)"), _with_case(_MAKERS)),
     (re.compile(rf"\b((?i:{'|'.join(_MEASURED)}))\.(?=:?\s[\d~])"), _with_case(_MEASURED)),
-    (re.compile(r"\bfl\.(?=\s(?:ca?\.\s)?(?:(?:1\d{3}|[5-9]\d\d)s?\b|\d{1,4}\s?(?:B\.?C|C\.?E)\b))"), "flourished"),
+    (
+        re.compile(
+            r"\bfl\.(?=\s(?:ca?\.\s)?(?:(?:1\d{3}|[5-9]\d\d)s?\b|\d{1,4}\s?(?:B\.?C|C\.?E)\b))"
+        ),
+        "flourished",
+    ),
     (re.compile(r"\b([Cc])onf\.(?=\s(?:#|no\.|number\b|code\b))"), r"\1onfirmation"),
     (re.compile(r"(?<=onfirmation )#\s?(?=[A-Z\d])"), "number "),
     (re.compile(r"\b[Mm]ed(?:\.?-|\.\s)(?=(?:high|low|heat)\b)"), "medium "),

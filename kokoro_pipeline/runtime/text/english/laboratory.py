@@ -34,6 +34,11 @@ def _candidate(match: re.Match[str]) -> list[Piece]:
 
 LABORATORY: tuple[Phrase, ...] = (
     (_ISOTOPE, _isotope),
+    # A count of blood: "WBC 7.1 K/µL".
+    (
+        re.compile(r"(?<=\d)\s?([KM])/[µμu]L\b"),
+        lambda m: f" {'thousand' if m[1] == 'K' else 'million'} per microliter",
+    ),
     (re.compile(rf"(?<=\d )N(?=\s{_REAGENTS})"), "normal"),
     (
         re.compile(r"(?<=\d )degrees F \((-?\d[\d.]*) C\)"),

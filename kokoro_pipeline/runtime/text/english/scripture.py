@@ -75,7 +75,14 @@ _BOOKS = "|".join(sorted(_BOOK_NAMES, key=len, reverse=True))
 _NUMBERED_BOOKS = "|".join(name for name, book in _BOOK_NAMES.items() if book in _BIBLE["numbered"])
 _UNTIL = r"(?:[-–—](?:(?P<until>\d{1,3}):)?(?P<last>\d{1,3}[a-c]?))?(?P<on>ff?\b\.?)?(?![\w:])"
 
+# Abbreviated names that nothing else has, whose chapter may stand without a verse: "Rom. 8".
+_ONLY_BOOKS = "Exod|Lev|Deut|Josh|Judg|Eccl|Isa|Lam|Ezek|Zech|Mal|Matt|Rom|Gal|Eph|Phil|Heb"
+
 CHAPTERS: tuple[Phrase, ...] = (
+    (
+        re.compile(rf"\b({_ONLY_BOOKS})\.(?=\s\d{{1,3}}(?![\w:]|[.,]\d))"),
+        lambda match: _BOOK_NAMES.get(match[1], match[0]),
+    ),
     (re.compile(r"\bPs(s?)\.?(?=\s\d{1,3}\b)"), _psalm),
     (re.compile(rf"\b(?:{_BOOKS})\.?\s([ivxlc]{{1,7}})\.\s(?=\d{{1,3}}(?!\w))"), _old_chapter),
 )
