@@ -62,7 +62,8 @@ def in_words(number: int, lang: str, to: str) -> str:
         num2words = importlib.import_module("num2words").num2words
     except ImportError as error:
         raise EnvironmentFault(
-            f"say-as needs a package that is not installed ({error}): {install_command('text')}"
+            f"words for numbers need a package that is not installed ({error}): "
+            f"{install_command('text')}"
         ) from error
     words: str = num2words(number, lang=_NUM2WORDS[lang], to=to)
     return words

@@ -10,12 +10,16 @@ A language's forms are the file `data/CODE.tsv`: a kind, what is written, and wh
 | `ordinal` | suffixes of digits | the one suffix that eSpeak knows; none: the words of num2words |
 | `ordinal before` | words that a Roman numeral before them counts | |
 | `counted` | nouns behind which every Roman numeral is a number | |
-| `feminine` | words that are feminine and do not end in a | |
+| `feminine`, `masculine` | words that their endings do not tell | |
+| `feminine ending`, `masculine ending` | endings of nouns beside a; masculine ones win | |
+| `either gender` | adjectives before a noun that do not tell its gender | |
+| `no noun` | words behind a number that are no nouns | |
+| `number of` | words behind which a number counts nothing | |
+| `before one` | words behind which 1 counts a noun | |
 | `tens` | names of rulers behind which an X is a number | |
 | `unit` | the sign | one, several, and f if they are feminine |
 | `currency` | the sign | one, several, a hundredth, hundredths, and f |
 | `scale` | a word or sign of thousands or millions | the word, and what joins it to a currency |
-| `one m`, `one f` | a number | the form before a masculine or feminine noun |
 | `fraction` | digits | before a masculine noun, before a feminine one |
 | `mixed` | the fraction behind a whole number, which is `{}`; none: any other | the same |
 | `hours` | hours and minutes | whole hours; hours and fewer than ten minutes |
@@ -73,7 +77,14 @@ class Forms:
 
     def words(self, kind: str) -> frozenset[str]:
         """The words of a kind whose rows are lists of words."""
-        return frozenset(word for row in self.of(kind) for word in row.split())
+        return self._words_of.get(kind, frozenset())
+
+    @functools.cached_property
+    def _words_of(self) -> dict[str, frozenset[str]]:
+        return {
+            kind: frozenset(word for row in rows for word in row.split())
+            for kind, rows in self.rows.items()
+        }
 
 
 def squeezed(written: str) -> str:

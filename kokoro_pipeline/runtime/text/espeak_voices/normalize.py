@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ..say_as import in_words, written_date
 from ..tracked import Tracked
+from .agreement import Agreement, is_feminine
 from .forms import SPACE, Forms, load_forms, squeezed
 from .numbers import Number, amount, joined_by, number_pattern, spaced
-from .roman_numerals import expand_roman_numerals, is_feminine
+from .roman_numerals import expand_roman_numerals
 
 Edit = tuple[int, int, str]
 Rule = Callable[[Tracked], Tracked]
@@ -441,6 +442,7 @@ def _products(forms: Forms, text: str) -> Iterator[Edit]:
 
 def _numbers(forms: Forms) -> Callable[[str], Iterator[Edit]]:
     pattern = re.compile(rf"{number_pattern(forms, 'number')}|{_VERSION}|{_BETWEEN_DIGITS.pattern}")
+    agreement = Agreement(forms)
 
     def find(text: str) -> Iterator[Edit]:
         for match in pattern.finditer(text):
@@ -448,8 +450,14 @@ def _numbers(forms: Forms) -> Callable[[str], Iterator[Edit]]:
                 yield *match.span(), f" {forms.word('decimal point')} ".join(match[0].split("."))
             elif not match["number"]:
                 yield *match.span(), " "
-            elif (said := str(Number(match[0], forms))) != match[0]:
-                yield *match.span(), said
+            else:
+                number = Number(match[0], forms)
+                if number.counts and (
+                    counted := agreement.said(int(number.whole), text, *match.span())
+                ):
+                    yield match.start(), counted[1], counted[0]
+                elif (said := str(number)) != match[0]:
+                    yield *match.span(), said
 
     return find
 

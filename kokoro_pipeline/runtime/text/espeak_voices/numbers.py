@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from .agreement import agreeing
 from .forms import SPACE, Forms, squeezed
 
 _GUARD = r"(?<![\d.,])"
@@ -58,17 +59,24 @@ class Number:
 
     def __str__(self) -> str:
         """What eSpeak reads as the number."""
-        coded = len(self.whole) > _LONGEST or (self.whole[0] == "0" and len(self.whole) > 1)
-        whole = spaced(self.whole) if coded else self.whole
+        whole = spaced(self.whole) if self._is_code else self.whole
         if not self.decimals:
             return whole
         return f"{whole} {self._point} {self._said_decimals()}"
 
-    def before(self, gender: str) -> str:
+    @property
+    def counts(self) -> bool:
+        """Whether it is a whole number, and no code, of what a noun behind it names."""
+        return not self.decimals and not self._is_code
+
+    @property
+    def _is_code(self) -> bool:
+        return len(self.whole) > _LONGEST or (self.whole[0] == "0" and len(self.whole) > 1)
+
+    def before(self, gender: str, noun: str = "") -> str:
         """The number before a noun of a gender, "m" or "f"."""
-        if self.decimals:
-            return str(self)
-        return self._forms.of(f"one {gender}").get(self.whole, (str(self),))[0]
+        said = agreeing(int(self.whole), gender, noun, self._forms) if self.counts else None
+        return said or str(self)
 
     def _said_decimals(self) -> str:
         rest = self.decimals.lstrip("0")
@@ -105,7 +113,7 @@ def amount(number: Number, noun: Sequence[str], forms: Forms) -> str:
     gender = "f" if "f" in noun[2:] else "m"
     said = noun[0 if number.is_singular else 1]
     of = forms.word("of") if number.is_million else ""
-    return f"{number.before(gender)} {joined_by(of, said, forms)}"
+    return f"{number.before(gender, said)} {joined_by(of, said, forms)}".replace("' ", "'")
 
 
 def joined_by(of: str, noun: str, forms: Forms) -> str:

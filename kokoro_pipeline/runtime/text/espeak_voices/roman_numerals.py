@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..tracked import Tracked
+from .agreement import is_feminine
 from .forms import Forms
 
 _ROMAN = r"(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})(?![\w'’.-]\w|\w)"
@@ -54,8 +55,3 @@ def _after(word: str, roman: str, forms: Forms) -> str:
     if number > _TENTH and forms.code != "it":
         return str(number)
     return f"{number}{'ª' if is_feminine(word, forms) else 'º'}"
-
-
-def is_feminine(word: str, forms: Forms) -> bool:
-    """Whether a name or noun is feminine, as its ending or the table of the language says."""
-    return word.endswith("a") or word in forms.words("feminine")
