@@ -316,6 +316,11 @@ UNFOLD = [
     Case("windows", lambda x: x.unfold(1, 3, 2), rows, **EP),
     Case("strides", lambda x: torch.as_strided(x, (2, 3), (1, 2), 1), rows, symbolic=(False,)),
     Case("fewer", lambda x: torch.as_strided(x, (2, 3), (3, 1)), rows),
+    Case(  # what shifts the scores of relative positions
+        "symbolic_offset",
+        lambda x: torch.as_strided(x, (2, 3), (x.shape[1] - 1, 1), 2 * x.shape[1] - 4),
+        rows,
+    ),
     Case("filled", lambda x: x.clone().fill_diagonal_(2.0), lambda n: (torch.randn(n, 3),)),
     Case("row", lambda x: torch.as_strided(x[1], (2, 2), (2, 1)), rows, decomposed=(False,)),
 ]

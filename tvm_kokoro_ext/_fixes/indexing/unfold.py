@@ -87,7 +87,7 @@ def _start(importer: Any, node: Any, x: Any, size: Any, stride: Any, offset: Any
         raise _emit.refuse(
             node, "an offset into the memory that a tensor is a view of", "Use unfold, or index"
         )
-    first = _emit.int64(offset or 0)
+    first = _emit.int64(0 if offset is None else offset)
     _require_inside(importer, node, x, size, stride, first)
     return first
 
