@@ -68,6 +68,7 @@ STD = [
     Case("std_raw", lambda x: x.std(), rows, **RAW, **STATIC),
     Case("var_mean", lambda x: torch.var_mean(x, 1, correction=0), rows, **EP),
     Case("var_keep", lambda x: x.var(0, keepdim=True), rows, wrong=None, **STATIC, **EP),
+    Case("large_correction", lambda x: (x.var(0, correction=20), x.std(correction=99)), rows),
 ]
 test_std, test_std_stock = fix_tests("std", STD)
 

@@ -1,10 +1,12 @@
 """std and var with any correction, over constant and symbolic axes.
 
-Without decomposition, stock's std ignores the correction; with it, stock needs constant axes.
+Without decomposition, stock's std ignores the correction; with it, stock needs constant axes, and
+is NaN where the correction is larger than the number of elements.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
@@ -72,10 +74,19 @@ def std_mean(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _stock_is_right(importer: Any, node: Any) -> bool:
-    """Whether the node is var.correction over constant axes; none in a list are all of them."""
-    x, dim = _emit.arguments(importer, node, "self", "dim")
-    constant = all(isinstance(size, int) for size in _compat.shape_of(x)) and dim != []
-    return constant and node.target.__name__ == "var.correction" and len(node.args) < 3
+    """Whether the node is var.correction over constant axes with more elements than that.
+
+    An empty list of axes means all of them. Stock scales the mean of the squares by a factor that
+    is NaN where the correction leaves no divisor, and the variance is infinite.
+    """
+    if node.target.__name__ != "var.correction" or len(node.args) > 2:
+        return False
+    x, dim, correction, _ = _read(importer, node, "var.correction")
+    shape = _compat.shape_of(x)
+    if dim == [] or not all(isinstance(size, int) for size in shape):
+        return False
+    axes = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
+    return bool(math.prod(shape[axis] for axis in axes) > correction)
 
 
 @_probe.wrong
