@@ -270,6 +270,7 @@ def _decompositions(operators: set[Any]) -> dict[Any, Any]:
     import torch
     from torch._decomp import decomposition_table
 
+    from tvm_kokoro_ext._fixes.program import _quantized
     from tvm_kokoro_ext._fixes.program._decompositions import OWN
 
     key = torch._C.DispatchKey.CompositeImplicitAutograd
@@ -278,8 +279,8 @@ def _decompositions(operators: set[Any]) -> dict[Any, Any]:
     for operator in operators:
         if not isinstance(operator, torch._ops.OpOverload) or operator.__name__ in _NOT_FUNCTIONAL:
             continue
-        known = OWN.get(operator.__name__) or default.get(operator)
-        known = known or decomposition_table.get(operator)
+        known = _quantized.OWN.get(str(operator)) or OWN.get(operator.__name__)
+        known = known or default.get(operator) or decomposition_table.get(operator)
         if known is None and torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), key):
             # Call the kernel directly; `operator.decompose` would recursively use this table.
             known = partial(operator._op_dk, key)
