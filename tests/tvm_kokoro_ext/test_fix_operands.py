@@ -275,6 +275,15 @@ def spaced(x):
     return [x.long()[0, 0] + torch.linspace(*ends, n, dtype=t) for *ends, n, t in bounds]
 
 
+def large_halves(x):
+    """Sums beyond 65504 of numbers below, by operators of which another node is decomposed."""
+    x, ones = (100 * x).to(torch.float16), torch.ones(3, 4, 5, dtype=torch.float16)
+    norms = x.norm(), torch.linalg.vector_norm(x, 3, 0, dtype=torch.float32)
+    product = torch.addbmm(x[:, :1], ones[:, :3] * 60, ones.mT[..., :1] * 90, alpha=0.01)
+    sums = torch.addmm(x, ones[0, :3, :3] * 900, x, alpha=0.01, beta=0)
+    return *(norm.float() for norm in norms), product, sums
+
+
 PROJECTED = torch.nn.LSTM(4, 5, 2, proj_size=3, bidirectional=True)
 
 DECOMPOSED = [
@@ -288,6 +297,7 @@ DECOMPOSED = [
     Case("whole", whole_products, whole, **RAW),
     Case("replaced", replaced, rows, **RAW),
     Case("norms", norms, rows, **EP),
+    Case("large_halves", large_halves, rows, tolerance=1e-3, **RAW),
     Case("products", products, rows, tolerance=1e-4, **RAW),
     Case("medians", medians, rows, **RAW),
     Case("pdist", lambda x: (functional.pdist(x), functional.pdist(x, 1.0)), rows, **STATIC),

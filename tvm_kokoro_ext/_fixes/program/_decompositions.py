@@ -19,16 +19,23 @@ def _is_symbolic(number: Any) -> bool:
     return not isinstance(number, int | float | complex)
 
 
+def _wide(x: Any) -> Any:
+    """Numbers of half precision in float32, in which torch sums them; others as they are."""
+    import torch
+
+    return x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
 def addmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     """A factor of 0 discards even NaN, both in the product and in x."""
-    product = first @ second
+    product = _wide(first) @ _wide(second)
     if _is_symbolic(alpha) or _is_symbolic(beta):
-        return product * alpha + x * beta
+        return (product * alpha + _wide(x) * beta).to(x.dtype)
     if not x.is_floating_point() and not x.is_complex():
         beta, alpha = int(beta), int(alpha)
     if alpha != 1:
         product = product * alpha if alpha else product.new_zeros(product.shape)
-    return product + beta * x if beta else product
+    return (product + beta * _wide(x) if beta else product).to(x.dtype)
 
 
 def hardtanh(x: Any, low: float = -1, high: float = 1) -> Any:
@@ -46,13 +53,14 @@ def variance(x: Any, dim: Any = None, *, correction: Any = 1, keepdim: bool = Fa
 
     dims = dim or list(range(x.dim()))
     count = math.prod(x.shape[axis] for axis in dims)
-    squares = (x - x.mean(dims, keepdim=True)).square().sum(dims, keepdim=keepdim)
-    return squares / torch.sym_max(count - correction, 0)
+    wide = _wide(x)
+    squares = (wide - wide.mean(dims, keepdim=True)).square().sum(dims, keepdim=keepdim)
+    return (squares / torch.sym_max(count - correction, 0)).to(x.dtype)
 
 
 def deviation(x: Any, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> Any:
     """std, the root of the variance."""
-    return variance(x, dim, correction=correction, keepdim=keepdim).sqrt()
+    return variance(_wide(x), dim, correction=correction, keepdim=keepdim).sqrt().to(x.dtype)
 
 
 def addbmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
@@ -60,8 +68,8 @@ def addbmm(x: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1
 
     if not x.is_floating_point() and not x.is_complex():
         beta, alpha = int(beta), int(alpha)
-    product = alpha * torch.bmm(first, second).sum(0, dtype=x.dtype)
-    return product + beta * x if beta else product  # 0 drops even NaN
+    product = alpha * torch.bmm(_wide(first), _wide(second)).sum(0, dtype=_wide(x).dtype)
+    return (product + beta * _wide(x) if beta else product).to(x.dtype)  # 0 drops even NaN
 
 
 def lcm(x: Any, y: Any) -> Any:
@@ -187,10 +195,14 @@ def norm(
     """linalg.vector_norm, including order 0: the number of nonzero elements."""
     dims = list(range(x.dim())) if dim is None else dim
     size = (x if dtype is None else x.to(dtype)).abs()
+    return _norm(_wide(size), order, dims, keepdim).to(size.dtype)
+
+
+def _norm(size: Any, order: float, dims: Any, keepdim: bool) -> Any:
     if _is_symbolic(order):
         return (size**order).sum(dims, keepdim=keepdim) ** (1 / order)
     if order == 0:
-        return (size != 0).sum(dims, keepdim=keepdim).to(size.dtype)
+        return (size != 0).sum(dims, keepdim=keepdim)
     if math.isinf(order):
         return size.amax(dims, keepdim) if order > 0 else size.amin(dims, keepdim)
     if order == 2:
