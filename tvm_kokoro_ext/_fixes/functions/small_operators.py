@@ -13,16 +13,21 @@ _EUCLID = {8: 12, 16: 24, 32: 47, 64: 93}  # steps for the worst pair, by number
 
 
 def view_dtype(importer: Any, node: Any, previous: Any) -> Any:
-    """Reinterpret the bits as another dtype of the same size."""
+    """Reinterpret the bits as another dtype of the same size.
+
+    Other sizes are decomposed before. A bool is a byte that is 0 or 1.
+    """
     x, dtype = importer.retrieve_args(node)[:2]
     goal, own = _emit.torch_dtype(importer, dtype), _compat.dtype_of(x)
     if goal == own:
         return x
+    if own == "bool" and goal in ("int8", "uint8"):
+        return _emit.astype(importer, x, goal)
     if "bool" in (goal, own) or tvm.DataType(goal).bits != tvm.DataType(own).bits:
         raise _emit.refuse(
             node,
-            f"{own} and {goal} have different sizes",
-            "View it as a dtype of the same size, or convert with to(dtype)",
+            f"a view of {own} as {goal}",
+            "Compare it with 0, or convert it with to(dtype)",
         )
     return elementwise.emit(importer, lambda v: tirx.reinterpret(goal, v), x, hint="view_dtype")
 

@@ -83,6 +83,28 @@ def lcm(x: Any, y: Any) -> Any:
     return (x // torch.where(divisor == 0, 1, divisor) * y).abs().to(dtype)
 
 
+def view_of_other_size(x: Any, dtype: Any) -> Any:
+    """view(dtype) of numbers that are wider or narrower, whose bytes begin with the lowest.
+
+    Views of the same size are left to their converter, and so are those of complex numbers.
+    """
+    import torch
+
+    own, goal = x.dtype.itemsize, dtype.itemsize
+    if own == goal or x.dtype.is_complex or dtype.is_complex:
+        return NotImplemented
+    integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    if x.dtype is not integers[own]:
+        x = x.view(integers[own])
+    parts = torch.arange(max(own, goal) // min(own, goal)) * (8 * min(own, goal))
+    if own > goal:
+        x = (x.to(torch.int64).unsqueeze(-1) >> parts).to(integers[goal]).flatten(-2)
+    else:
+        wide = x.unflatten(-1, (-1, parts.shape[0])).to(torch.int64) & (2 ** (8 * own) - 1)
+        x = (wide << parts).sum(-1).to(integers[goal])
+    return x if dtype is integers[goal] else x.view(dtype)
+
+
 def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     flat = x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
     return flat.reshape(x.shape)
@@ -519,6 +541,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "linspace.default": linspace,
     "put.default": put,
     "take.default": take,
+    "view.dtype": view_of_other_size,
     "index_reduce.default": index_reduce,
     "nanmedian.default": nanmedian,
     "nanmedian.dim": nanmedian_of_dimension,

@@ -230,6 +230,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "tril.default": lambda node: hasattr(_given(node, "diagonal"), "meta"),
     "triu.default": lambda node: hasattr(_given(node, "diagonal"), "meta"),
     "take.default": lambda node: True,
+    "view.dtype": lambda node: _value(node.args[0]).dtype.itemsize != node.args[1].itemsize,
     "unflatten.int": lambda node: not all(isinstance(size, int) for size in node.args[2]),
     "linalg_vector_norm.default": lambda node: (  # computes in the dtype of the input
         hasattr(_given(node, "ord"), "meta")
