@@ -10,6 +10,7 @@ from onnx_cases import Case, check, compiled, model_of  # noqa: E402
 
 import tvm_kokoro_ext  # noqa: E402
 from tvm_kokoro_ext import UnsupportedOperatorError  # noqa: E402
+from tvm_kokoro_ext._fixes.onnx import runtime_operators  # noqa: E402
 
 DRAW = np.random.default_rng(0)
 MICROSOFT = "com.microsoft"
@@ -305,3 +306,39 @@ def test_other_operators_of_the_runtime_are_refused_by_name(operator, domain):
 def test_what_is_refused(case, message):
     with pytest.raises(UnsupportedOperatorError, match=message):
         compiled(model_of(case))
+
+
+WHOLE = "\n".join(
+    [
+        'RUNTIME = "com.microsoft"',
+        "class QLinearConv(Converter):\n    channels_last",
+        "class Attention(Converter):\n    past",
+        "class SkipLayerNormalization(Converter):\n    sum",
+        "def _get_convert_map():",
+        *(f'    "{name}": {name},' for name in runtime_operators._OWN),
+        '    "SimplifiedLayerNormalization": SimplifiedLayerNormalization,',
+        "",
+    ]
+)
+"""The text of a frontend that does all of what the fix does."""
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "needed"),
+    [
+        ("", "", False),
+        ('    "QLinearAdd": QLinearAdd,\n', "", True),
+        ('"com.microsoft"', "''", True),
+        ("channels_last", "pass", True),
+        ("past\n", "assert inputs[4] is None\n", True),
+        ("sum\n", "placeholder\n", True),
+    ],
+    ids=["whole", "operator", "domain", "channels_last", "past", "sum"],
+)
+def test_the_fix_is_on_while_one_part_is_missing(text, other, needed, monkeypatch):
+    assert text in WHOLE
+    frontend = runtime_operators._frontend
+    monkeypatch.setattr(frontend, "text", lambda: WHOLE.replace(text, other, 1))
+    for name in ("listed", "converter"):
+        monkeypatch.setattr(frontend, name, getattr(frontend, name).__wrapped__)
+    assert runtime_operators.FIX.probe() is needed

@@ -7,6 +7,7 @@ become 0.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -127,9 +128,25 @@ def _loses_nan(operator: Any) -> bool:
     return "x0[" not in kernel.script()
 
 
+def _keeps_sign(operator: Any, zero: float) -> bool:
+    """Whether the kernel of x + 0 or x - -0 copies x, of which -0 is to become 0."""
+
+    def function(x: Any) -> Any:
+        return operator(x, relax.const(zero, "float32"))
+
+    module = _probe.legalized(function, _probe.Input((4,)))
+    (kernel,) = (f for name, f in module.functions_items() if name.name_hint != "main")
+    return re.search(r"= x0\[[^]]*\]$", kernel.script(), re.MULTILINE) is not None
+
+
 @_probe.wrong
 def _still_wrong() -> bool:
-    return _loses_nan(relax.op.multiply) or _loses_nan(relax.op.divide)
+    return (
+        _loses_nan(relax.op.multiply)
+        or _loses_nan(relax.op.divide)
+        or _keeps_sign(relax.op.add, 0.0)
+        or _keeps_sign(relax.op.subtract, -0.0)
+    )
 
 
 _OVERRIDES: dict[str, Override] = {

@@ -53,12 +53,32 @@ def _install() -> Callable[[], None]:
     )
 
 
+_OF_STOCK = {
+    "Attention": "assert inputs[4] is None",
+    "EmbedLayerNormalization": "_np.zeros",
+    "SkipLayerNormalization": "placeholder",
+}
+"""What stock's converters have that do not compute all of their operators."""
+
+
+def _is_needed() -> bool:
+    """Whether any part of what the fix does is missing."""
+    operators = _frontend.listed()
+    whole = (
+        operators >= _OWN.keys() | _runtime_layers.OF_ONNX.keys()
+        and f'"{_DOMAIN}"' in _frontend.text()
+        and "channels_last" in _frontend.converter("QLinearConv")
+        and not any(mark in _frontend.converter(name) for name, mark in _OF_STOCK.items())
+    )
+    return bool(operators) and not whole
+
+
 FIX = Fix(
     id="onnx_runtime",
     what="operators of ONNX Runtime's domain com.microsoft are missing, or taken for ONNX's",
     op="ONNX Runtime's FusedConv, MultiHeadAttention, DynamicQuantizeLSTM, MatMulNBits, …",
     affected="",
     install=_install,
-    probe=lambda: bool(_frontend.listed()) and '"MatMulNBits"' not in _frontend.text(),
+    probe=_is_needed,
     needs_torch=False,
 )
