@@ -529,6 +529,27 @@ def test_a_size_may_be_equal_to_an_expression_of_itself():
         compiled(model_of(case))(np.zeros(70, "float32"))
 
 
+def test_a_size_that_data_decide_may_come_before_that_of_an_input():
+    """As of VITS, which adds its noise to frames: compilation ended the process."""
+    case = Case(
+        "frames",
+        [
+            ("Range", "zero k one", "at"),
+            ("Cast", "at", "numbers", {"to": 1}),
+            ("Add", "numbers x", "sum"),
+            ("Relu", "sum", "y"),
+        ],
+        {"x": ["n"], "k": []},
+        {"zero": 0, "one": 1},
+        {"k": "int64"},
+    )
+    run = compiled(model_of(case))
+    x = np.arange(6, dtype="float32")
+    np.testing.assert_array_equal(run(x, np.array(6))[0], 2 * x)
+    with pytest.raises(Exception, match="mismatch"):
+        run(x, np.array(5))
+
+
 def test_pads_below_zero_cut():
     case = Case("cut", [("Pad", "x pads", "y")], {"x": ["n"]}, {"pads": [-1, -2]})
     x = np.arange(7, dtype="float32")

@@ -280,4 +280,8 @@ def _simplest(node: Node, axis: int, dim: Any) -> Any:
     found = _elements.simplified(dim)
     if _elements.limited(found):
         return _fresh(node, axis)
+    if _compat.is_var(found):
+        # A declared variable is a definition, of which `CanonicalizeBindings` finds no end where
+        # the size is an expression of it (`_emit.with_sizes`).
+        return dim
     return found if len(str(found)) < len(str(dim)) else dim
