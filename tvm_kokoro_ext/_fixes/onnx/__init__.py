@@ -19,8 +19,10 @@ from tvm_kokoro_ext._fixes.onnx import (
     extremes,
     functions,
     gru,
+    half_precision,
     is_inf,
     layer_norm,
+    loops,
     lstm,
     mixed_dtypes,
     modulo,
@@ -78,5 +80,7 @@ FIXES: tuple[Fix, ...] = (
     symbolic_axes.FIX,
     dynamic_quantize.FIX,
     branches.FIX,
+    loops.FIX,
+    half_precision.FIX,
     errors.FIX,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,6 +30,7 @@ _SHAPES = {
     "Col2Im": (1,),
 }
 """Inputs that stock's converters take as shapes, by operator."""
+_WITH_GRAPHS = ("If", "Loop", "Scan")
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,10 @@ class Node:
     def known(self, at: int) -> Known | None:
         """The known value of an input: of sizes, or of a small constant."""
         return self._known(self.given(at))
+
+    def with_inputs(self, *inputs: Any) -> Node:
+        """The node with other inputs."""
+        return replace(self, inputs=list(inputs))
 
     def emit(self, expression: Any) -> Any:
         """Bind an expression to a variable of the function under construction."""
@@ -183,21 +188,29 @@ def _constructing(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _branching(importer: Any, node: Any) -> bool:
-    """Convert a node of If, which stock's importer gives to no converter; whether a fix did."""
-    converts = [layer["If"] for layer in _layers if "If" in layer]
-    if node.op_type != "If" or not converts:
+    """Convert a node with graphs of its own, if a fix does; whether one did.
+
+    Stock's importer gives If to no converter, and takes one sequence for several results.
+    """
+    if node.op_type not in _WITH_GRAPHS or not any(node.op_type in layer for layer in _layers):
         return False
-    inputs = [_as_known(importer._nodes[name]) for name in node.input]
+    convert: Callable[[Node], Any] = _not_converted
+    for layer in _layers:
+        if found := layer.get(node.op_type, layer.get("*")):
+            convert = _over(found, convert)
+    inputs = [_as_known(importer._nodes[name]) if name else None for name in node.input]
     attributes = importer._parse_attr(node.attribute)
-    own = Node(importer, "If", inputs, attributes, importer.opset)
-
-    def none(node: Node) -> Any:
-        raise NotImplementedError
-
-    made = converts[-1](own, none)
+    attributes["tvm_custom"] = {"name": node.name, "num_outputs": len(node.output)}
+    made = convert(Node(importer, node.op_type, inputs, attributes, importer.opset))
     values = [made] if len(node.output) == 1 else list(made.fields)
-    importer._nodes.update(zip(node.output, values, strict=True))
+    importer._nodes.update(
+        (name, value) for name, value in zip(node.output, values, strict=True) if name
+    )
     return True
+
+
+def _not_converted(node: Node) -> Any:
+    raise NotImplementedError(node.operator)
 
 
 def _converting_branch(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -44,7 +44,13 @@ ELEMENTWISE = (
     "BitwiseXor",
     "BitShift",
     "PRelu",
+    "com.microsoft.QLinearAdd",
+    "com.microsoft.QLinearMul",
+    "com.microsoft.QLinearWhere",
+    "com.microsoft.SkipLayerNormalization",
+    "com.microsoft.SkipSimplifiedLayerNormalization",
 )
+_QUANTIZED_CONCAT = "com.microsoft.QLinearConcat"
 
 
 def unified(node: Node, previous: Previous) -> Any:
@@ -54,7 +60,8 @@ def unified(node: Node, previous: Previous) -> Any:
 
 def concatenated(node: Node, previous: Previous) -> Any:
     """The same for Concat, whose inputs differ along its own axis only."""
-    dims = known_dims(node.given(0))
+    first = 2 if node.operator == _QUANTIZED_CONCAT else 0  # behind the scale and zero point
+    dims = known_dims(node.given(first))
     if dims is None or not dims:
         return previous(node)
     axis = node.attributes["axis"]
@@ -126,7 +133,8 @@ FIX = Fix(
     op="ONNX Add, Mul, Where and the other elementwise operators, Concat, ScatterND",
     affected=">=0.27",
     install=lambda: _converters.laid_over(
-        dict.fromkeys(ELEMENTWISE, unified) | {"Concat": concatenated, "ScatterND": scattered}
+        dict.fromkeys(ELEMENTWISE, unified)
+        | {"Concat": concatenated, _QUANTIZED_CONCAT: concatenated, "ScatterND": scattered}
     ),
     probe=lambda: _frontend.holds_expressions() and "with_equal_sizes" not in _frontend.text(),
     needs_torch=False,
