@@ -229,25 +229,22 @@ OWN: dict[str, Callable[..., Any]] = {
         fake_quantize_by_tensors
     ),
     "aten.fake_quantize_per_channel_affine_cachemask.default": fake_quantize_per_channel,
-    **{
-        f"quantized_decomposed.{name}": function
-        for name, function in {
-            "quantize_per_tensor.default": quantize_per_tensor,
-            "quantize_per_tensor.tensor": quantize_per_tensor,
-            "quantize_per_tensor.tensor2": quantize_per_tensor,
-            "dequantize_per_tensor.default": dequantize_per_tensor,
-            "dequantize_per_tensor.tensor": dequantize_per_tensor,
-            "dequantize_per_tensor.tensor2": dequantize_per_tensor,
-            "choose_qparams.tensor": choose_qparams,
-            "choose_qparams_symmetric.tensor": choose_qparams_symmetric,
-            "quantize_per_channel.default": quantize_per_channel,
-            "dequantize_per_channel.default": dequantize_per_channel,
-            "choose_qparams_per_token.default": choose_qparams_per_token,
-            "choose_qparams_per_token_asymmetric.default": choose_qparams_per_token_asymmetric,
-            "quantize_per_token.default": quantize_per_token,
-            "dequantize_per_token.default": dequantize_per_token,
-            "quantize_per_channel_group.default": quantize_per_channel_group,
-            "dequantize_per_channel_group.default": dequantize_per_channel_group,
-        }.items()
-    },
+    "quantized_decomposed.quantize_per_tensor.default": quantize_per_tensor,
+    "quantized_decomposed.quantize_per_tensor.tensor": quantize_per_tensor,
+    "quantized_decomposed.quantize_per_tensor.tensor2": quantize_per_tensor,
+    "quantized_decomposed.dequantize_per_tensor.default": dequantize_per_tensor,
+    "quantized_decomposed.dequantize_per_tensor.tensor": dequantize_per_tensor,
+    "quantized_decomposed.dequantize_per_tensor.tensor2": dequantize_per_tensor,
+    "quantized_decomposed.choose_qparams.tensor": choose_qparams,
+    "quantized_decomposed.choose_qparams_symmetric.tensor": choose_qparams_symmetric,
+    "quantized_decomposed.quantize_per_channel.default": quantize_per_channel,
+    "quantized_decomposed.dequantize_per_channel.default": dequantize_per_channel,
+    "quantized_decomposed.choose_qparams_per_token.default": choose_qparams_per_token,
+    "quantized_decomposed.choose_qparams_per_token_asymmetric.default": (
+        choose_qparams_per_token_asymmetric
+    ),
+    "quantized_decomposed.quantize_per_token.default": quantize_per_token,
+    "quantized_decomposed.dequantize_per_token.default": dequantize_per_token,
+    "quantized_decomposed.quantize_per_channel_group.default": quantize_per_channel_group,
+    "quantized_decomposed.dequantize_per_channel_group.default": dequantize_per_channel_group,
 }
