@@ -100,8 +100,12 @@ def view_of_other_size(x: Any, dtype: Any) -> Any:
     if own > goal:
         x = (x.to(torch.int64).unsqueeze(-1) >> parts).to(integers[goal]).flatten(-2)
     else:
-        wide = x.unflatten(-1, (-1, parts.shape[0])).to(torch.int64) & (2 ** (8 * own) - 1)
-        x = (wide << parts).sum(-1).to(integers[goal])
+        wide = x.unflatten(-1, (-1, parts.shape[0])).to(torch.int64)
+        if own == 4:  # without a mask, which TVM 0.25 and 0.26 take for a number of int32
+            low, high = wide.unbind(-1)
+            x = ((high + (low < 0)) << 32) + low
+        else:
+            x = ((wide & (2 ** (8 * own) - 1)) << parts).sum(-1).to(integers[goal])
     return x if dtype is integers[goal] else x.view(dtype)
 
 
