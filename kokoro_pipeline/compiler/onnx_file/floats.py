@@ -14,6 +14,8 @@ from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 from kokoro_pipeline.errors import InputError
 
+from .fused import without_fusions
+
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto
 
@@ -24,8 +26,11 @@ _QUANTIZED = {
     "DequantizeLinear": "_dequantize",
     "DynamicQuantizeLinear": "_quantize",
     "DynamicQuantizeLSTM": "_lstm",
+    "DynamicQuantizeMatMul": "_dynamic_matmul",
     "MatMulInteger": "_matmul",
+    "MatMulIntegerToFloat": "_dynamic_matmul",
     "MatMulNBits": "_matmul_of_bits",
+    "QuantizeLinear": "_static",
 }
 """The quantized operators that are read, and the methods of `_Reals` that replace them."""
 
@@ -35,26 +40,61 @@ def in_float32(model: ModelProto, where: str) -> ModelProto:
 
     ONNX Runtime's quantizer leaves a loop before the node whose result it reads.
 
-    Raises InputError for quantized operators other than those of dynamic quantization and of
-    weights in blocks.
+    Raises InputError for quantized operators other than those of dynamic quantization, of pairs of
+    QuantizeLinear and DequantizeLinear, and of weights in blocks, and for operators of ONNX Runtime
+    that are not known.
     """
+    _restore_scales(model.graph)
     _widen(model.graph)
     _sort(model.graph)
     if any(node.op_type in _QUANTIZED for node in model.graph.node):
         _Reals(model.graph, where).replace()
+    without_fusions(model)
     odd = {n.op_type for n in model.graph.node if n.domain not in ("", "ai.onnx")}
     odd |= {n.op_type for n in model.graph.node if "Linear" in n.op_type or "Integer" in n.op_type}
     if odd:
         raise InputError(
             f"{where} has operators that are not compiled: {', '.join(sorted(odd))}. Kokoro is "
-            "built from graphs in float32 and float16, dynamically quantized ones "
-            "(quantize_dynamic), and those with weights in blocks (MatMulNBits), before ONNX "
-            "Runtime has optimized them. Build from another file of the same model"
+            "built from graphs in float32 and float16, quantized ones (quantize_dynamic, "
+            "quantize_static with QuantFormat.QDQ), and those with weights in blocks "
+            "(MatMulNBits), before ONNX Runtime has optimized them or at its level extended. "
+            "Build from another file of the same model"
         )
     used = [opset for opset in model.opset_import if opset.domain in ("", "ai.onnx")]
     del model.opset_import[:]
     model.opset_import.extend(used)
     return model
+
+
+def _restore_scales(graph: GraphProto) -> None:
+    """Make the scales of `Resize` that are float16 the float32 that they were rounded from.
+
+    A scale is a whole number or 1 / k of one. What float16 holds of 1 / 300 gives a frame too many
+    beyond 58 seconds of audio, for which ONNX Runtime stops, and sizes that are no product of the
+    number of frames.
+    """
+    producers = {name: node for node in graph.node for name in node.output}
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
+    for node in graph.node:
+        if node.op_type != "Resize" or len(node.input) < 3 or not node.input[2]:
+            continue
+        name = node.input[2]
+        while name in producers and producers[name].op_type in ("Cast", "Identity"):
+            name = producers[name].input[0]
+        tensor = tensors.get(name)
+        if name in producers and producers[name].op_type == "Constant":
+            tensor = next(a.t for a in producers[name].attribute)
+        if tensor is None or tensor.data_type != TensorProto.FLOAT16:
+            continue
+        held = numpy_helper.to_array(tensor)
+        inverse = np.rint(1 / held.astype(np.float64))
+        exact = np.where(inverse > 1, 1 / np.maximum(inverse, 1), held)
+        if (exact.astype(np.float16) == held).all():
+            value = numpy_helper.from_array(exact.astype(np.float32))
+            node.input[2] = f"{node.output[0]}_scales"
+            made = graph.initializer.add()
+            made.CopyFrom(value)
+            made.name = node.input[2]
 
 
 def _widen(graph: GraphProto) -> None:
@@ -162,7 +202,7 @@ class _Reals:
     def _quantize(self, node: NodeProto) -> None:
         """Left out: its readers take what it reads, and their scale is that of the weight."""
         for reader in self.readers.get(node.output[0], []):
-            if reader.op_type not in ("ConvInteger", "MatMulInteger"):
+            if reader.op_type not in ("ConvInteger", "MatMulInteger", "MatMulIntegerToFloat"):
                 raise InputError(
                     f"{self.where}: its node {reader.name or reader.op_type} reads integers that "
                     "are computed. Build from another file of the same model"
@@ -229,8 +269,49 @@ class _Reals:
             "weight as quantize_dynamic writes it. Build from another file of the same model"
         )
 
+    def _dynamic_matmul(self, node: NodeProto) -> None:
+        """A product with a scale, as ONNX Runtime's optimizer writes it."""
+        if node.op_type == "MatMulIntegerToFloat":
+            source = self.producers.get(node.input[0])
+            if source is None or source.op_type != "DynamicQuantizeLinear":
+                raise self._unknown(node)
+            x, scale_at, zero_at, bias_at = source.input[0], 3, 5, 6
+        else:
+            x, scale_at, zero_at, bias_at = node.input[0], 2, 3, 4
+        weight = self._constant(node, 1).astype(np.float32)
+        zero = self._constant(node, zero_at, 0).astype(np.float32)
+        kept = self._keep(node.input[1], (weight - zero) * self._constant(node, scale_at))
+        self._plus_bias(node, [x, kept], bias_at)
+
+    def _plus_bias(self, node: NodeProto, sides: list[str], bias_at: int) -> None:
+        """A product of floats, plus the bias that a node may have at a place of its inputs."""
+        biased = len(node.input) > bias_at and bool(node.input[bias_at])
+        result = f"{node.output[0]}_product" if biased else node.output[0]
+        new = [helper.make_node("MatMul", sides, [result], node.name)]
+        if biased:
+            new.append(helper.make_node("Add", [result, node.input[bias_at]], node.output))
+        self.made[node.output[0]] = new
+
+    def _static(self, node: NodeProto) -> None:
+        """Left out, with the DequantizeLinear that read it: nothing is rounded."""
+        for reader in self.readers.get(node.output[0], []):
+            if reader.op_type != "DequantizeLinear":
+                raise self._unknown(reader)
+            places = [
+                np.array_equal(self._constant(node, at, 0), self._constant(reader, at, 0))
+                for at in (1, 2)
+            ]
+            if not all(places):
+                raise self._unknown(reader)
+        self.made[node.output[0]] = []
+
     def _dequantize(self, node: NodeProto) -> None:
-        """Of a weight, or of what is read of a table with one scale."""
+        """Of what was a float, of a weight, or of what is read of a table with one scale."""
+        source = self.producers.get(node.input[0])
+        if source is not None and source.op_type == "QuantizeLinear":
+            new = helper.make_node("Identity", [source.input[0]], node.output)
+            self.made[node.output[0]] = [new]
+            return
         scale, zero = self._constant(node, 1), self._constant(node, 2, 0)
         name, path = node.input[0], list[str]()
         while self._value(name) is None:
@@ -283,12 +364,7 @@ class _Reals:
         scale = self._constant(node, 2).astype(np.float32).reshape(rows, blocks, 1)
         weight = ((numbers - zero) * scale).reshape(rows, -1)[:, :columns]
         kept = self._keep(node.input[1], weight.T)
-        biased = len(node.input) > 5
-        result = f"{node.output[0]}_product" if biased else node.output[0]
-        new = [helper.make_node("MatMul", [node.input[0], kept], [result], node.name)]
-        if biased:
-            new.append(helper.make_node("Add", [result, node.input[5]], node.output))
-        self.made[node.output[0]] = new
+        self._plus_bias(node, [node.input[0], kept], 5)
 
 
 def _numbers(packed: np.ndarray, bits: int) -> np.ndarray:

@@ -475,7 +475,8 @@ def _without_randomness(graph: _Graph, audio: str, places: str, where: str) -> s
     """
     used = {name for n in graph.before([audio], [places]) for name in n.output}
     drawn = [n for n in graph.nodes if n.op_type in _NORMAL and n.output[0] in used]
-    if len(drawn) != 1 or any(a.name in ("mean", "scale") for a in drawn[0].attribute):
+    standard = {"mean": 0.0, "scale": 1.0}
+    if len(drawn) != 1 or any(a.f != standard.get(a.name, a.f) for a in drawn[0].attribute):
         raise InputError(
             f"{where} draws {len(drawn)} tensors of normal numbers, expected 1 of mean 0 and "
             "deviation 1, for the harmonic source. Build from a checkpoint with: kokoro-pipeline "
@@ -512,9 +513,10 @@ def _value(
     node = producers.get(name)
     if node is None:
         return None
-    if node.op_type == "Shape" and node.input[0] in sizes and not node.attribute:
+    if node.op_type == "Shape" and node.input[0] in sizes:
         dims = [dim if isinstance(dim, int) else -1 for dim in sizes[node.input[0]]]
-        return np.array(dims, np.int64)
+        bounds = {attribute.name: attribute.i for attribute in node.attribute}
+        return np.array(dims[bounds.get("start") : bounds.get("end")], np.int64)
     if node.op_type not in ("Gather", "Equal"):
         return None
     values = [_value(one, producers, sizes, constants) for one in node.input]

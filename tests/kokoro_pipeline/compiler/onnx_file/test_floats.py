@@ -1,4 +1,4 @@
-"""Graphs of Kokoro in float16 or with quantized weights: the same weights in float32."""
+"""Graphs of Kokoro in float16, quantized or optimized: the same weights in float32."""
 
 import sys
 from pathlib import Path
@@ -7,18 +7,22 @@ import numpy as np
 import pytest
 
 onnx = pytest.importorskip("onnx", reason="an ONNX file is read with it")
+onnxruntime = pytest.importorskip("onnxruntime", reason="it quantizes the graphs")
 quantization = pytest.importorskip("onnxruntime.quantization", reason="it quantizes the graphs")
 
 from onnx import helper, numpy_helper  # noqa: E402
+from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from small_graph import small_graph  # noqa: E402
 
+from kokoro_pipeline.compiler.onnx_file.floats import in_float32  # noqa: E402
 from kokoro_pipeline.compiler.onnx_file.graph import halves  # noqa: E402
 from kokoro_pipeline.compiler.onnx_file.opening import open_onnx  # noqa: E402
 from kokoro_pipeline.errors import InputError  # noqa: E402
 
 TYPES = quantization.QuantType
+MICROSOFT = "com.microsoft"
 
 
 def dynamic(folder, **options):
@@ -97,6 +101,64 @@ def shuffled(folder):
     return model
 
 
+def pair(folder, of=("ys", "yz")):
+    """A tensor that is quantized, and dequantized by the scale and zero point `of`."""
+    model = small_graph()
+    node = next(n for n in model.graph.node if list(n.output) == ["wide"])
+    node.output[0] = "wide_real"
+    for name, array in {
+        "ys": np.float32(0.01),
+        "zs": np.float32(0.02),
+        "yz": np.uint8(128),
+    }.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+    at = list(model.graph.node).index(node) + 1
+    nodes = [
+        helper.make_node("QuantizeLinear", ["wide_real", "ys", "yz"], ["wide_q"]),
+        helper.make_node("DequantizeLinear", ["wide_q", *of], ["wide"]),
+    ]
+    for node in nodes[::-1]:
+        model.graph.node.insert(at, node)
+    return model
+
+
+class Rows(quantization.CalibrationDataReader):
+    """One input of the small graph, whose ranges are taken."""
+
+    def __init__(self):
+        ids = np.arange(1, 9)[None]
+        style = np.random.default_rng(0).standard_normal((1, 256)).astype(np.float32)
+        self.left = [{"tokens": ids, "style": style, "speed": np.ones(1, np.float32)}]
+
+    def get_next(self):
+        return self.left.pop() if self.left else None
+
+
+def static(folder):
+    onnx.save(small_graph(), folder / "plain.onnx")
+    quantization.quantize_static(
+        folder / "plain.onnx",
+        folder / "kokoro.onnx",
+        Rows(),
+        op_types_to_quantize=["MatMul", "Gather", "Add"],
+        weight_type=TYPES.QInt8,
+        per_channel=True,
+    )
+    return onnx.load(folder / "kokoro.onnx")
+
+
+def optimized(folder, level="EXTENDED", quantized=False):
+    """As ONNX Runtime writes what it has optimized."""
+    made = dynamic(folder) if quantized else small_graph()
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = getattr(
+        onnxruntime.GraphOptimizationLevel, f"ORT_ENABLE_{level}"
+    )
+    options.optimized_model_filepath = str(folder / "optimized.onnx")
+    onnxruntime.InferenceSession(made.SerializeToString(), options)
+    return onnx.load(folder / "optimized.onnx")
+
+
 def loaded(model, folder):
     path = folder / "kokoro.onnx"
     onnx.save(model, path)
@@ -119,6 +181,11 @@ def operators(half):
         pytest.param(lambda folder: of_bits(folder, 8, False), 1 / 127, id="8_bits"),
         pytest.param(of_4_bits, 1 / 7, id="int4"),
         pytest.param(shuffled, 0, id="order"),
+        pytest.param(pair, 0, id="pair"),
+        pytest.param(static, 1 / 127, id="static"),
+        pytest.param(lambda folder: optimized(folder, "BASIC"), 0, id="basic"),
+        pytest.param(optimized, 0, id="extended"),
+        pytest.param(lambda folder: optimized(folder, quantized=True), 1 / 127, id="both"),
     ],
 )
 def test_a_graph_is_read_in_float32(variant, step, tmp_path):
@@ -138,37 +205,111 @@ def test_a_graph_is_read_in_float32(variant, step, tmp_path):
         assert found[0].dtype == np.float32
 
 
-def static(folder):
-    model = small_graph()
-    names = [tensor.name for tensor in model.graph.initializer]
-    assert "weight" in names
-    node = next(n for n in model.graph.node if list(n.output) == ["wide"])
-    node.output[0] = "wide_real"
-    for name, array in {"ys": np.float32(0.01), "yz": np.uint8(128)}.items():
-        model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
-    at = list(model.graph.node).index(node) + 1
-    for operator, given, made in (
-        ("QuantizeLinear", "wide_real", "wide_q"),
-        ("DequantizeLinear", "wide_q", "wide"),
-    )[::-1]:
-        model.graph.node.insert(at, helper.make_node(operator, [given, "ys", "yz"], [made]))
-    return model
+@pytest.mark.parametrize(
+    ("scale", "kept"),
+    [(1 / 300, 1 / 300), (1 / 3, 1 / 3), (2, 2), (300, 300), (0.3, np.float16(0.3))],
+)
+@pytest.mark.parametrize("cast", [False, True])
+def test_the_scales_of_a_float16_graph_are_what_they_were_rounded_from(scale, kept, cast):
+    """What float16 holds of 1 / 300 gives a frame too many beyond 58 seconds."""
+    held = numpy_helper.from_array(np.array([1, 1, scale], np.float16))
+    nodes = [
+        helper.make_node("Constant", [], ["held"], value=held),
+        helper.make_node(
+            "Cast" if cast else "Identity", ["held"], ["s"], **({"to": 1} if cast else {})
+        ),
+        helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT16, [1, 1, "n"])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT16, [1, 1, "m"])],
+    )
+    made = in_float32(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), "file")
+    (x,) = evaluated(made, made.graph.node[-1].input[2])
+    assert x.dtype == np.float32
+    np.testing.assert_array_equal(x, np.array([1, 1, kept], np.float32))
 
 
-def optimized(folder):
+def evaluated(model, name):
+    """The value of a tensor that no input decides."""
+    model.graph.output.add().name = name
+    outputs = onnx.shape_inference.infer_shapes(model)
+    given = {"x": np.zeros((1, 1, 600), np.float32)}
+    return ReferenceEvaluator(outputs).run([name], given)
+
+
+def unknown(folder):
     model = small_graph()
-    model.graph.node.insert(0, helper.make_node("Gelu", ["style"], ["g"], domain="com.microsoft"))
-    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    model.graph.node.insert(0, helper.make_node("Bifurcation", ["style"], ["g"], domain=MICROSOFT))
+    model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
     return model
 
 
 @pytest.mark.parametrize(
     ("variant", "words"),
     [
-        (static, "is not a product by a quantized weight as quantize_dynamic writes it"),
-        (optimized, r"operators that are not compiled: Gelu\..*quantize_dynamic.*MatMulNBits"),
+        (
+            lambda folder: pair(folder, ("zs", "yz")),
+            "is not a product by a quantized weight as quantize_dynamic writes it",
+        ),
+        (unknown, r"operators that are not compiled: Bifurcation\..*quantize_dynamic.*MatMulNBits"),
     ],
 )
 def test_other_quantized_graphs_are_refused(variant, words, tmp_path):
     with pytest.raises(InputError, match=f"kokoro.onnx.*{words}.*another file"):
         loaded(variant(tmp_path), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "attributes", "outputs"),
+    [
+        ("FusedMatMul", [(2, 3, 4), (2, 5, 4)], {"transB": 1, "alpha": 0.3}, 1),
+        ("FusedMatMul", [(2, 4, 3), (4, 5)], {"transA": 1}, 1),
+        ("Gelu", [(3, 4)], {}, 1),
+        ("BiasGelu", [(3, 4), (4,)], {}, 1),
+        ("FastGelu", [(3, 4), (4,)], {}, 1),
+        ("FastGelu", [(3, 4)], {}, 1),
+        (
+            "FusedConv",
+            [(1, 4, 9), (6, 4, 3), (6,)],
+            {"activation": "LeakyRelu", "activation_params": [0.2], "pads": [1, 1]},
+            1,
+        ),
+        (
+            "FusedConv",
+            [(1, 4, 9), (6, 4, 3), (6,), (1, 6, 7)],
+            {"activation": "Relu"},
+            1,
+        ),
+        ("SkipLayerNormalization", [(1, 3, 4), (1, 3, 4), (4,), (4,), (4,)], {"epsilon": 1e-5}, 4),
+        ("SkipLayerNormalization", [(1, 3, 4), (1, 3, 4), (4,)], {}, 1),
+    ],
+)
+def test_a_fused_operator_is_written_with_those_of_onnx(operator, shapes, attributes, outputs):
+    names = [f"i{at}" for at in range(len(shapes))]
+    made = ["y", *[""] * (outputs - 2), *(["sum"] if outputs > 1 else [])]
+    node = helper.make_node(operator, names, made, domain=MICROSOFT, **attributes)
+    graph = helper.make_graph(
+        [node],
+        "graph",
+        [
+            helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s)
+            for n, s in zip(names, shapes, strict=True)
+        ],
+        [onnx.ValueInfoProto(name=name) for name in made if name],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    draw = np.random.default_rng(0)
+    given = {
+        n: draw.standard_normal(s).astype(np.float32) for n, s in zip(names, shapes, strict=True)
+    }
+    options = onnxruntime.SessionOptions()
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    wanted = session.run(None, given)
+    written = in_float32(model, "file")
+    assert {n.domain for n in written.graph.node} == {""}
+    for mine, theirs in zip(ReferenceEvaluator(written).run(None, given), wanted, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)
