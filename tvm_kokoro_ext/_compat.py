@@ -130,6 +130,15 @@ _TupleType: Any = relax.TupleStructInfo if _STRUCT_INFO else relax.TupleType
 
 
 @functools.cache
+def fills_exactly() -> bool:
+    """Whether `full_like` and `masked_fill` hold their number in the tensor's dtype.
+
+    Older frontends hold it in float32 or int32.
+    """
+    return tvm_version() >= Version("0.27")
+
+
+@functools.cache
 def counts_roi_samples() -> bool:
     """Whether a kernel of roi_align can be built whose boxes say how many samples a bin has."""
     return tvm_version() >= Version("0.27")

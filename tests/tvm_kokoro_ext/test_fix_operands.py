@@ -349,7 +349,20 @@ def filled_with_sizes(x):
     )
 
 
+def filled_with_digits(x):
+    """Numbers that need 64 bits."""
+    wide, whole = x.double(), x.long()
+    return (
+        torch.full_like(wide, 0.1),
+        wide.masked_fill(x > 0, 0.1),
+        wide.clone().fill_(0.1),
+        torch.full_like(whole, 2**40 + 1),
+        whole.masked_fill(x > 0, -(2**40) - 1),
+    )
+
+
 FILLED = [
+    Case("filled_with_digits", filled_with_digits, rows, tolerance=0, wrong="<0.27"),
     Case("filled", filled, rows),
     Case("filled_with_sizes", filled_with_sizes, rows, symbolic=(True,)),
 ]

@@ -1,8 +1,9 @@
 """A number that fills a tensor becomes one of the tensor's dtype first, as in torch.
 
 A negative one wraps around in an unsigned dtype (-1 of uint8 is 255), for which stock raises, and
-any but zero is true in bool, for which stock's padding does not build or is false (0.5). What
-a tensor is filled with may also be computed from a symbolic size: `torch.full((n,), 1 / n)`.
+any but zero is true in bool, for which stock's padding does not build or is false (0.5). Before
+0.27 stock holds the numbers of float64 and int64 in 32 bits. What a tensor is filled with may also
+be computed from a symbolic size: `torch.full((n,), 1 / n)`.
 """
 
 from __future__ import annotations
@@ -36,12 +37,29 @@ def held(importer: Any, node: Any, previous: Any) -> Any:
         filler = _emit.scalar(importer, number, dtype)
         return _emit.emit(importer, relax.op.full(relax.ShapeExpr(shape), filler, dtype))
     value = bool(given) if dtype == "bool" else _emit.wrapped(given, dtype)
+    exact = None
+    if dtype in ("float64", "int64") and not _compat.fills_exactly():
+        exact = _exactly(importer, node, value, dtype)
+    if exact is not None:
+        return exact
     if value is given:
         return previous(node)
     if position < len(node.args):
         args = (*node.args[:position], value, *node.args[position + 1 :])
         return previous(_emit.view(node, *args, **node.kwargs))
     return previous(_emit.view(node, *node.args, **{**node.kwargs, name: value}))
+
+
+def _exactly(importer: Any, node: Any, value: Any, dtype: str) -> Any:
+    """A node of `full_like`, `fill` or `masked_fill` with its number as a 64-bit constant."""
+    operator = str(node.target).split(".")[1].rstrip("_")
+    if operator not in ("full_like", "fill", "masked_fill"):
+        return None
+    x, *others = importer.retrieve_args(node)
+    number = _emit.scalar(importer, value, dtype)
+    if operator == "masked_fill":
+        return _emit.emit(importer, relax.op.where(others[0], number, x))
+    return _emit.emit(importer, relax.op.full(relax.ShapeExpr(_compat.shape_of(x)), number, dtype))
 
 
 @_probe.wrong
