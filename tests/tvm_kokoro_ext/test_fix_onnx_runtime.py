@@ -7,9 +7,10 @@ onnx = pytest.importorskip("onnx", reason="the ONNX frontend needs the package o
 pytest.importorskip("onnxruntime", reason="the results are compared with it")
 
 from onnx_cases import Case, check, compiled, model_of  # noqa: E402
+from packaging.version import Version  # noqa: E402
 
 import tvm_kokoro_ext  # noqa: E402
-from tvm_kokoro_ext import UnsupportedOperatorError  # noqa: E402
+from tvm_kokoro_ext import UnsupportedOperatorError, _compat  # noqa: E402
 from tvm_kokoro_ext._fixes.onnx import runtime_operators  # noqa: E402
 
 DRAW = np.random.default_rng(0)
@@ -266,6 +267,41 @@ def test_runtime_operators(case):
 def test_stock_is_wrong(case):
     with tvm_kokoro_ext.disabled("all"), pytest.raises(Exception):  # noqa: B017
         check(case)
+
+
+SCALES = {
+    **{"sa": np.float32(0.1), "za": np.uint8(120), "sb": np.float32(0.2), "zb": np.uint8(110)},
+    **{"s": np.float32(0.3), "z": np.uint8(100)},
+}
+SKIP = "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"
+UNRELATED_SIZES = [
+    *(
+        (name, "a sa za b sb zb s z", [2, "n"], [2, "m"], {})
+        for name in ("QLinearAdd", "QLinearMul")
+    ),
+    ("QLinearWhere", "c a sa za b sb zb s z", [2, "n"], [2, "m"], {}),
+    ("QLinearConcat", "s z a sa za b sb zb", [2, "n"], [3, "m"], {"axis": 0}),
+    *((name, "a b g", [2, "n", 8], [2, "m", 8], {}) for name in SKIP),
+]
+
+
+@pytest.mark.skipif(
+    _compat.tvm_version() < Version("0.27"), reason="older frontends hold sizes in another way"
+)
+@pytest.mark.parametrize(
+    ("operator", "order", "a", "b", "attributes"),
+    UNRELATED_SIZES,
+    ids=[row[0] for row in UNRELATED_SIZES],
+)
+def test_sizes_may_be_equal_that_nothing_relates(operator, order, a, b, attributes):
+    """Where nothing says before the call that n and m are equal."""
+    quantized = operator.startswith("Q")
+    inputs = {"a": a, "b": b, **({"c": [2, "n"]} if order.startswith("c ") else {})}
+    used = SCALES if quantized else {"g": np.linspace(0.5, 2, 8).astype("float32")}
+    dtypes = {"a": "uint8", "b": "uint8"} if quantized else {}
+    dtypes |= {"c": "bool"} if "c" in inputs else {}
+    node = operator, order, "y", attributes
+    check(Case(operator, [node], inputs, used, dtypes, domain=MICROSOFT))
 
 
 def test_a_normalization_without_a_mean_is_in_the_domain_of_onnx():

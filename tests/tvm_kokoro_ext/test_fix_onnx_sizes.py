@@ -497,39 +497,6 @@ def test_a_part_of_a_symbolic_size_is_a_whole_number(parts):
     np.testing.assert_array_equal(rounded_down, sizes // parts)
 
 
-SCALES = {
-    **{"sa": np.float32(0.1), "za": np.uint8(120), "sb": np.float32(0.2), "zb": np.uint8(110)},
-    **{"s": np.float32(0.3), "z": np.uint8(100)},
-}
-SKIP = "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"
-OF_THE_RUNTIME = [
-    *(
-        (name, "a sa za b sb zb s z", [2, "n"], [2, "m"], {})
-        for name in ("QLinearAdd", "QLinearMul")
-    ),
-    ("QLinearWhere", "c a sa za b sb zb s z", [2, "n"], [2, "m"], {}),
-    ("QLinearConcat", "s z a sa za b sb zb", [2, "n"], [3, "m"], {"axis": 0}),
-    *((name, "a b g", [2, "n", 8], [2, "m", 8], {}) for name in SKIP),
-]
-
-
-@pytest.mark.parametrize(
-    ("operator", "order", "a", "b", "attributes"),
-    OF_THE_RUNTIME,
-    ids=[row[0] for row in OF_THE_RUNTIME],
-)
-def test_operators_of_the_runtime_take_sizes_that_are_equal(operator, order, a, b, attributes):
-    """Where nothing says before the call that n and m are equal."""
-    pytest.importorskip("onnxruntime", reason="the results are compared with it")
-    quantized = operator.startswith("Q")
-    inputs = {"a": a, "b": b, **({"c": [2, "n"]} if order.startswith("c ") else {})}
-    used = SCALES if quantized else {"g": np.linspace(0.5, 2, 8).astype("float32")}
-    dtypes = {"a": "uint8", "b": "uint8"} if quantized else {}
-    dtypes |= {"c": "bool"} if "c" in inputs else {}
-    node = operator, order, "y", attributes
-    check(Case(operator, [node], inputs, used, dtypes, domain="com.microsoft", levels=0))
-
-
 def test_expand_of_a_size_that_may_be_one():
     case = Case(
         "expand",

@@ -110,7 +110,7 @@ def make_app(settings: ServerSettings, engines: Sequence[Engine]) -> FastAPI:
 def _load_english() -> None:
     """Load what reads English before the first request waits for it, which takes a second or two.
 
-    Other languages are loaded by their first requests, in less time. What is not installed is
+    Other languages are loaded by their first requests. What is not installed is
     refused there, by name.
     """
     with suppress(EnvironmentFault):

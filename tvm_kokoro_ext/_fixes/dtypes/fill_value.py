@@ -37,10 +37,7 @@ def held(importer: Any, node: Any, previous: Any) -> Any:
         filler = _emit.scalar(importer, number, dtype)
         return _emit.emit(importer, relax.op.full(relax.ShapeExpr(shape), filler, dtype))
     value = bool(given) if dtype == "bool" else _emit.wrapped(given, dtype)
-    exact = None
-    if dtype in ("float64", "int64") and not _compat.fills_exactly():
-        exact = _exactly(importer, node, value, dtype)
-    if exact is not None:
+    if (exact := _exactly(importer, node, value, dtype)) is not None:
         return exact
     if value is given:
         return previous(node)
@@ -51,9 +48,13 @@ def held(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _exactly(importer: Any, node: Any, value: Any, dtype: str) -> Any:
-    """A node of `full_like`, `fill` or `masked_fill` with its number as a 64-bit constant."""
+    """A node of `full_like`, `fill` or `masked_fill` with its number as a 64-bit constant.
+
+    None for other nodes, and where TVM does so itself.
+    """
     operator = str(node.target).split(".")[1].rstrip("_")
-    if operator not in ("full_like", "fill", "masked_fill"):
+    wide = dtype in ("float64", "int64") and operator in ("full_like", "fill", "masked_fill")
+    if not wide or _compat.fills_exactly():
         return None
     x, *others = importer.retrieve_args(node)
     number = _emit.scalar(importer, value, dtype)
@@ -78,7 +79,8 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="fill_value",
-    what="uint8 filled with -1 fails; bool padded with a number is false, or does not build",
+    what="uint8 filled with -1 fails; bool padded with a number is false, or does not build; "
+    "before 0.27 numbers that fill float64 and int64 are rounded to 32 bits",
     op="aten.full, aten.fill, aten.masked_fill, aten.constant_pad_nd, aten.scatter.value, …",
     affected="",
     converters=dict.fromkeys(

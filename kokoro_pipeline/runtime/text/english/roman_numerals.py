@@ -18,8 +18,8 @@ _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000
 
 _COUNTED_WORDS = "|".join(sorted(word_sets("roman")["counted"]))
 _REGNAL_NAMES = word_sets("roman")["regnal"]
-# A word that may be one of them, as `_has_regnal_name` says: a pattern of all of them would take
-# more time to compile than all others of the language.
+# A word that may be one of them, as `_has_regnal_name` says: patterns of all of them take longer to
+# compile than all others of the language together.
 _NAME = r"(?P<name>[^\W\d_a-z][^\W\d_]+(?:-[^\W\d_]+)?)"
 _COUNTED = re.compile(
     rf"\b(?<!question )((?i:{_COUNTED_WORDS})s?)\s+"

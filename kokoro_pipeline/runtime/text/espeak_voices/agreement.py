@@ -101,12 +101,12 @@ class Agreement:
         ("capítulo 1", "el 21") has no noun, and neither has a word that is no plural behind others
         than 1. The end is that of the number or, behind "un'", of the space.
         """
-        noun = _NEXT.match(text, end)
+        following = noun = _NEXT.match(text, end)
         while noun and noun[1] in self._either:
             noun = _NEXT.match(text, noun.end())
-        if noun is None or noun[1] in self._no_noun:
+        if following is None or noun is None or noun[1] in self._no_noun:
             return None
-        before = _LAST.search(text, 0, start)
+        before = _LAST.search(text, max(0, start - _LONGEST), start)
         behind = before[1].lower() if before else ""
         if number == 1:
             if (behind and behind not in self._before_one) or noun[1].endswith("s"):
@@ -114,8 +114,7 @@ class Agreement:
         elif behind in self._labels or not noun[1].endswith("s"):
             return None
         gender = "f" if is_feminine(noun[1], self._forms) else "m"
-        following = _NEXT.match(text, end)
-        said = agreeing(number, gender, following[1] if following else "", self._forms)
+        said = agreeing(number, gender, following[1], self._forms)
         if said is None:
             return None
         return said, end + 1 if said.endswith("'") else end
@@ -123,3 +122,5 @@ class Agreement:
 
 _NEXT = re.compile(r"[ \u00a0\u202f]([a-zß-öø-ÿœ]{2,})(?![\w@'’-]|\.\w)")
 _LAST = re.compile(r"(\w+)['’]?[ \u00a0\u202f]$")
+_LONGEST = 40
+"""Characters in which the word before a number is looked for."""

@@ -394,7 +394,7 @@ def _fractions(forms: Forms) -> Callable[[str], Iterator[Edit]]:
                 said = f"{said} {joined_by(of, noun[1 if match[1] else 0], forms)}"
                 yield match.start(), measured.end(), said
                 continue
-            feminine = _next_word(text, match.end()).endswith(("a", "as"))
+            feminine = is_feminine(_next_word(text, match.end()), forms)
             said = _fraction(forms, match[1], fraction, feminine)
             yield *match.span(), _set_off(said, text, *match.span())
 

@@ -113,7 +113,9 @@ def amount(number: Number, noun: Sequence[str], forms: Forms) -> str:
     gender = "f" if "f" in noun[2:] else "m"
     said = noun[0 if number.is_singular else 1]
     of = forms.word("of") if number.is_million else ""
-    return f"{number.before(gender, said)} {joined_by(of, said, forms)}".replace("' ", "'")
+    before = number.before(gender, said)
+    space = "" if before.endswith("'") else " "
+    return before + space + joined_by(of, said, forms)
 
 
 def joined_by(of: str, noun: str, forms: Forms) -> str:
