@@ -234,6 +234,11 @@ def medians(x):
     return y.nanmedian(), y[:0].nanmedian(), *y.nanmedian(1), y.nanmedian(0, keepdim=True).values
 
 
+def fewer_chunks(x, y):
+    """As many as are full or begun: five of three elements where seven are asked for."""
+    return *x.chunk(7, 1), *x.long().chunk(4, -1), *y.chunk(5)
+
+
 def pooled(x):
     line = functional.max_pool1d(x[0], 2, dilation=2)
     return line, functional.max_pool2d(x, 2, dilation=(1, 2))
@@ -300,6 +305,7 @@ DECOMPOSED = [
     Case("large_halves", large_halves, rows, tolerance=1e-3, **RAW),
     Case("products", products, rows, tolerance=1e-4, **RAW),
     Case("medians", medians, rows, **RAW),
+    Case("fewer_chunks", fewer_chunks, lambda n: (torch.randn(2, 15), torch.arange(3)), **STATIC),
     Case("pdist", lambda x: (functional.pdist(x), functional.pdist(x, 1.0)), rows, **STATIC),
     Case("float64", lambda x: functional.layer_norm(x.double(), x.shape[-1:]), rows, **STATIC),
 ]

@@ -92,6 +92,11 @@ def _parts_symbolic(node: Any) -> bool:
     return not isinstance(_value(node.args[0]).shape[_given(node, "dim")], int)
 
 
+def _chunked_otherwise(node: Any) -> bool:
+    """Chunks of a symbolic size, or fewer than were asked for: stock reads behind the last one."""
+    return _parts_symbolic(node) or len(_value(node)) != _given(node, "chunks")
+
+
 def _by_factor(node: Any) -> bool:
     """Resizing of or to a symbolic size, by a factor, which stock does not read, or in float64."""
     image, sizes = _value(node.args[0]), _value(node).shape
@@ -209,7 +214,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "roll.default": lambda node: (
         _symbolic(node) or any(hasattr(shift, "meta") for shift in node.args[1])
     ),
-    "chunk.default": _parts_symbolic,
+    "chunk.default": _chunked_otherwise,
     "split.Tensor": _parts_symbolic,
     "upsample_bicubic2d.vec": _by_factor,
     "addmm.default": _drops_a_term,
