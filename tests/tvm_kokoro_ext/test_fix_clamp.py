@@ -1,7 +1,10 @@
 """clamp: integers with one bound, clamp_max's bound, tensor and symbolic bounds."""
 
+import pytest
 import torch
-from frontend_cases import Case, fix_tests
+from frontend_cases import Case, check, fix_tests
+
+from tvm_kokoro_ext import UnsupportedOperatorError
 
 NAN = float("nan")
 
@@ -40,3 +43,10 @@ CASES = [
 ]
 
 test_equals_torch, test_stock_is_wrong = fix_tests("clamp", CASES)
+
+
+@pytest.mark.parametrize("bounds", [(-1000, 100), (0, 3000), (None, 128), (-129, None)])
+def test_a_bound_that_the_dtype_does_not_hold_is_refused_by_name(bounds):
+    case = Case("clamp", lambda x: x.to(torch.int8).clamp(*bounds), ints)
+    with pytest.raises(UnsupportedOperatorError, match=r"aten.clamp.*which int8 does not hold"):
+        check(case, False, False)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
@@ -21,7 +23,7 @@ def _clamp(importer: Any, node: Any, lower: Any, upper: Any) -> Any:
     if _is_nan(lower) or _is_nan(upper):
         number = relax.const(math.nan, dtype)
         return _emit.emit(importer, relax.op.full_like(x, number, dtype=dtype))
-    lower, upper = (_wrapped(bound, dtype) for bound in (lower, upper))
+    lower, upper = (_wrapped(node, bound, dtype) for bound in (lower, upper))
     numbers = [b for b in (lower, upper) if isinstance(b, int | float)]
     plain = all(b is None or isinstance(b, int | float) for b in (lower, upper))
     if plain and not _crossed(lower, upper) and ("float" in dtype or len(numbers) == 2):
@@ -47,11 +49,22 @@ def _crossed(lower: Any, upper: Any) -> bool:
     return all(isinstance(b, int | float) for b in (lower, upper)) and lower > upper
 
 
-def _wrapped(bound: Any, dtype: str) -> Any:
-    """A negative bound of unsigned integers, which torch counts from the end of their range."""
-    if not isinstance(bound, int) or isinstance(bound, bool) or not dtype.startswith("uint"):
+def _wrapped(node: Any, bound: Any, dtype: str) -> Any:
+    """A bound; a negative one of unsigned integers is counted from the end of their range.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        If integers of this dtype do not hold the bound, for which PyTorch raises as well.
+    """
+    if not isinstance(bound, int) or isinstance(bound, bool) or "int" not in dtype:
         return bound
-    return bound % 2 ** int(dtype.removeprefix("uint"))
+    limits = np.iinfo(dtype)
+    least = -int(limits.max) if limits.min == 0 else int(limits.min)
+    if not least <= bound <= limits.max:
+        reason = f"the bound {bound}, which {dtype} does not hold, and for which PyTorch raises"
+        raise _emit.refuse(node, reason, f"Leave it out, or take a bound that {dtype} holds")
+    return bound % (int(limits.max) + 1) if limits.min == 0 else bound
 
 
 def clamp(importer: Any, node: Any, previous: Any) -> Any:
