@@ -277,7 +277,11 @@ def affine(x):
 def spaced(x):
     """Integers between floats: torch drops the fractions of the bounds first."""
     bounds = ((4.3, 0, 50, torch.int64), (-4.3, 7.9, 10, torch.int32), (5, 1, 4, torch.uint8))
-    return [x.long()[0, 0] + torch.linspace(*ends, n, dtype=t) for *ends, n, t in bounds]
+    first, last = x[0, 0] * 0 + 4.3, x[0, 0].double() * 0 + 7.9
+    tensors = ((first, 0, 50, torch.uint8), (4, last, 7, torch.int8), (first, last, 7, torch.int32))
+    return [
+        x.long()[0, 0] + torch.linspace(*ends, n, dtype=t) for *ends, n, t in (*bounds, *tensors)
+    ]
 
 
 def large_halves(x):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tvm_kokoro_ext._fixes.program import _matrices
+from tvm_kokoro_ext._fixes.program.kept_whole import LINSPACE
 
 
 def _is_symbolic(number: Any) -> bool:
@@ -494,10 +495,15 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: 
     from torch._decomp import decomposition_table
 
     if dtype is not None and not dtype.is_floating_point and not dtype.is_complex:
-        bounds = (start, end)
-        start, end = (int(bound) if isinstance(bound, float) else bound for bound in bounds)
+        start, end = (_without_fraction(bound) for bound in (start, end))
     divided = decomposition_table[torch.ops.aten.linspace.default]
     return divided(start, end, steps, dtype=dtype, **options)
+
+
+def _without_fraction(bound: Any) -> Any:
+    if hasattr(bound, "dtype"):
+        return bound.trunc() if bound.is_floating_point() else bound
+    return int(bound) if isinstance(bound, float) else bound
 
 
 def frexp(x: Any) -> Any:
@@ -542,7 +548,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "grid_sampler_2d.default": grid_sampler_2d,
     "grid_sampler_3d.default": grid_sampler_3d,
     "lcm.default": lcm,
-    "linspace.default": linspace,
+    **dict.fromkeys(LINSPACE, linspace),
     "put.default": put,
     "take.default": take,
     "view.dtype": view_of_other_size,

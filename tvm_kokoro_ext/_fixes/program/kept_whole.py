@@ -13,6 +13,12 @@ from tvm_kokoro_ext._fixes._shared import decomposition
 from tvm_kokoro_ext._fixes.pooling import adaptive_maximum
 from tvm_kokoro_ext._fixes.resizing import upsample
 
+#: Evenly spaced numbers between bounds that are numbers or tensors.
+LINSPACE = tuple(
+    f"linspace.{overload}"
+    for overload in ("default", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")
+)
+
 
 def _is_half(node: Any) -> bool:
     return node.args[0].meta["val"].dtype.itemsize == 2
@@ -24,7 +30,11 @@ def _is_symbolic(node: Any) -> bool:
 
 def _cuts_bounds(node: Any) -> bool:
     """Whether integers lie between floats, whose fractions torch's kernel drops beforehand."""
-    fractions = any(isinstance(bound, float) for bound in node.args[:2])
+    bounds = (getattr(bound, "meta", {}).get("val", bound) for bound in node.args[:2])
+    fractions = any(
+        bound.is_floating_point() if hasattr(bound, "dtype") else isinstance(bound, float)
+        for bound in bounds
+    )
     return fractions and not node.meta["val"].is_floating_point()
 
 
@@ -55,7 +65,7 @@ _KEPT: dict[str, Callable[[Any], bool]] = {
     # Torch's decomposition loses NaN and fails for one pixel; ours do not.
     "grid_sampler_2d.default": lambda node: True,
     "affine_grid_generator.default": lambda node: 1 in node.args[1][2:],
-    "linspace.default": _cuts_bounds,
+    **dict.fromkeys(LINSPACE, _cuts_bounds),
     "take.default": lambda node: True,  # reads the value of a 0-d index
     "roll.default": _is_symbolic,  # divides by a size that may be 0
     "logsumexp.default": _is_symbolic,  # asks whether there are elements
