@@ -166,6 +166,17 @@ def two(n):
     return torch.randn(3, n, 2) * 2, torch.randn(3, n, 2) + 0.3
 
 
+def cuts(n):
+    """Numbers on the real and the imaginary axis and beside, with zeros of both signs."""
+    axis = torch.tensor([0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0])
+    return (torch.cartesian_prod(axis, axis),) * 2
+
+
+def beside_poles(n):
+    poles = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    return (poles[:, None] + torch.randn(4, 50, 2) * 0.002,) * 2
+
+
 def of_complex(*functions):
     """A program that gives the results of functions of two complex tensors as real ones."""
 
@@ -188,6 +199,8 @@ FUNCTIONS = [
     Case("roots", each("sqrt rsqrt square sgn sigmoid sinc"), two, tolerance=1e-4, **RAW),
     Case("circular", each("sin cos tan asin acos atan"), two, tolerance=1e-4, **EP),
     Case("hyperbolic", each("sinh cosh tanh asinh acosh atanh"), two, tolerance=1e-4, **RAW),
+    Case("cuts", each("log log2 log10 log1p sqrt asin acos atan asinh acosh atanh"), cuts, **ALONG),
+    Case("beside_poles", each("log1p atan atanh"), beside_poles, **ALONG),
     Case("tests", each("isnan isinf isfinite logical_not count_nonzero any all"), two, **EP),
     Case(
         "powers",

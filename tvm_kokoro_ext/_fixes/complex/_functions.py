@@ -49,12 +49,17 @@ def log(z: Any) -> Any:
     return _pair(z.abs().log(), torch.atan2(z.imag, z.real))
 
 
+def _log_of_base(z: Any, base: float) -> Any:
+    found, factor = log(z), 1 / math.log(base)
+    return _pair(found.real * factor, found.imag * factor)
+
+
 def log1p(z: Any) -> Any:
     import torch
 
     a, b = z.real, z.imag
     near = 0.5 * torch.log1p(a * (2 + a) + b * b)
-    return _pair(torch.where(z.abs() < 1, near, (z + 1).abs().log()), torch.atan2(b, 1 + a))
+    return _pair(torch.where(z.abs() < 0.5, near, (z + 1).abs().log()), torch.atan2(b, 1 + a))
 
 
 def expm1(z: Any) -> Any:
@@ -100,10 +105,15 @@ def tanh(z: Any) -> Any:
     return _pair(torch.where(far, a.sign(), real), torch.where(far, tail, imag))
 
 
+def _roots(z: Any) -> tuple[Any, Any]:
+    """The roots of 1 - z and 1 + z: a sum of complex numbers would lose the sign of a zero."""
+    return sqrt(_pair(1 - z.real, -z.imag)), sqrt(_pair(1 + z.real, z.imag))
+
+
 def asin(z: Any) -> Any:
     import torch
 
-    below, above = sqrt(1 - z), sqrt(1 + z)
+    below, above = _roots(z)
     cosine = below.real * above.real - below.imag * above.imag
     crossed = below.real * above.imag - below.imag * above.real
     return _pair(torch.atan2(z.real, cosine), crossed.asinh())
@@ -112,7 +122,7 @@ def asin(z: Any) -> Any:
 def acos(z: Any) -> Any:
     import torch
 
-    below, above = sqrt(1 - z), sqrt(1 + z)
+    below, above = _roots(z)
     crossed = above.real * below.imag - above.imag * below.real
     return _pair(2 * torch.atan2(below.real, above.real), crossed.asinh())
 
@@ -120,7 +130,7 @@ def acos(z: Any) -> Any:
 def acosh(z: Any) -> Any:
     import torch
 
-    below, above = sqrt(z - 1), sqrt(z + 1)
+    below, above = sqrt(_pair(z.real - 1, z.imag)), sqrt(_pair(z.real + 1, z.imag))
     along = below.real * above.real + below.imag * above.imag
     return _pair(along.asinh(), 2 * torch.atan2(below.imag, above.real))
 
@@ -129,8 +139,9 @@ def atanh(z: Any) -> Any:
     import torch
 
     a, b = z.real, z.imag
-    real = 0.25 * torch.log1p(4 * a / ((1 - a) * (1 - a) + b * b))
-    return _pair(real, 0.5 * torch.atan2(2 * b, (1 - a) * (1 + a) - b * b))
+    size = a.abs()  # beside -1, log1p would lose the digits that it has beside 1
+    real = 0.25 * torch.log1p(4 * size / ((1 - size) * (1 - size) + b * b))
+    return _pair(torch.copysign(real, a), 0.5 * torch.atan2(2 * b, (1 - a) * (1 + a) - b * b))
 
 
 def sigmoid(z: Any) -> Any:
@@ -380,8 +391,8 @@ def eye(*sizes: int, dtype: Any = None, **_: Any) -> Any:
 
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "log": log,
-    "log2": lambda z: log(z) * (1 / math.log(2)),
-    "log10": lambda z: log(z) * (1 / math.log(10)),
+    "log2": lambda z: _log_of_base(z, 2),
+    "log10": lambda z: _log_of_base(z, 10),
     "log1p": log1p,
     "expm1": expm1,
     "exp2": lambda z: (z * math.log(2)).exp(),
