@@ -207,6 +207,7 @@ FUNCTIONS = [
         of_complex(
             *(lambda z, w, p=p: z**p for p in (3, -2, 0.5, -0.5, 2.5, 1 + 2j)),
             lambda z, w: (z**w, 2**z, w.real**z, z**w.real, (0 * z) ** 0, (0 * z) ** 2.5),
+            lambda z, w: ((0 * z) ** -3.5).real,
         ),
         two,
         tolerance=1e-3,

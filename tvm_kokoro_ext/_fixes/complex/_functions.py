@@ -157,7 +157,7 @@ def sgn(z: Any) -> Any:
 
 
 def power(x: Any, exponent: Any) -> Any:
-    """x to a power, of which at least one is complex; 0 to the power of 0 is 1."""
+    """x to a power, of which at least one is complex; 0 to the power of 0 is 1, below 0 infinite."""
     import torch
 
     values = [v for v in (x, exponent) if isinstance(v, torch.Tensor)]
@@ -174,7 +174,9 @@ def power(x: Any, exponent: Any) -> Any:
     )
     none = _is_zero(x)
     found = (exponent * log(torch.where(none, 1.0, x))).exp()
-    return torch.where(none, torch.where(_is_zero(exponent), 1.0, 0.0), found)
+    below, nothing = exponent.real < 0, torch.zeros_like(exponent.real)
+    of_zero = _pair(*(torch.where(below, value, nothing) for value in (math.inf, math.nan)))
+    return torch.where(none, torch.where(_is_zero(exponent), 1.0, of_zero), found)
 
 
 _POWERS: dict[float, Callable[[Any], Any]] = {
