@@ -201,6 +201,14 @@ FUNCTIONS = [
     Case("hyperbolic", each("sinh cosh tanh asinh acosh atanh"), two, tolerance=1e-4, **RAW),
     Case("cuts", each("log log2 log10 log1p sqrt asin acos atan asinh acosh atanh"), cuts, **ALONG),
     Case("beside_poles", each("log1p atan atanh"), beside_poles, **ALONG),
+    Case("parts", of_complex(lambda z, w: (z.conj().imag + w.real, z.conj().real)), two),
+    Case(
+        "flattened",
+        of_complex(lambda z, w: (z.flatten(), z.tile(2), (z * w).unflatten(0, (3, 1)))),
+        two,
+        **RAW,
+    ),
+    Case("places", of_complex(lambda z, w: (z * (w.real > 0)).nonzero()), two, **ALONG),
     Case("tests", each("isnan isinf isfinite logical_not count_nonzero any all"), two, **EP),
     Case(
         "powers",

@@ -157,7 +157,7 @@ def sgn(z: Any) -> Any:
 
 
 def power(x: Any, exponent: Any) -> Any:
-    """x to a power, of which at least one is complex; 0 to the power of 0 is 1, below 0 infinite."""
+    """x to a power, of which at least one is complex; 0 is 1 to the power of 0, infinite below."""
     import torch
 
     values = [v for v in (x, exponent) if isinstance(v, torch.Tensor)]
@@ -444,6 +444,7 @@ DECOMPOSED: dict[str, Callable[..., Any]] = {
     "outer.default": lambda x, y: x.unsqueeze(-1) * y,
     "index.Tensor": _of_complex(indexed),
     "masked_select.default": _of_complex(selected),
+    "nonzero.default": _of_complex(lambda z: (~_is_zero(z)).nonzero()),
     "logaddexp.default": _of_complex(log_of_sum),
     "linalg_vector_norm.default": _of_complex(_decompositions.norm),
     "prod.default": _of_complex(product),

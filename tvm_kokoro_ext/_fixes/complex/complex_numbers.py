@@ -91,6 +91,14 @@ def _unary(function: Callable[[Any, Complex], Any]) -> Converter:
     return convert
 
 
+def negative(importer: Any, node: Any, previous: Any) -> Any:
+    """_neg_view, which torch's decomposition makes of the imaginary part of a conjugate."""
+    x = importer.retrieve_args(node)[0]
+    if isinstance(x, Complex):
+        return _complex.negate(importer, x)
+    return _emit.emit(importer, relax.op.negative(x))
+
+
 @needs_previous
 def to_copy(importer: Any, node: Any, previous: Any) -> Any:
     """Convert to complex, or from it, which drops the imaginary part."""
@@ -308,15 +316,15 @@ _LINEAR = (
     "alias.default as_strided.default as_strided_scatter.default broadcast_to.default "
     "chunk.default clone.default contiguous.default cumsum.default detach.default "
     "diagonal.default diagonal_scatter.default "
-    "embedding.default expand.default flip.default gather.default index.Tensor "
+    "embedding.default expand.default flatten.using_ints flip.default gather.default index.Tensor "
     "index_put.default index_select.default masked_scatter.default mean.default mean.dim "
     "meshgrid.default meshgrid.indexing permute.default repeat.default reshape.default "
     "roll.default scatter.src scatter_add.default select.int select_scatter.default "
     "slice.Tensor slice_scatter.default "
     "split.Tensor split_with_sizes.default squeeze.default squeeze.dim squeeze.dims "
     "sum.default sum.dim_IntList "
-    "transpose.int tril.default triu.default unbind.int unfold.default unsqueeze.default "
-    "view.default _unsafe_view.default"
+    "tile.default transpose.int tril.default triu.default unbind.int unflatten.int unfold.default "
+    "unsqueeze.default view.default _unsafe_view.default"
 )
 
 _KNOWN: dict[str, Converter] = {
@@ -343,6 +351,7 @@ _KNOWN: dict[str, Converter] = {
     "abs.default": _unary(_complex.magnitude),
     "exp.default": _unary(_complex.exponential),
     "neg.default": _unary(_complex.negate),
+    "_neg_view.default": negative,
     "_conj.default": _unary(_complex.conjugate),
     "conj.default": _unary(_complex.conjugate),
     "_conj_physical.default": _unary(_complex.conjugate),
