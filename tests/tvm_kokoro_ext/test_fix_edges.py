@@ -244,6 +244,13 @@ def places(rows, columns):
     return grid
 
 
+def unknown_pixels(n):
+    """Images of which some pixels, among them the first, are NaN or infinite."""
+    x = torch.arange(24.0 * n).view(2, n, 3, 4) + 1
+    x[:, :, 0, 0], x[0, 0, 2, 3], x[1, 0, 1, 2] = math.nan, math.inf, -math.inf
+    return x
+
+
 def as_many_as_there_are(x):
     """Symbolic numbers of elements, the first of them in order or in any."""
     half = x.topk(x.shape[1] // 2, 1)
@@ -314,6 +321,15 @@ UNREAD = [  # arguments and sizes that stock's converters do not read
             ("nearest", "border", True),
             ("nearest", "reflection", False),
         )
+    ),
+    *(
+        Case(
+            f"grid_sample_of_unknown_pixels_{mode}_{padding}",
+            lambda x, g, how=(mode, padding, False): functional.grid_sample(x, g, *how),
+            lambda n: (unknown_pixels(n), torch.rand(2, 5, 4, 2) * 2.6 - 1.3),
+            tolerance=1e-4,
+        )
+        for mode, padding in (("bilinear", "zeros"), ("nearest", "zeros"), ("bilinear", "border"))
     ),
 ]
 test_unread, test_unread_stock = fix_tests("decompose", UNREAD)

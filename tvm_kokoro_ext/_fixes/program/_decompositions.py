@@ -354,15 +354,16 @@ def affine_grid(theta: Any, size: Any, align_corners: bool) -> Any:
 
 
 def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
-    """Torch's decomposition, but for places that are NaN or infinite, as torch's kernel has them.
+    """An image at places that need not be whole, also at ones that are NaN or infinite.
 
     With zeros as padding, bilinear results there are NaN; at an edge or mirrored, they are the
     first pixel. Modes are 0 bilinear, 1 nearest, 2 bicubic; padding 0 zeros, 1 edge, 2 mirrored.
+    Only bicubic results are left to torch's decomposition: for what lies outside, it multiplies the
+    first pixel by zero, which is NaN where that is not finite.
     """
     import torch
     from torch._decomp import decomposition_table
 
-    sample = decomposition_table[torch.ops.aten.grid_sampler_2d.default]
     if padding == 2 and align_corners:
         # Torch's mirrors by the number of pixels less 1. Two equal ones are right for a single one.
         for axis, size in enumerate(x.shape[2:], 2):
@@ -371,7 +372,11 @@ def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align_corners: b
                 x = x.index_select(axis, pixels)
     if padding and mode != 2:
         grid = torch.where(grid.isnan() if padding == 1 else ~grid.isfinite(), -1.0, grid)
-    sampled = sample(x, grid, mode, padding, align_corners)
+    if mode != 2:
+        sampled = _sampled(x, grid, mode, padding, align_corners)
+    else:
+        sample = decomposition_table[torch.ops.aten.grid_sampler_2d.default]
+        sampled = sample(x, grid, mode, padding, align_corners)
     if padding == 0 and mode == 0:
         known = grid[..., 0].isfinite() & grid[..., 1].isfinite()
         sampled = torch.where(known.unsqueeze(1), sampled, sampled.new_full((), math.nan))
@@ -383,14 +388,20 @@ def grid_sampler_3d(x: Any, grid: Any, mode: int, padding: int, align_corners: b
 
     Places that are NaN are, unlike those in two dimensions, outside, or with an edge the last one.
     """
+    return _sampled(x, grid, mode, padding, align_corners)
+
+
+def _sampled(x: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+    """The nearest pixels, or those around weighted, at the places of a grid of as many axes."""
     import torch
 
     batch, channels, *sizes = x.shape
     wide = torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
     flat = x.reshape(batch, channels, -1)
-    points = grid.to(wide).reshape(batch, -1, 3)
+    points = grid.to(wide).reshape(batch, -1, len(sizes))
     places = [
-        _place(points[..., axis], sizes[2 - axis], padding, align_corners) for axis in (2, 1, 0)
+        _place(points[..., len(sizes) - 1 - axis], size, padding, align_corners)
+        for axis, size in enumerate(sizes)
     ]
 
     def read(corner: list[Any]) -> Any:
@@ -407,13 +418,13 @@ def grid_sampler_3d(x: Any, grid: Any, mode: int, padding: int, align_corners: b
     else:
         lower = [place.floor() for place in places]
         result = torch.zeros((), dtype=wide)
-        for corner in itertools.product((0, 1), repeat=3):
+        for corner in itertools.product((0, 1), repeat=len(sizes)):
             weight = torch.ones_like(places[0])
             for place, low, up in zip(places, lower, corner, strict=True):
                 weight = weight * (place - low if up else low + 1 - place)
             at = [low + up for low, up in zip(lower, corner, strict=True)]
             result = result + read(at) * weight.unsqueeze(1)
-    return result.to(x.dtype).reshape(batch, channels, *grid.shape[1:4])
+    return result.to(x.dtype).reshape(batch, channels, *grid.shape[1:-1])
 
 
 def _place(place: Any, size: Any, padding: int, align_corners: bool) -> Any:
