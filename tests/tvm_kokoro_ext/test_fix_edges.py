@@ -56,6 +56,10 @@ ZEROS = [
     Case("float16", lambda x: x.half() * 0, numbers),
     Case("integers", lambda x: x * 0, lambda n: (torch.arange(n),), wrong=None),
     Case("others", lambda x: (x * 2, x / 2, 2 / x), numbers, wrong=None),
+    Case("slope", lambda x: functional.leaky_relu(x, 0.0), numbers),
+    Case("half_slope", lambda x: functional.leaky_relu(x.half(), -0.0), numbers),
+    Case("elu", lambda x: functional.elu(x, 0.0), numbers, wrong=None),
+    Case("half_elu", lambda x: functional.elu(x.bfloat16(), 0.0).float(), numbers, wrong=None),
     Case("plus_zero", lambda x: [1 / y for y in sums_with_zero(-x.abs() * 0)], few),
     Case("half_plus_zero", lambda x: [1 / y for y in sums_with_zero(-x.half().abs() * 0)], few),
 ]

@@ -1,7 +1,7 @@
-"""x * 0, 0 / x, x / 0, x + 0 and x - -0 of floats.
+"""x * 0, 0 / x, x / 0, x + 0 and x - -0 of floats, and leaky_relu of slope 0.
 
-TVM's simplifier replaces the first two by 0 for any x, and the last two by x, of which -0 is to
-become 0.
+TVM's simplifier replaces the first two by 0 for any x, and the next two by x, of which -0 is to
+become 0. So leaky_relu with a slope of 0 drops NaN.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tvm_kokoro_ext import _compat, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import extremum
+from tvm_kokoro_ext._fixes._shared import zero as zeros
 from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
 
 _WIDE = ("float32", "float64")
@@ -27,11 +28,11 @@ def _zero(value: Any) -> float | None:
 
 
 def _times_zero(zero: float) -> Callable[[Any], Any]:
-    return lambda x: x * _hidden(zero, x)
+    return lambda x: zeros.product(zero, x, _compat.prim_dtype(x))
 
 
 def _zero_over(zero: float) -> Callable[[Any], Any]:
-    return lambda x: _hidden(zero, x) / x
+    return lambda x: zeros.hidden(zero, _compat.prim_dtype(x)) / x
 
 
 def _over_zero(zero: float) -> Callable[[Any], Any]:
@@ -39,17 +40,7 @@ def _over_zero(zero: float) -> Callable[[Any], Any]:
 
 
 def _plus_zero(x: Any) -> Any:
-    return x + _hidden(0.0, x)
-
-
-def _hidden(zero: float, like: Any) -> Any:
-    """The zero as a number that LLVM knows, but not TVM's simplifier.
-
-    It is made of the bits of -0, because LLVM's code generator takes those of 0 for a pointer.
-    """
-    dtype = _compat.prim_dtype(like)
-    negative = tirx.reinterpret(dtype, tirx.min_value(dtype.replace("float", "int")))
-    return negative if math.copysign(1.0, zero) < 0 else negative * tirx.const(-1.0, dtype)
+    return x + zeros.hidden(0.0, _compat.prim_dtype(x))
 
 
 def _elementwise(element: Any, x: Any, builder: Any, hint: str) -> Any:
@@ -113,30 +104,45 @@ def subtract(below: Any, builder: Any, call: Any) -> Any:
     return below(builder, call)
 
 
+def leaky_relu(below: Any, builder: Any, call: Any) -> Any:
+    """relax.nn.leakyrelu"""
+    slope = float(call.attrs.alpha)
+    if slope != 0 or not _of_floats(call):
+        return below(builder, call)
+
+    def element(x: Any) -> Any:
+        dtype = _compat.prim_dtype(x)
+        return tirx.Select(x > tirx.const(0, dtype), x, zeros.product(slope, x, dtype))
+
+    return _elementwise(element, call.args[0], builder, "leaky_relu")
+
+
 def _is_positive(zero: float | None) -> bool:
     return zero is not None and math.copysign(1.0, zero) > 0
 
 
 def _loses_nan(operator: Any) -> bool:
     """Whether the kernel of x * 0 or 0 / x writes zeros without reading x."""
-
-    def function(x: Any) -> Any:
-        return operator(relax.const(0.0, "float32"), x)
-
-    module = _probe.legalized(function, _probe.Input((4,)))
-    (kernel,) = (f for name, f in module.functions_items() if name.name_hint != "main")
-    return "x0[" not in kernel.script()
+    return "x0[" not in _kernel(lambda x: operator(relax.const(0.0, "float32"), x))
 
 
 def _keeps_sign(operator: Any, zero: float) -> bool:
     """Whether the kernel of x + 0 or x - -0 copies x, of which -0 is to become 0."""
+    kernel = _kernel(lambda x: operator(x, relax.const(zero, "float32")))
+    return re.search(r"= x0\[[^]]*\]$", kernel, re.MULTILINE) is not None
 
-    def function(x: Any) -> Any:
-        return operator(x, relax.const(zero, "float32"))
 
+def _drops_slope() -> bool:
+    """Whether the kernel of leaky_relu with a slope of 0 writes a zero where x is not positive."""
+    kernel = _kernel(lambda x: relax.op.nn.leakyrelu(x, 0.0))
+    return re.search(r", T\.float32\(0(\.0)?\)\)$", kernel, re.MULTILINE) is not None
+
+
+def _kernel(function: Callable[[Any], Any]) -> str:
+    """The text of the kernel of a function of a tensor x0."""
     module = _probe.legalized(function, _probe.Input((4,)))
     (kernel,) = (f for name, f in module.functions_items() if name.name_hint != "main")
-    return re.search(r"= x0\[[^]]*\]$", kernel.script(), re.MULTILINE) is not None
+    return str(kernel.script())
 
 
 @_probe.wrong
@@ -146,6 +152,7 @@ def _still_wrong() -> bool:
         or _loses_nan(relax.op.divide)
         or _keeps_sign(relax.op.add, 0.0)
         or _keeps_sign(relax.op.subtract, -0.0)
+        or _drops_slope()
     )
 
 
@@ -154,12 +161,13 @@ _OVERRIDES: dict[str, Override] = {
     "relax.divide": divide,
     "relax.add": add,
     "relax.subtract": subtract,
+    "relax.nn.leakyrelu": leaky_relu,
 }
 
 FIX = Fix(
     id="zero_factor",
-    what="x * 0 and 0 / x are 0 where x is NaN or infinite; x / 0 does not build; x + 0 may be -0",
-    op="relax.multiply, relax.divide, relax.add, relax.subtract",
+    what="x * 0, 0 / x, leaky_relu(x, 0) are 0 for NaN, inf; x / 0 does not build; x + 0 is -0",
+    op="relax.multiply, relax.divide, relax.add, relax.subtract, relax.nn.leakyrelu",
     affected="",
     install=overriding(_OVERRIDES),
     probe=_still_wrong,

@@ -10,7 +10,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import elementary, elementwise
+from tvm_kokoro_ext._fixes._shared import elementary, elementwise, zero
 
 # The constants of Klambauer and others, "Self-Normalizing Neural Networks", as PyTorch has them.
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -35,11 +35,12 @@ def _elu(importer: Any, x: Any, below: float, above: float, input_scale: float, 
     def element(value: Any) -> Any:
         value = value.asobject()  # an element of a TE tensor as an expression
 
-        def times(factor: float, operand: Any) -> Any:
-            return operand if factor == 1 else tirx.const(factor, dtype) * operand
-
-        curve = times(below, elementary.expm1(times(input_scale, value)))
-        return tirx.Select(value > tirx.const(0, dtype), times(above, value), curve)
+        curve = elementary.expm1(zero.product(input_scale, value, dtype))
+        return tirx.Select(
+            value > tirx.const(0, dtype),
+            zero.product(above, value, dtype),
+            zero.product(below, curve, dtype),
+        )
 
     return elementwise.emit(importer, element, x, hint=hint)
 
