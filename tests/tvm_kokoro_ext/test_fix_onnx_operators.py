@@ -191,6 +191,20 @@ DTYPES = [
     Case("eye", [("EyeLike", "x", "y", {"dtype": 1, "k": 1})], {"x": ["n", 4]}, {}, {"x": "int32"}),
 ]
 
+ORDERED = [
+    Case(
+        f"top_{largest}",
+        [
+            ("Sqrt", "x", "roots"),
+            ("TopK", "roots most", "top places", {"largest": largest, "axis": 0}),
+            ("Identity", "top", "y"),
+        ],
+        {"x": [40, "n"]},
+        {"most": [16]},
+    )
+    for largest in (0, 1)
+]
+
 SYMBOLIC_AXES = [
     Case("squeeze", [("Squeeze", "x", "y")], {"x": [1, "n", 1]}),
     Case(
@@ -209,6 +223,7 @@ ALL = [
     *REDUCED,
     *PADDED,
     *DTYPES,
+    *ORDERED,
     *SYMBOLIC_AXES,
 ]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tvm_kokoro_ext import _compat
-from tvm_kokoro_ext._compat import relax, tirx, tvm
+from tvm_kokoro_ext._compat import relax, te, tirx, tvm
 from tvm_kokoro_ext._fixes._shared import bfloat16
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -92,6 +92,21 @@ def _flipped(bits: Any) -> Any:
     dtype = _compat.prim_dtype(bits)
     turned = tirx.bitwise_xor(bits, tirx.max_value(dtype))
     return tirx.Select(bits < tirx.const(0, dtype), turned, bits)
+
+
+def keys(data: Any) -> Any:
+    """A TE tensor of the keys of floats, equal for zeros of both signs and largest for NaN."""
+    zero = tirx.const(0, data.dtype)
+
+    def element(*at: Any) -> Any:
+        return key(tirx.Select(data(*at) == zero, zero, data(*at)), largest=True)
+
+    return te.compute(data.shape, element, name="key")
+
+
+def numbers(ordered: Any, dtype: str) -> Any:
+    """A TE tensor of the floats with these keys."""
+    return te.compute(ordered.shape, lambda *at: number(ordered(*at), dtype), name="number")
 
 
 def run_on_nan(apply: Callable[[Any], Any], shape: Sequence[int], dtype: str) -> np.ndarray:

@@ -6,6 +6,7 @@ either. Here it sorts integers with the same order as the numbers.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,24 +19,11 @@ from tvm_kokoro_ext._fixes._shared import extremum
 
 def keys(importer: Any, x: Any) -> Any:
     """Integers in the order of the floats of `x`, with equal zeros of both signs and NaN last."""
-
-    def compute(data: Any) -> Any:
-        zero = tirx.const(0, data.dtype)
-
-        def element(*at: Any) -> Any:
-            unsigned = tirx.Select(data(*at) == zero, zero, data(*at))
-            return extremum.key(unsigned, largest=True)
-
-        return te.compute(data.shape, element, name="key")
-
-    return _emit.emit_te(importer, compute, x, hint="key")
+    return _emit.emit_te(importer, extremum.keys, x, hint="key")
 
 
 def _numbers(importer: Any, ordered: Any, dtype: str) -> Any:
-    def compute(data: Any) -> Any:
-        return te.compute(data.shape, lambda *at: extremum.number(data(*at), dtype), name="number")
-
-    return _emit.emit_te(importer, compute, ordered, hint="number")
+    return _emit.emit_te(importer, partial(extremum.numbers, dtype=dtype), ordered, hint="number")
 
 
 #: TVM's function that sorts knows none of these; a dtype that it knows and that has their numbers.
