@@ -188,6 +188,13 @@ PADDED = [
 DTYPES = [
     Case("integer_power", [("Pow", "x p", "y")], X, {"p": np.int64(3)}),
     Case("power_of_integers", [("Pow", "x p", "y")], X, {"p": np.float32(2)}, {"x": "int32"}),
+    Case(
+        "equal_bools",
+        [("Less", "x z", "p"), ("Less", "z p2", "q"), ("Equal", "p q", "y")],
+        {"x": [2, "n"], "z": [2, "n"]},
+        {"p2": np.float32(0.2)},
+    ),
+    Case("equal_to_true", [("Equal", "x t", "y")], {"x": ["n"]}, {"t": np.bool_(1)}, {"x": "bool"}),
     Case("eye", [("EyeLike", "x", "y", {"dtype": 1, "k": 1})], {"x": ["n", 4]}, {}, {"x": "int32"}),
 ]
 

@@ -110,6 +110,7 @@ SIZES = [
         {"scale": np.float32(0.5)},
         wrong=False,
     ),
+    Case("squared", sizes_of(("Pow", "shape two", "y")), X, {"two": 2}),
     Case(
         "scaled_by_a_fraction",
         sizes_of(
@@ -174,6 +175,32 @@ SIZES = [
 ]
 
 RESHAPED = [
+    Case(
+        "by_sizes_of_a_pooling",
+        [
+            ("AveragePool", "x", "pooled", {"kernel_shape": [3], "strides": [2]}),
+            ("Shape", "x", "shape"),
+            ("Gather", "shape two", "n"),
+            ("Sub", "n three", "less"),
+            ("Div", "less two", "half"),
+            ("Add", "half one", "length"),
+            ("Unsqueeze", "length zero", "lengths"),
+            ("Concat", "ones lengths rest", "wanted", {"axis": 0}),
+            ("Reshape", "pooled wanted", "split"),
+            ("Concat", "ones lengths fours", "all", {"axis": 0}),
+            ("Expand", "split all", "y"),
+        ],
+        {"x": [4, 3, "n"]},
+        {
+            "one": 1,
+            "two": 2,
+            "three": 3,
+            "zero": [0],
+            "ones": [3],
+            "rest": [-1],
+            "fours": [4],
+        },
+    ),
     Case(
         "heads",
         sizes_of(
@@ -454,6 +481,57 @@ ADDED = [
         [("Add", "x z", "y")],
         {"x": ["n", 3], "z": ["m", 3]},
     ),
+    Case(
+        "multiplied_batches",
+        [
+            ("Slice", "x zero three last", "a"),
+            ("Slice", "z zero three last", "b"),
+            ("Transpose", "a", "front", {"perm": [2, 0, 1]}),
+            ("Transpose", "b", "back", {"perm": [2, 1, 0]}),
+            ("MatMul", "front back", "y"),
+        ],
+        {"x": [4, 5, "n"], "z": [2, 5, "m"]},
+        {"zero": [0], "three": [7], "last": [2]},
+    ),
+    Case(
+        "multiplied_sums",
+        [
+            ("Slice", "x zero three last", "a"),
+            ("Slice", "z zero three zero", "b"),
+            ("MatMul", "a b", "y"),
+        ],
+        {"x": [2, "n"], "z": ["m", 3]},
+        {"zero": [0], "three": [7], "last": [1]},
+        wrong=False,
+    ),
+    Case(
+        "multiplied_vectors",
+        [("MatMul", "x z", "y")],
+        {"x": ["n"], "z": ["m"]},
+        wrong=False,
+    ),
+    Case(
+        "scattered_rows_of_a_computed_size",
+        [
+            ("Slice", "x one many last two", "half"),
+            ("Slice", "z one many last two", "rows"),
+            ("ScatterND", "half places rows", "y"),
+        ],
+        {"x": [5, "n"], "z": [2, "n"]},
+        {"one": [1], "many": [MANY], "last": [1], "two": [2], "places": [[3], [1]]},
+    ),
+    Case(
+        "a_declared_size_beside_that_of_an_input",
+        [
+            ("Slice", "z zero seven last", "a"),
+            ("Slice", "a zero three last", "b"),
+            ("Slice", "x zero three last", "c"),
+            ("Unsqueeze", "b zero", "d"),
+            ("Mul", "c d", "y"),
+        ],
+        {"x": [2, "n"], "z": [2, "m"]},
+        {"zero": [0], "three": [8], "seven": [9], "last": [1]},
+    ),
 ]
 
 
@@ -495,6 +573,28 @@ def test_a_part_of_a_symbolic_size_is_a_whole_number(parts):
     sizes = np.arange(1, 1 << 23)
     rounded_down = np.floor(sizes.astype("float32") * scale).astype("int64")
     np.testing.assert_array_equal(rounded_down, sizes // parts)
+
+
+@pytest.mark.parametrize("parts", [3, 20, 41, 61, 63, 64])
+@pytest.mark.parametrize("rounding", ["Floor", "Ceil"])
+def test_a_range_of_a_part_of_a_size_has_the_elements_of_the_exporter(parts, rounding):
+    """`n * 61 * (1 / 61)` is below n = 6 in float32, and `n * 63 * (1 / 63)` above it."""
+    case = Case(
+        "part",
+        [
+            ("Shape", "x", "shape", {"start": 1}),
+            ("Squeeze", "shape", "n"),
+            ("Mul", "n parts", "more"),
+            ("Cast", "more", "real", {"to": TensorProto.FLOAT}),
+            ("Mul", "real scale", "scaled"),
+            (rounding, "scaled", "whole"),
+            ("Cast", "whole", "count", {"to": TensorProto.INT64}),
+            ("Range", "zero count one", "y"),
+        ],
+        {"x": [2, "n"]},
+        {"parts": parts, "scale": np.float32(1 / parts), "zero": 0, "one": 1},
+    )
+    check(case)
 
 
 def test_expand_of_a_size_that_may_be_one():

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,23 @@ class NotKnown(Exception):
 
 @dataclass(frozen=True)
 class Scaled:
-    """The real number size · times / by of a symbolic size, which is rounded at most once."""
+    """The real number size · times / by of a symbolic size, which is rounded at most once.
+
+    The graph may compute it in floats, as a product with `factor`, which is near 1 / by. `down` and
+    `up` say whether that is so near that it gives the same rounded down, and up.
+    """
 
     size: Any
     times: int = 1
     by: int = 1
+    down: bool = True
+    up: bool = True
+    factor: float | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the graph's number is the same, rounded either way."""
+        return self.down and self.up
 
 
 def cast(dtype: str, value: Any) -> Any:
@@ -138,6 +150,20 @@ def same_size(lhs: Any, rhs: Any) -> bool:
     return proved(tirx.EQ(_expression(lhs), _expression(rhs)))
 
 
+def floored(value: Any) -> Any:
+    """An expression with its quotients rounded down, which ONNX rounds toward 0.
+
+    The sizes of a convolution are rounded down. The two differ below 0, where there is no size.
+    """
+    if not _compat.is_prim(value):
+        return value
+    if isinstance(value, tirx.Div):
+        return tirx.floordiv(floored(value.a), floored(value.b))
+    if isinstance(value, tirx.Add | tirx.Sub | tirx.Mul):
+        return type(value)(floored(value.a), floored(value.b))
+    return value
+
+
 def quotient(total: Sequence[Any], parts: Sequence[Any]) -> Any:
     """The product of `total` divided by that of `parts`, of which it is a multiple.
 
@@ -197,6 +223,8 @@ def _real(value: Scaled, dtype: str) -> Any:
     real = tirx.Cast(dtype, value.size)
     if value.times != 1:
         real = real * tirx.const(float(value.times), dtype)
+    if value.factor is not None:
+        return real * tirx.const(value.factor, dtype)
     return real / tirx.const(float(value.by), dtype) if value.by != 1 else real
 
 
@@ -222,12 +250,45 @@ def multiply(lhs: Any, rhs: Any) -> Any:
     if isinstance(rhs, Scaled):
         lhs, rhs = rhs, lhs
     if isinstance(lhs, Scaled) and is_number(rhs):
-        if float(rhs).is_integer() and lhs.by == 1:
+        if float(rhs).is_integer() and lhs.by == 1 and lhs.exact:
             return Scaled(lhs.size, lhs.times * int(rhs))
-        inverse = 1 / rhs if rhs else math.inf
-        if inverse.is_integer() and math.log2(inverse).is_integer():  # an exact reciprocal
-            return _divide_exactly(lhs, int(inverse))
+        divided = _times_reciprocal(lhs, float(rhs)) if lhs.by == 1 and lhs.exact else None
+        if divided is not None:
+            return divided
     return arithmetic(lambda a, b: a * b, lambda a, b: a * b)(lhs, rhs)
+
+
+def _times_reciprocal(value: Scaled, factor: float) -> Scaled | None:
+    """A size times float32's nearest number to 1 / divisor; None for another factor.
+
+    Exporters write `scale_factor=1 / 20` as such a product. Where it is rounded, a multiple of the
+    divisor may end beside the whole number: 41 times float32's 1 / 41 is below 1.
+    """
+    divisor = round(1 / factor) if 1e-6 < factor < 1 else 0
+    if divisor < 2 or not math.isclose(factor, 1 / divisor, rel_tol=1e-6):
+        return None
+    if factor * divisor == 1 and math.log2(divisor).is_integer():
+        return _divide_exactly(value, divisor)
+    down, up = _whole_multiples(factor, divisor)
+    return Scaled(value.size, value.times, divisor, down, up, factor)
+
+
+@cache
+def _whole_multiples(factor: float, divisor: int) -> tuple[bool, bool]:
+    """Whether each multiple times `factor`, in float32, is its quotient, rounded down and up.
+
+    Tried out for all that float32 holds exactly.
+    """
+    products = np.arange(0, 1 << 24, divisor, dtype=np.float32) * np.float32(factor)
+    wanted = np.arange(len(products))
+    return bool((np.floor(products) == wanted).all()), bool((np.ceil(products) == wanted).all())
+
+
+def power(lhs: Any, rhs: Any) -> Any:
+    """An integer or a size to the power of a small whole number."""
+    if not is_number(rhs) or float(rhs) not in (0, 1, 2, 3):
+        raise NotKnown
+    return reduce(multiply, [lhs] * int(rhs), 1)
 
 
 def _divide_exactly(value: Scaled, divisor: int) -> Scaled:
@@ -239,7 +300,7 @@ def _divide_exactly(value: Scaled, divisor: int) -> Scaled:
 def divide(lhs: Any, rhs: Any) -> Any:
     """Integers truncate toward 0, as in ONNX."""
     whole = is_number(rhs) and float(rhs).is_integer() and rhs > 0
-    if isinstance(lhs, Scaled) and lhs.by == 1 and whole:
+    if isinstance(lhs, Scaled) and lhs.by == 1 and lhs.exact and whole:
         return _divide_exactly(lhs, int(rhs))
     if isinstance(lhs, float) or isinstance(rhs, float | Scaled) or isinstance(lhs, Scaled):
         if is_number(lhs) and is_number(rhs):
@@ -319,7 +380,10 @@ def logical_not(value: Any) -> Any:
 
 
 def rounded(
-    numbers: Callable[[float], Any], of_quotient: Callable[[Any, int], Any], expressions: Any
+    numbers: Callable[[float], Any],
+    of_quotient: Callable[[Any, int], Any],
+    expressions: Any,
+    certain: Callable[[Scaled], bool],
 ) -> Callable[[Any], Any]:
     """A function of rounding: of numbers, of size · times / by, and of expressions of floats."""
 
@@ -327,6 +391,8 @@ def rounded(
         if is_number(value):
             return float(numbers(value))
         if isinstance(value, Scaled):
+            if not certain(value):
+                raise NotKnown
             size = simplified(value.size * value.times)
             return Scaled(size if value.by == 1 else of_quotient(size, value.by))
         return expressions(value)
@@ -338,11 +404,13 @@ floor = rounded(
     math.floor,
     lambda size, by: simplified(tirx.floordiv(size, by)),
     lambda value: tirx.floor(value),
+    lambda value: value.down,
 )
 ceil = rounded(
     math.ceil,
     lambda size, by: simplified(tirx.floordiv(size + (by - 1), by)),
     lambda value: tirx.ceil(value),
+    lambda value: value.up,
 )
 
 
@@ -364,6 +432,8 @@ def cast_element(value: Any, source: str, target: str) -> Any:
     if target in FLOATS and source in FLOATS:
         return value if isinstance(value, Scaled) else tirx.Cast(target, value)
     if target in INTEGERS and isinstance(value, Scaled):
+        if not value.down:
+            raise NotKnown
         size = simplified(value.size * value.times)
         if value.by == 1:
             return size

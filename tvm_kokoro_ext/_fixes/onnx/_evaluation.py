@@ -28,6 +28,7 @@ from tvm_kokoro_ext._fixes.onnx._elements import (
     logical_not,
     modulo,
     negate,
+    power,
     smaller,
     times,
 )
@@ -216,6 +217,14 @@ def _scatter_nd(inputs: Values, attributes: Attributes) -> Known:
     return Known(values, x.dtype)
 
 
+def _power(inputs: Values, attributes: Attributes) -> Known:
+    """In the dtype of the base."""
+    base, exponent = map(_required, inputs)
+    if base.dtype not in INTEGERS:
+        raise NotKnown
+    return Known(_elementwise(power)([base, exponent], attributes).values, base.dtype)
+
+
 def _cast_to(inputs: Values, attributes: Attributes) -> Known:
     from onnx import helper
 
@@ -243,6 +252,7 @@ OPERATORS: dict[str, Callable[[Values, Attributes], Known]] = {
     "Mul": _elementwise(times),
     "Div": _elementwise(divide),
     "Mod": _elementwise(modulo),
+    "Pow": _power,
     "Neg": _elementwise(negate),
     "Min": _folded(smaller),
     "Max": _folded(larger),

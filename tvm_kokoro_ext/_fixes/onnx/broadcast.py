@@ -1,4 +1,4 @@
-"""Elementwise operators of tensors whose sizes are equal, which TVM cannot prove.
+"""Operators of tensors whose sizes are equal, which TVM cannot prove.
 
 Relax then knows no shape of the result and has no kernel for the operator. Where sizes of an axis
 may differ as far as can be proved, the tensors are declared to have the same, which is checked at
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit
+from tvm_kokoro_ext import _compat, _emit, _replace
+from tvm_kokoro_ext._compat import topi
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _frontend
+from tvm_kokoro_ext._fixes.onnx import _converters, _elements, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
 from tvm_kokoro_ext._fixes.onnx._known import Known
 
@@ -83,26 +85,62 @@ def scattered(node: Node, previous: Previous) -> Any:
     return previous(replace(node, inputs=[*node.inputs[:2], given]))
 
 
+def multiplied(node: Node, previous: Previous) -> Any:
+    """The same for MatMul: its batches, and the axes along which products are added up."""
+    dims = [known_dims(node.given(at)) for at in range(2)]
+    if not dims[0] or not dims[1]:
+        return previous(node)
+    lhs, rhs = wanted = [list(dims[0]), list(dims[1])]
+    batch = min(len(lhs), len(rhs))
+    places = [(-1, -min(len(rhs), 2)), *((-axis, -axis) for axis in range(3, batch + 1))]
+    for mine, theirs in places:
+        chosen = _common([lhs[mine], rhs[theirs]])
+        if chosen is not None:
+            for own, at in ((lhs, mine), (rhs, theirs)):
+                own[at] = own[at] if isinstance(own[at], int) else chosen
+    return previous(_declared(node, dims, wanted))
+
+
 def _unified(node: Node, previous: Previous, free: int | None) -> Any:
     """With one size for each axis but `free`, which is counted from the end and from 1."""
     dims = [None if value is None else known_dims(value) for value in node.inputs]
     if any(own is None for own in dims):
         return previous(node)
     rank = max(len(own) for own in dims if own is not None)
-    inputs = list(node.inputs)
     wanted = [list(own or ()) for own in dims]
     for axis in range(1, rank + 1):
         if axis == free:
             continue
-        sizes = [own[-axis] for own in wanted if len(own) >= axis]
-        symbolic = [size for size in sizes if not isinstance(size, int)]
-        fixed = [size for size in sizes if isinstance(size, int) and size != 1]
-        if not symbolic or (not fixed and _one_expression(symbolic)):
+        chosen = _common([own[-axis] for own in wanted if len(own) >= axis])
+        if chosen is None:
             continue
-        chosen = fixed[0] if fixed else min(symbolic, key=lambda size: len(str(size)))
         for own in wanted:
             if len(own) >= axis and not isinstance(own[-axis], int):
                 own[-axis] = chosen
+    return previous(_declared(node, dims, wanted))
+
+
+def _common(sizes: list[Any]) -> Any:
+    """What every symbolic size of an axis has to be; None if they are written alike already."""
+    symbolic = [size for size in sizes if not isinstance(size, int)]
+    fixed = [size for size in sizes if isinstance(size, int) and size != 1]
+    if not symbolic or (not fixed and _one_expression(symbolic)):
+        return None
+    return fixed[0] if fixed else min(symbolic, key=_depth)
+
+
+def _depth(size: Any) -> tuple[bool, int]:
+    """Sizes of inputs come first, which every function knows, and then the shortest expression.
+
+    A size that a tensor was declared to have may be gone when TVM has simplified the function.
+    """
+    named = not all(map(_elements.least, _compat.variables_of(size)))
+    return named, len(str(size))
+
+
+def _declared(node: Node, dims: list[Any], wanted: list[list[Any]]) -> Node:
+    """The node with inputs that are declared to have the wanted sizes, where theirs are others."""
+    inputs = list(node.inputs)
     for at, (own, before) in enumerate(zip(wanted, dims, strict=True)):
         if isinstance(inputs[at], Known) or all(
             a is b for a, b in zip(own, before or (), strict=True)
@@ -110,7 +148,7 @@ def _unified(node: Node, previous: Previous, free: int | None) -> Any:
             continue
         sizes = [int64(size) for size in own]
         inputs[at] = _emit.with_sizes(node.builder, node.emit(inputs[at]), sizes)
-    return previous(replace(node, inputs=inputs))
+    return replace(node, inputs=inputs)
 
 
 def _one_expression(sizes: list[Any]) -> bool:
@@ -127,15 +165,48 @@ def _one_expression(sizes: list[Any]) -> bool:
     )
 
 
+def _verifying(original: Callable[..., None]) -> Callable[..., None]:
+    """topi's check of the sizes of scatter_nd, which compares expressions as Python objects."""
+
+    def _verify_scatter_nd_inputs(data: Any, indices: Any, updates: Any) -> None:
+        rows = len(data.shape) - int(indices.shape[0])
+        known = list(data.shape[len(data.shape) - rows :])
+        own = list(updates.shape)
+        for at, size in zip(range(len(own) - rows, len(own)), known, strict=True):
+            if not _compat.same_object(own[at], size) and _elements.same_size(own[at], size):
+                own[at] = size
+        original(data, indices, SimpleNamespace(shape=own, dtype=updates.dtype))
+
+    return _verify_scatter_nd_inputs
+
+
+def _install() -> Callable[[], None]:
+    undos = [
+        _converters.laid_over(
+            dict.fromkeys(ELEMENTWISE, unified)
+            | {
+                "Concat": concatenated,
+                _QUANTIZED_CONCAT: concatenated,
+                "ScatterND": scattered,
+                "MatMul": multiplied,
+            }
+        ),
+        _replace.in_place({topi.scatter._verify_scatter_nd_inputs: _verifying}),
+    ]
+
+    def undo() -> None:
+        for part in reversed(undos):
+            part()
+
+    return undo
+
+
 FIX = Fix(
     id="onnx_broadcast",
     what="operators of tensors of equal sizes that cannot be proved equal do not compile",
-    op="ONNX Add, Mul, Where and the other elementwise operators, Concat, ScatterND",
+    op="ONNX Add, Mul, Where and the other elementwise operators, MatMul, Concat, ScatterND",
     affected=">=0.27",
-    install=lambda: _converters.laid_over(
-        dict.fromkeys(ELEMENTWISE, unified)
-        | {"Concat": concatenated, _QUANTIZED_CONCAT: concatenated, "ScatterND": scattered}
-    ),
+    install=_install,
     probe=lambda: _frontend.holds_expressions() and "with_equal_sizes" not in _frontend.text(),
     needs_torch=False,
 )

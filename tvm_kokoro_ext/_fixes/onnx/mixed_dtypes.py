@@ -1,7 +1,8 @@
-"""Pow of operands of two dtypes, and EyeLike of another dtype than that of its input.
+"""Pow of operands of two dtypes, EyeLike of another dtype than its input's, and Equal of bools.
 
 ONNX computes Pow in the dtype of the base, or in that of the exponent where only the exponent is
-a float, and gives the dtype of the base. Stock stops at both.
+a float, and gives the dtype of the base. Stock stops at both, and its comparison of bools for
+equality does not build.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _converters, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node
+from tvm_kokoro_ext._fixes.onnx._known import Known
 
 Previous = Callable[[Node], Any]
 
@@ -41,12 +43,22 @@ def eye_like(node: Node, previous: Previous) -> Any:
     return relax.op.astype(node.emit(made), _frontend.module().get_type(wanted))
 
 
+def equal(node: Node, previous: Previous) -> Any:
+    """Two bools are equal where not just one of them is true."""
+    if isinstance(node.given(0), Known) and isinstance(node.given(1), Known):
+        return previous(node)
+    operands = [node.tensor(at) for at in range(2)]
+    if _compat.dtype_of(operands[0]) != "bool":
+        return previous(node)
+    return relax.op.logical_not(node.emit(relax.op.logical_xor(*operands)))
+
+
 FIX = Fix(
     id="onnx_mixed_dtypes",
-    what="ONNX Pow of two dtypes, and EyeLike of another dtype than its input's, stop",
-    op="ONNX Pow, ONNX EyeLike",
+    what="ONNX Pow of two dtypes, EyeLike of another than its input's, and Equal of bools stop",
+    op="ONNX Pow, ONNX EyeLike, ONNX Equal",
     affected=">=0.27",
-    install=lambda: _converters.laid_over({"Pow": power, "EyeLike": eye_like}),
+    install=lambda: _converters.laid_over({"Pow": power, "EyeLike": eye_like, "Equal": equal}),
     probe=lambda: _frontend.holds_expressions()
     and "dtype mismatch" in _frontend.converter("EyeLike"),
     needs_torch=False,

@@ -41,11 +41,21 @@ def reshape(node: Node, previous: Previous) -> Any:
     dims = known_dims(node.given(0)) or []
     if not node.attributes.get("allowzero"):
         sizes = [dims[i] if isinstance(s, int) and s == 0 else s for i, s in enumerate(sizes)]
+    found = _with_rest(dims, sizes)
+    rounded = _with_rest(dims, [_elements.simplified(_elements.floored(s)) for s in sizes])
+    # Of sizes that do not fit otherwise ONNX Runtime makes no tensor.
+    fits = _elements.same_size(_product(rounded), _product(dims))
+    return _reshaped(node, dims, rounded if fits else found)
+
+
+def _with_rest(dims: Sequence[Any], sizes: Sequence[Any]) -> list[Any]:
+    """The sizes with what is left of the elements in place of -1."""
     rest = [i for i, s in enumerate(sizes) if isinstance(s, int) and s == -1]
+    sizes = list(sizes)
     if len(rest) == 1:
         others = [s for i, s in enumerate(sizes) if i != rest[0]]
         sizes[rest[0]] = _elements.quotient(dims, others)
-    return _reshaped(node, dims, sizes)
+    return sizes
 
 
 def _of_no_elements(node: Node) -> Any:
@@ -93,7 +103,9 @@ def expand(node: Node, previous: Previous) -> Any:
     wanted = [1] * (rank - len(wanted)) + wanted
     shape, certain = [], True
     for dim, size in zip(own, wanted, strict=True):
-        if (isinstance(size, int) and size in (1, -1)) or _elements.same_size(dim, size):
+        if (isinstance(size, int) and size in (1, -1)) or _elements.same_size(
+            dim, _elements.floored(size)
+        ):
             shape.append(dim)
             continue
         if isinstance(dim, int) and dim != 1:
