@@ -213,6 +213,36 @@ def test_a_model_that_is_right_is_imported():
     np.testing.assert_array_equal(compile_module(from_onnx(relu()))(x)[0], [0, 0, 2])
 
 
+def test_nodes_out_of_order_are_put_in_order():
+    """Also those that only a branch of If reads; those that wait for nothing keep their places."""
+    branches = [
+        helper.make_graph(
+            [helper.make_node(operator, ["late"], ["made"])],
+            operator,
+            [],
+            [helper.make_tensor_value_info("made", TensorProto.FLOAT, [3])],
+        )
+        for operator in ("Neg", "Abs")
+    ]
+    nodes = [
+        helper.make_node("Add", ["made_of", "x"], ["y"]),
+        helper.make_node(
+            "If", ["yes"], ["made_of"], then_branch=branches[0], else_branch=branches[1]
+        ),
+        helper.make_node("Relu", ["x"], ["late"]),
+    ]
+    model = model_of(nodes, {"x": [3]}, ["y"], constants={"yes": np.array(True)})
+    x = np.array([-1, 0, 2], "float32")
+    np.testing.assert_array_equal(compile_module(from_onnx(model))(x)[0], [-1, 0, 0])
+    assert [node.op_type for node in model.graph.node] == ["Add", "If", "Relu"]
+
+
+def test_nodes_that_read_each_other_are_refused():
+    nodes = [helper.make_node("Add", ["x", "y"], ["z"]), helper.make_node("Relu", ["z"], ["y"])]
+    with pytest.raises(UnsupportedOperatorError, match="'Add' reads 'y'"):
+        from_onnx(model_of(nodes, {"x": [3]}, ["y"]))
+
+
 def _without_data():
     model = relu(constants={"w": np.ones(3, "float32")})
     model.graph.initializer[0].data_location = TensorProto.EXTERNAL

@@ -181,24 +181,16 @@ def _verifying(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _install() -> Callable[[], None]:
-    undos = [
-        _converters.laid_over(
-            dict.fromkeys(ELEMENTWISE, unified)
-            | {
-                "Concat": concatenated,
-                _QUANTIZED_CONCAT: concatenated,
-                "ScatterND": scattered,
-                "MatMul": multiplied,
-            }
-        ),
+    layers = dict.fromkeys(ELEMENTWISE, unified) | {
+        "Concat": concatenated,
+        _QUANTIZED_CONCAT: concatenated,
+        "ScatterND": scattered,
+        "MatMul": multiplied,
+    }
+    return _frontend.both(
+        _converters.laid_over(layers),
         _replace.in_place({topi.scatter._verify_scatter_nd_inputs: _verifying}),
-    ]
-
-    def undo() -> None:
-        for part in reversed(undos):
-            part()
-
-    return undo
+    )
 
 
 FIX = Fix(

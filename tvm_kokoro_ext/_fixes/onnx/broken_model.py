@@ -1,6 +1,7 @@
 """ONNX models that cannot be read: damaged, of an unknown opset or input, or without their data.
 
-Stock warns of what onnx's checker finds, and then fails anywhere, or imports garbage.
+Stock warns of what onnx's checker finds, and then fails anywhere, or imports garbage. Nodes that
+are out of order, as ONNX Runtime's conversion to float16 leaves them, are put in order.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _frontend
+from tvm_kokoro_ext._fixes.onnx import _frontend, _order
 
 
 def require_readable(model: Any) -> None:
@@ -81,13 +82,17 @@ def _refusal(reason: str, way_around: str) -> UnsupportedOperatorError:
 
 
 def _readable(model: Any) -> Any:
+    import onnx
+
+    if isinstance(model, onnx.ModelProto):
+        model = _order.in_order(model)
     require_readable(model)
     return model
 
 
 FIX = Fix(
     id="onnx_model",
-    what="an ONNX model of an unknown opset, damaged or without its data fails anywhere",
+    what="an ONNX model of an unknown opset, damaged, unsorted or without data fails anywhere",
     op="from_onnx",
     affected="",
     install=lambda: _frontend.rewriting(_readable),
