@@ -53,6 +53,46 @@ NORMALIZED = [
         {"g": np.ones(3, "float32")},
         wrong=False,
     ),
+    *(
+        Case(
+            f"layer_of_a_smaller_scale_{axis}",
+            [("LayerNormalization", "x g b", "y", {"axis": axis})],
+            {"x": ["n", 3, 4]},
+            {
+                "g": np.arange(np.prod(scale), dtype="float32").reshape(scale) + 1,
+                "b": np.ones(4, "f"),
+            },
+        )
+        for axis, scale in [(1, (4,)), (-2, (3, 1)), (-1, (1,))]
+    ),
+    *(
+        Case(
+            f"root_mean_square_{axis}_{number}",
+            [("RMSNormalization", "x g", "y", {"axis": axis})],
+            {"x": [2, 3, 4]},
+            {"g": np.arange(np.prod(scale), dtype="float32").reshape(scale) + 1},
+            opset=23,
+        )
+        for number, (axis, scale) in enumerate(
+            [(0, (2, 3, 4)), (-3, (4,)), (1, (4,)), (-2, (3, 1)), (2, (1,))]
+        )
+    ),
+    Case(
+        "root_mean_square_of_a_row",
+        [("RMSNormalization", "x g", "y", {"axis": 0})],
+        {"x": ["n"]},
+        {"g": np.array([2], "float32")},
+        opset=23,
+    ),
+    Case(
+        "root_mean_square_of_float16",
+        [("RMSNormalization", "x g", "y", {"axis": 0})],
+        {"x": [3, 4]},
+        {"g": np.ones((3, 4), "float16")},
+        {"x": "float16"},
+        opset=23,
+        tolerance=2e-3,
+    ),
 ]
 
 CHANNELS = {

@@ -494,6 +494,24 @@ ADDED = [
         {"zero": [0], "three": [7], "last": [2]},
     ),
     Case(
+        "multiplied_in_half_precision",
+        [
+            ("Transpose", "x", "front", {"perm": [2, 0, 1]}),
+            ("Transpose", "z", "back", {"perm": [2, 1, 0]}),
+            ("MatMul", "front back", "y"),
+        ],
+        {"x": [4, 5, "n"], "z": [2, 5, "m"]},
+        {},
+        {"x": "float16", "z": "float16"},
+        tolerance=2e-3,
+    ),
+    Case(
+        "equal_bools",
+        [("Greater", "x zero", "p"), ("Greater", "z zero", "q"), ("Equal", "p q", "y")],
+        {"x": ["n", 3], "z": ["m", 3]},
+        {"zero": np.float32(0)},
+    ),
+    Case(
         "multiplied_sums",
         [
             ("Slice", "x zero three last", "a"),

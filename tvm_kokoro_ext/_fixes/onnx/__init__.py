@@ -61,7 +61,6 @@ FIXES: tuple[Fix, ...] = (
     slicing.FIX,
     pad.FIX,
     resize.FIX,
-    broadcast.FIX,
     constant.FIX,
     layer_norm.FIX,
     is_inf.FIX,
@@ -84,5 +83,6 @@ FIXES: tuple[Fix, ...] = (
     branches.FIX,
     loops.FIX,
     half_precision.FIX,
+    broadcast.FIX,
     errors.FIX,
 )
