@@ -57,20 +57,20 @@ COUNTED = """
   r = Sin (a)
   d = Less (k, seven)
 """
+
+
+def counted(given):
+    carried, made = "float[3,n] a, int64 j", "float[3,n] r, int64 k"
+    return loop(COUNTED, given, carried, made, "y, last", "float[3,n] y, int64 last", steps=100)
+
+
 LOOPS = {
     "counter": loop(f"f = Cast <to = 1> (i) s = Add (a, f) r = Tanh (s) {GO_ON}"),
     "no_condition": loop("r = Tanh (a) d = Constant <value = bool {1}> ()", "steps, , x"),
     "no_steps": loop(f"r = Tanh (a) {GO_ON}", steps=0),
     "no_start": loop(f"r = Tanh (a) {GO_ON}", go=0),
-    "condition_of_a_carried_number": loop(
-        COUNTED,
-        "steps, go, x, zero",
-        "float[3,n] a, int64 j",
-        "float[3,n] r, int64 k",
-        "y, last",
-        "float[3,n] y, int64 last",
-        steps=100,
-    ),
+    "condition_of_a_carried_number": counted("steps, go, x, zero"),
+    "no_number_of_steps": counted(", go, x, zero"),
     "kept_values": loop(
         f"r = Mul (a, a) o = Neg (r) {GO_ON}",
         made="float[3,n] r, float[3,n] o",
@@ -85,6 +85,11 @@ LOOPS = {
         "one = Constant <value = int64 {1}> () e = Equal (i, one) r = If (e) <"
         "then_branch = p () => (float[3,n] u) { u = Neg (a) }, "
         "else_branch = q () => (float[3,n] v) { v = Exp (a) }> " + GO_ON
+    ),
+    "if_of_data": loop(
+        "e = Less (i, data) r = If (e) <"
+        "then_branch = p () => (float[3,n] u) { u = Neg (a) }, "
+        "else_branch = q () => (float[3,n] v) { v = Tanh (a) }> " + GO_ON
     ),
     "sequence": loop(
         f"g = Gather <axis = 0> (x, i) r = SequenceInsert (a, g) {GO_ON}",
@@ -196,7 +201,8 @@ def test_a_scan_of_a_known_number_of_steps_is_written_out(words, shapes):
             loop(f"r = Tanh (a) {GO_ON}", "steps, more, x", before="more = Equal (data, zero)"),
             "Loop: its condition",
         ),
-        (loop(f"r = Tanh (a) {GO_ON}", steps=9000), "Loop: it has 9000 steps of 2 nodes"),
+        (loop(f"r = Tanh (a) {GO_ON}", steps=9000), "Loop: its steps have 2 nodes, more than"),
+        (loop(f"r = Tanh (a) {GO_ON}", ", , x"), "Loop: its steps have 2 nodes, more than"),
         (
             loop(
                 f"r = Mul (a, a) o = Neg (r) {GO_ON}",

@@ -23,19 +23,24 @@ Previous = Callable[[Node], Any]
 
 HALF = ("float16", "bfloat16")
 _OPERATORS = """
-    AveragePool BatchNormalization Celu Conv ConvTranspose CumProd CumSum Einsum Elu Gelu Gemm
-    GlobalAveragePool GlobalLpPool GridSample GroupNormalization GRU HardSwish
-    InstanceNormalization LayerNormalization LogSoftmax LpNormalization LpPool LRN LSTM Mean
-    MeanVarianceNormalization Mish Pow ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean
-    ReduceProd ReduceSum ReduceSumSquare Resize RMSNormalization RNN RoiAlign Selu Sigmoid
-    Softmax Softplus Softsign Sum Swish
+    Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization Conv ConvTranspose Cosh
+    CumProd CumSum Einsum Elu Gelu Gemm GlobalAveragePool GlobalLpPool GridSample
+    GroupNormalization GRU HardSigmoid HardSwish InstanceNormalization LayerNormalization
+    LogSoftmax LpNormalization LpPool LRN LSTM Mean MeanVarianceNormalization Mish Pow ReduceL1
+    ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum ReduceSumSquare Resize
+    RMSNormalization RNN RoiAlign Selu Sigmoid Sinh Softmax Softplus Softsign Sum Tan
+    ThresholdedRelu Upsample
 """
-"""ONNX's operators that take several steps; others round once, or move elements."""
+"""ONNX's operators of several steps, and functions that LLVM does not have for float16."""
 _OF_MICROSOFT = """
     Attention BiasGelu FastGelu FusedConv FusedGemm FusedMatMul FusedMatMulActivation Gelu
-    MatMulNBits MultiHeadAttention QuickGelu RotaryEmbedding TransposeMatMul
+    MatMulNBits MultiHeadAttention QuickGelu RotaryEmbedding SkipLayerNormalization TransposeMatMul
 """
-_LIKE = {"BatchNormalization": (0, 3, 4), "LayerNormalization": (0, None, None)}
+_LIKE = {
+    "BatchNormalization": (0, 3, 4),
+    "LayerNormalization": (0, None, None),
+    "SkipLayerNormalization": (0, None, None, 0),
+}
 """The inputs whose dtypes the results have, where that is not the first for all.
 
 The mean and the deviation of LayerNormalization are float32 (`stash_type`).
@@ -99,6 +104,8 @@ FIX = Fix(
         | {"MatMul": product}
     ),
     probe=lambda: _frontend.holds_expressions()
-    and not any('"float32"' in _frontend.converter(name) for name in ("MatMul", "Softmax")),
+    and not (
+        '"float32"' in _frontend.converter("MatMul") and "_half_precision" in _frontend.text()
+    ),
     needs_torch=False,
 )

@@ -32,14 +32,19 @@ def loop(node: Node, previous: Previous) -> Any:
     count, go = node.known(0), node.known(1)
     if node.given(1) is not None and (go is None or not go.constant):
         raise _frontend.refusal("Loop", "its condition is computed when the function runs", _WAY)
-    if count is None or not count.constant:
+    if node.given(0) is not None and (count is None or not count.constant):
         reason = "the number of its steps is computed when the function runs"
         raise _frontend.refusal("Loop", reason, _WAY)
-    steps = int(count.values.item()) if go is None or go.values.item() else 0
+    most = LARGEST // max(len(body.node), 1)
+    steps = most + 1 if count is None else int(count.values.item())
+    going = go is None or bool(go.values.item())
     carried = list(node.inputs[2:])
     kept: list[list[Any]] = [[] for _ in range(len(body.output) - 1 - len(carried))]
-    _require_few(node, body, steps)
-    for step in range(steps):
+    step = 0
+    while going and step < steps:
+        if step == most:
+            reason = f"its steps have {len(body.node)} nodes, more than {LARGEST} in all"
+            raise _frontend.refusal("Loop", reason, _WAY)
         given = [_number(step, "int64"), _number(True, "bool"), *map(_counter, carried)]
         more, *made = _stepped(node, body, given)
         carried = made[: len(carried)]
@@ -49,8 +54,7 @@ def loop(node: Node, previous: Previous) -> Any:
         if further is None or not further.constant:
             reason = "whether it goes on is computed when the function runs"
             raise _frontend.refusal("Loop", reason, _WAY)
-        if not further.values.item():
-            break
+        going, step = bool(further.values.item()), step + 1
     return _results([*carried, *(_stacked(node, values, 0) for values in kept)])
 
 
@@ -75,7 +79,9 @@ def scan(node: Node, previous: Previous) -> Any:
     if sizes or steps is None:
         reason = "the number of its steps is no constant"
         raise _frontend.refusal("Scan", reason, _WAY)
-    _require_few(node, body, steps)
+    if steps * len(body.node) > LARGEST:
+        reason = f"it has {steps} steps of {len(body.node)} nodes, more than {LARGEST} in all"
+        raise _frontend.refusal("Scan", reason, _WAY)
     kept: list[list[Any]] = [[] for _ in range(results)]
     for step in range(steps):
         places = [steps - 1 - step if flag else step for flag in back]
@@ -109,13 +115,6 @@ def _counter(value: Any) -> Any:
     if array is None or array.size != 1 or array.dtype.kind not in "biu":
         return value
     return _known.known_constant(np.asarray(array)) or value
-
-
-def _require_few(node: Node, body: Any, steps: int) -> None:
-    nodes = steps * len(body.node)
-    if nodes > LARGEST:
-        reason = f"it has {steps} steps of {len(body.node)} nodes, more than {LARGEST} in all"
-        raise _frontend.refusal(node.operator, reason, _WAY)
 
 
 def _stepped(node: Node, body: Any, given: Sequence[Any]) -> list[Any]:
@@ -166,6 +165,6 @@ FIX = Fix(
     op="ONNX Loop, ONNX Scan",
     affected=">=0.27",
     install=_install,
-    probe=lambda: _frontend.holds_expressions() and "Loop" not in _frontend.listed(),
+    probe=lambda: _frontend.holds_expressions() and '"Loop"' not in _frontend.text(),
     needs_torch=False,
 )
