@@ -105,11 +105,22 @@ _CONVERTERS: dict[str, Converter] = {
     "gcd.default": gcd,
 }
 
+
+@_probe.wrong
+def _bools_are_refused() -> bool:
+    import torch
+
+    made = _probe.convert(
+        "view.dtype", _probe.Input((3,), "bool"), torch.uint8, out=((3,), "uint8")
+    )
+    return made.dtype != "uint8"
+
+
 FIX = Fix(
     id="small_operators",
     what="view(dtype), rrelu in evaluation, nextafter and gcd are missing",
     op="aten.view.dtype, aten.rrelu, aten.nextafter, aten.gcd",
     affected="",
     converters=_CONVERTERS,
-    probe=_probe.lacks(*_CONVERTERS),
+    probe=_probe.any_of(_probe.lacks(*_CONVERTERS), _bools_are_refused),
 )

@@ -6,6 +6,8 @@ operators that TVM supports.
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import math
 from collections import Counter
 from collections.abc import Callable, Collection
@@ -327,6 +329,14 @@ def _misreads() -> bool:
     return "relax.exp" in made and any(place > made.index("relax.exp") for place in divisions)
 
 
+def _decomposes_less() -> bool:
+    """Whether views of other sizes, sums of half precision or quantized programs are left out."""
+    if importlib.util.find_spec("tvm.relax.frontend.torch._decompose") is None:
+        return True
+    own = importlib.import_module("tvm.relax.frontend.torch._decompose")
+    return not all(hasattr(own, name) for name in ("_view", "_wide", "_quantized"))
+
+
 def _imported(write: Callable[..., list[Any]], parts: Callable[..., list[Any]]) -> Any:
     given = [_probe.Input((4,))]
     return _program_probe.imported(
@@ -340,6 +350,6 @@ FIX = Fix(
     what="operators that torch can decompose into known ones are refused",
     op="aten operators without a converter",
     affected="",
-    probe=_probe.any_of(_still_wrong, _misreads),
+    probe=_probe.any_of(_still_wrong, _misreads, _decomposes_less),
     prepare=decompose_unsupported,
 )

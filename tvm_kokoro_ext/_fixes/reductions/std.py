@@ -110,6 +110,14 @@ def _no_axes_are_misread() -> bool:
     return made.shape != ()
 
 
+@_probe.wrong
+def _infinity_is_nan() -> bool:
+    """Whether the variance is scaled by NaN where the correction exceeds the elements."""
+    x, out = _probe.Input((3, 4)), ((4,), "float32")
+    made = _probe.convert("var.correction", x, [0], out=out, correction=20)
+    return "relax.divide" not in made.ops
+
+
 _OVERLOADS = ("correction", "dim", "default")
 
 FIX = Fix(
@@ -131,6 +139,7 @@ FIX = Fix(
         _still_wrong,
         _correction_is_dropped,
         _no_axes_are_misread,
+        _infinity_is_nan,
         _probe.lacks(*(f"{name}.default" for name in ("std", "var", "var_mean", "std_mean"))),
         _probe.lacks(*(f"{name}.dim" for name in ("std", "var", "var_mean", "std_mean"))),
     ),
