@@ -90,12 +90,24 @@ def shifted(x):
     return (scores.reshape(3, n, 2 * n - 1)[:, :, :n] + 1).softmax(-1)
 
 
+def shuffled(x):
+    """Pixels of channels: for one of the factors torch records the channels divided by the rest."""
+    return torch.nn.functional.pixel_shuffle(x, 2)
+
+
 RESHAPE = [
     Case("swapped", lambda x: x.reshape(x.shape[1], 3), rows, symbolic=(True,)),
     Case("view", lambda x: x.view(x.shape[1], -1) * 2, rows, decomposed=(False,)),
     Case("same", lambda x: x.reshape(3, x.shape[1]) + 1, rows, wrong=None),
     Case("constant", lambda x: x.reshape(-1, 1), rows, wrong=None),
     Case("shifted", shifted, rows, wrong=None, symbolic=(True,)),
+    Case(
+        "shuffled",
+        shuffled,
+        lambda n: (torch.randn(n - 4, 4 * (n - 4), n - 3, n),),
+        wrong=None,
+        symbolic=(True,),
+    ),
 ]
 test_reshape, test_reshape_stock = fix_tests("reshape", RESHAPE)
 

@@ -31,8 +31,9 @@ def reshape(importer: Any, node: Any, previous: Any) -> Any:
 def _simplest(node: Any, sizes: list[Any], proved: list[Any]) -> list[Any]:
     """Each size as the program gives it, if that is simpler than what torch records, or as that.
 
-    Torch records the last size as a quotient of the others, s²//s where the program has s. Stock's
-    compiler does not see that they are equal, and stops at some kernels of several such sizes.
+    Torch records the last size as a quotient of the others, s²//s where the program has s, and
+    s//(2*(s//4)) where it has 2. Stock's compiler does not see that they are equal, and stops at
+    some kernels of several such sizes.
     """
     given = node.args[1] if isinstance(node.args[1], list | tuple) else node.args[1:]
     chosen = []
@@ -40,12 +41,10 @@ def _simplest(node: Any, sizes: list[Any], proved: list[Any]) -> list[Any]:
         given, sizes, proved, node.meta["val"].shape, strict=True
     ):
         value: Any = getattr(argument, "meta", {}).get("val")
-        plain = hasattr(value, "node") and hasattr(recorded, "node")
-        if plain and not isinstance(known, int):
+        plain = isinstance(argument, int) and argument >= 0
+        if hasattr(value, "node") and hasattr(recorded, "node") and not isinstance(known, int):
             ours, theirs = (_symbolic.simplified(s).count_ops() for s in (value, recorded))
             plain = ours < theirs
-        else:
-            plain = False
         chosen.append(size if plain else known)
     return chosen
 
