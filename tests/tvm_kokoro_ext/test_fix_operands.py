@@ -46,7 +46,8 @@ def ordered(x, y):
 def scattered(x, y):
     places = torch.zeros(3, 4, dtype=torch.long)
     reduced = (x.scatter(1, places, y[:, :4], reduce=how) for how in ("add", "multiply"))
-    return *reduced, x.scatter(1, places, False)
+    narrow = x.scatter(1, places.int(), y[:, :4], reduce="add"), x.scatter_add(0, places.int(), y)
+    return *reduced, *narrow, x.scatter(1, places, False)
 
 
 BOOLS = [

@@ -54,7 +54,7 @@ _BESIDE_NUMBERS = ("eq.Scalar", "ne.Scalar", "lt.Scalar", "le.Scalar", "gt.Scala
 def in_int32(importer: Any, node: Any, previous: Any) -> Any:
     found = detour.tensors(importer, node)
     bools = [value for _, value in found if _compat.dtype_of(value) == "bool"]
-    if not bools or len(bools) < sum(_is_value(value) for _, value in found):
+    if not bools or len(bools) < sum(_is_value(node, *pair) for pair in found):
         return previous(node)
 
     def there(tensor: Any) -> Any:
@@ -73,9 +73,12 @@ def beside_true(importer: Any, node: Any, previous: Any) -> Any:
     return in_int32(importer, node, previous) if beside else previous(node)
 
 
-def _is_value(tensor: Any) -> bool:
-    """Whether a tensor contains values and not indices."""
-    return _compat.dtype_of(tensor) != "int64"
+def _is_value(node: Any, argument: Any, tensor: Any) -> bool:
+    """Whether a tensor contains values and not indices, which are int64 or int32."""
+    if _compat.dtype_of(tensor) == "int64":
+        return False
+    names = (parameter.name for parameter in node.target._schema.arguments)
+    return (argument, "index") not in zip(node.args, names, strict=False)
 
 
 @needs_previous
