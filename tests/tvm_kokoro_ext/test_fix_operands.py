@@ -285,6 +285,11 @@ def spaced(x):
     ]
 
 
+def spaced_floats(x):
+    """Steps that float32 does not hold."""
+    return x, torch.linspace(-9, 9.01, 256), torch.linspace(0, 1, 50)
+
+
 def large_halves(x):
     """Sums beyond 65504 of numbers below, by operators of which another node is decomposed."""
     x, ones = (100 * x).to(torch.float16), torch.ones(3, 4, 5, dtype=torch.float16)
@@ -299,6 +304,7 @@ PROJECTED = torch.nn.LSTM(4, 5, 2, proj_size=3, bidirectional=True)
 DECOMPOSED = [
     Case("affine", affine, lambda n: (torch.randn(2, 2, n),), **STATIC),
     Case("spaced", spaced, rows, symbolic=(False,)),
+    Case("spaced_floats", spaced_floats, rows, tolerance=1e-6, **RAW),
     Case("projected", PROJECTED, lambda n: (torch.randn(n, 2, 4),), tolerance=1e-4, **STATIC),
     Case("frequencies", spectra, rows, **STATIC),
     Case("cross_entropy", entropies, scores, **RAW),

@@ -167,6 +167,11 @@ def by_quotients(x):
     )
 
 
+def by_rounded_steps(x):
+    """Steps that float32 does not hold, added up from values far from 0."""
+    return x, torch.arange(1000, 1100, 0.37), torch.arange(-9.0, 9.01, 0.0703)
+
+
 def beyond_the_dtype(x):
     """Numbers that the dtype does not hold, which torch takes modulo its range."""
     return x, torch.arange(-3, 3, dtype=torch.uint8), torch.arange(250, 260, 3, dtype=torch.int8)
@@ -179,6 +184,7 @@ SYMBOLIC = [
     Case("arange", downwards, rows),
     Case("arange_floats", by_floats, rows, symbolic=(True,)),
     Case("arange_fractions", whole_of_fractions, rows),
+    Case("arange_rounded", by_rounded_steps, rows, tolerance=3e-7, symbolic=(False,)),
     Case("arange_beyond", beyond_the_dtype, rows),
 ]
 test_symbolic, test_symbolic_stock = fix_tests("symbolic_shapes", SYMBOLIC)

@@ -222,11 +222,8 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "addmm.default": _drops_a_term,
     "meshgrid.default": _of_numbers,
     "meshgrid.indexing": lambda node: _of_numbers(node) or _given(node, "indexing") == "xy",
-    # Stock computes the steps in float32, and knows no symbolic bounds.
-    "linspace.default": lambda node: (
-        str(_value(node).dtype) != "torch.float32"
-        or any(hasattr(bound, "meta") for bound in node.args[:3])
-    ),
+    # Stock adds up steps that are rounded in the result's dtype, and knows no symbolic bounds.
+    "linspace.default": lambda node: True,
     "leaky_relu.default": _with_symbolic("negative_slope"),
     "elu.default": _with_symbolic("alpha", "scale", "input_scale"),
     "softplus.default": _with_symbolic("beta", "threshold"),
