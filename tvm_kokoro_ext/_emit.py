@@ -19,7 +19,8 @@ _CASTS = "_tvm_kokoro_ext_casts"
 class NodeView:
     """A node with different arguments, to be passed to the converter below.
 
-    Arguments that are already expressions pass through `retrieve_args` unchanged.
+    Arguments that are already expressions pass through `retrieve_args` unchanged. Converters that
+    replace tensors (`detour`) find those of `all_input_nodes`.
     """
 
     target: Any
@@ -27,6 +28,7 @@ class NodeView:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
+    all_input_nodes: Sequence[Any] = ()
 
 
 def view(node: Any, *args: Any, **kwargs: Any) -> NodeView:

@@ -82,6 +82,19 @@ def scaled(x):
     )
 
 
+def without_dimensions(x):
+    """Sums to a dtype, and beside a number, which torch keeps as a tensor of its own."""
+    z = pairs(x)[0, 0]
+    beside = torch.where(x[0, 0] > 0, z, torch.tensor(2j))
+    return parts(z.sum(0, dtype=torch.complex64), z.cumsum(0, dtype=torch.complex64), beside)
+
+
+def without_elements(x):
+    """Several results of one operator."""
+    z = pairs(x)[:, :0]
+    return parts(*z.unbind(0), *torch.unbind_copy(z), *z.split(2))
+
+
 class HoldsComplex(torch.nn.Module):
     """A module whose parameter, buffers and plain tensor are complex."""
 
@@ -108,6 +121,8 @@ COMPLEX = [
     Case("written", written, rows, **EP),
     Case("filled", filled, rows, **EP),
     Case("scaled", scaled, rows, tolerance=1e-4, **EP),
+    Case("without_dimensions", without_dimensions, rows, symbolic=(False,)),
+    Case("without_elements", without_elements, rows, symbolic=(False,)),
     Case("held", HoldsComplex(), rows, tolerance=1e-4, **EP),
     Case("magnitude", lambda x: torch.complex(x, x * 2).abs(), rows, **EP),
     Case("magnitude_small", lambda x: torch.complex(x * 3e-30, x * 4e-30).abs() * 1e30, rows, **EP),

@@ -183,8 +183,12 @@ def _of_part(importer: Any, node: Any, previous: Any, operands: list[Any], part:
             if dtype is not None:
                 value = _emit.astype(importer, value, _PARTS[str(dtype)])
             stack.enter_context(_emit.standing_in(importer, operand, value))
-        rest = {name: value for name, value in node.kwargs.items() if name != "dtype"}
-        result = previous(node if dtype is None else _emit.view(node, *node.args, **rest))
+        shown = node
+        if dtype is not None:
+            rest = {name: value for name, value in node.kwargs.items() if name != "dtype"}
+            shown = _emit.view(node, *node.args, **rest)
+            shown.all_input_nodes = node.all_input_nodes
+        result = previous(shown)
     count = len(node.meta["val"]) if isinstance(node.meta.get("val"), list | tuple) else None
     if count is None or isinstance(result, list | tuple):
         return result
@@ -296,28 +300,40 @@ def pad(importer: Any, node: Any, previous: Any) -> Any:
 
 
 def _unless_empty(converter: Converter) -> Converter:
-    """A converter that is not asked for a complex tensor without elements."""
+    """A converter that is not asked for complex tensors without elements."""
 
     @functools.wraps(converter)
     def convert(importer: Any, node: Any, previous: Any) -> Any:
         recorded = node.meta.get("val")
-        if not _is_complex(node) or isinstance(recorded, list | tuple):
+        several = isinstance(recorded, list | tuple)
+        values = list(recorded) if several else [recorded]
+        if not _is_complex(node) or not all(map(_is_empty_complex, values)):
             return converter(importer, node, previous)
-        if not any(isinstance(size, int) and size == 0 for size in recorded.shape):
-            return converter(importer, node, previous)
-        parts = [_emit.filled(importer, recorded.real, 0) for _ in range(2)]
-        return converter(importer, node, previous) if None in parts else Complex(*parts)
+        made = []
+        for value in values:
+            parts = [_emit.filled(importer, value.real, 0) for _ in range(2)]
+            if None in parts:
+                return converter(importer, node, previous)
+            made.append(Complex(*parts))
+        return tuple(made) if several else made[0]
 
     return convert
+
+
+def _is_empty_complex(value: Any) -> bool:
+    sizes = value.shape if value.dtype.is_complex else ()
+    return any(isinstance(size, int) and size == 0 for size in sizes)
 
 
 #: What is done to each part alone.
 _LINEAR = (
     "alias.default as_strided.default as_strided_scatter.default broadcast_to.default "
     "chunk.default clone.default contiguous.default cumsum.default detach.default "
+    "detach_.default "
     "diagonal.default diagonal_scatter.default "
     "embedding.default expand.default flatten.using_ints flip.default gather.default index.Tensor "
-    "index_put.default index_select.default masked_scatter.default mean.default mean.dim "
+    "index_put.default index_select.default lift_fresh_copy.default masked_scatter.default "
+    "mean.default mean.dim "
     "meshgrid.default meshgrid.indexing permute.default repeat.default reshape.default "
     "roll.default scatter.src scatter_add.default select.int select_scatter.default "
     "slice.Tensor slice_scatter.default "
