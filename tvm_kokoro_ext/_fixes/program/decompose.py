@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
-from tvm_kokoro_ext import _probe, _program_probe
+from tvm_kokoro_ext import _compat, _probe, _program_probe
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import decomposition, effects
+from tvm_kokoro_ext._fixes._shared import decomposition, effects, ranges
 from tvm_kokoro_ext._fixes.program import kept_whole
 from tvm_kokoro_ext._fixes.program.assertion import without_unknown_conditions
 from tvm_kokoro_ext._fixes.resizing import upsample
@@ -334,6 +334,13 @@ def _decomposes_less() -> bool:
     return not all(hasattr(own, name) for name in ("_view", "_wide", "_quantized"))
 
 
+@_probe.wrong
+def _rounds_or_divides_less() -> bool:
+    """Whether steps of linspace are rounded, or 15 elements in at most 7 chunks are not 5 of 3."""
+    chunks = _probe.convert("chunk.default", _probe.Input((2, 15)), 7, 1)
+    return ranges.rounds_steps() or len(_compat.type_of(chunks.value).fields) != 5
+
+
 def _imported(write: Callable[..., list[Any]], parts: Callable[..., list[Any]]) -> Any:
     given = [_probe.Input((4,))]
     return _program_probe.imported(
@@ -347,6 +354,6 @@ FIX = Fix(
     what="operators that torch can decompose into known ones are refused",
     op="aten operators without a converter",
     affected="",
-    probe=_probe.any_of(_still_wrong, _misreads, _decomposes_less),
+    probe=_probe.any_of(_still_wrong, _misreads, _decomposes_less, _rounds_or_divides_less),
     prepare=decompose_unsupported,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from tvm_kokoro_ext import _compat, _emit, _probe, _symbolic
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import scalars
+from tvm_kokoro_ext._fixes._shared import ranges, scalars
 
 
 def _are_numbers(values: Any) -> bool:
@@ -122,7 +122,7 @@ def _holds(dtype: str, value: Any) -> bool:
 def _still_wrong() -> bool:
     x, count = _probe.Input((2, 3)), _probe.Symbol("n")
     _probe.convert("repeat.default", x, [1, count], out=((2, "n"), "float32"))
-    return False
+    return ranges.rounds_steps()
 
 
 FIX = Fix(
