@@ -278,6 +278,15 @@ TOPK = [
 ]
 test_topk, test_topk_stock = fix_tests("topk", TOPK)
 
+
+def norms_of_one_number(x):
+    """The magnitude, although its square is infinite or 0."""
+    norm = torch.linalg.vector_norm
+    powers = torch.cat([x * 1e30, x * 1e-30, x * 0 - math.inf, x * math.nan])
+    far = *(norm(powers, order, 1) for order in (2, 3, -2, 0.5)), norm(powers[:1], keepdim=True)
+    return *(y.log() for y in far), norm(powers[:, :, None], 2, (1, 2))
+
+
 UNREAD = [  # arguments and sizes that stock's converters do not read
     Case(
         "isin_inverted",
@@ -297,6 +306,7 @@ UNREAD = [  # arguments and sizes that stock's converters do not read
         lambda n: (torch.randn(n, 4),),
         tolerance=1e-12,
     ),
+    Case("norm_of_one_number", norms_of_one_number, lambda n: (torch.randn(n, 1),)),
     Case(
         "layer_norm_of_nothing",
         lambda x: functional.layer_norm(x, (0,)),

@@ -219,10 +219,21 @@ def spherical_bessel_j0(x: Any) -> Any:
 def norm(
     x: Any, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    """linalg.vector_norm, including order 0: the number of nonzero elements."""
+    """linalg.vector_norm, including order 0: the number of nonzero elements.
+
+    Of one element it is the magnitude, whose square may be too large or too small for the dtype.
+    """
     dims = list(range(x.dim())) if dim is None else dim
     size = (x if dtype is None else x.to(dtype)).abs()
+    if order != 0 and reduces_nothing(x, dims):
+        return size if keepdim else size.squeeze(dims)
     return _norm(_wide(size), order, dims, keepdim).to(size.dtype)
+
+
+def reduces_nothing(x: Any, dims: Any) -> bool:
+    """Whether all these axes of the tensor, or of all its axes without any, are of size 1."""
+    sizes = [x.shape[axis] for axis in dims or range(x.dim())]
+    return all(isinstance(size, int) and size == 1 for size in sizes)
 
 
 def _norm(size: Any, order: float, dims: Any, keepdim: bool) -> Any:

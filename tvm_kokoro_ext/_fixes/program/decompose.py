@@ -19,6 +19,7 @@ from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import decomposition, effects, ranges
 from tvm_kokoro_ext._fixes.program import kept_whole
+from tvm_kokoro_ext._fixes.program._decompositions import reduces_nothing
 from tvm_kokoro_ext._fixes.program.assertion import without_unknown_conditions
 from tvm_kokoro_ext._fixes.resizing import upsample
 
@@ -239,6 +240,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "linalg_vector_norm.default": lambda node: (  # computes in the dtype of the input
         hasattr(_given(node, "ord"), "meta")
         or _given(node, "ord") == 0
+        or reduces_nothing(_value(node.args[0]), _given(node, "dim"))
         or _given(node, "dtype") is not None
     ),
     "isin.Tensor_Tensor": lambda node: _given(node, "invert") or kept_whole.is_among_floats(node),
