@@ -284,7 +284,9 @@ def norms_of_one_number(x):
     norm = torch.linalg.vector_norm
     powers = torch.cat([x * 1e30, x * 1e-30, x * 0 - math.inf, x * math.nan])
     far = *(norm(powers, order, 1) for order in (2, 3, -2, 0.5)), norm(powers[:1], keepdim=True)
-    return *(y.log() for y in far), norm(powers[:, :, None], 2, (1, 2))
+    scalar = x[0, 0]  # of which, along axis 0, PyTorch takes the square
+    whole = norm(scalar, dim=0), norm(scalar, dim=[]), norm(powers[:1], dim=[]).log()
+    return *(y.log() for y in far), norm(powers[:, :, None], 2, (1, 2)), *whole
 
 
 UNREAD = [  # arguments and sizes that stock's converters do not read

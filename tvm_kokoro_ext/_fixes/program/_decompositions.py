@@ -226,13 +226,13 @@ def norm(
     dims = list(range(x.dim())) if dim is None else dim
     size = (x if dtype is None else x.to(dtype)).abs()
     if order != 0 and reduces_nothing(x, dims):
-        return size if keepdim else size.squeeze(dims)
+        return size if keepdim else size.squeeze(dims or list(range(x.dim())))
     return _norm(_wide(size), order, dims, keepdim).to(size.dtype)
 
 
 def reduces_nothing(x: Any, dims: Any) -> bool:
-    """Whether all these axes of the tensor, or of all its axes without any, are of size 1."""
-    sizes = [x.shape[axis] for axis in dims or range(x.dim())]
+    """Whether all these axes of a tensor are of size 1; without a list, or of none, all it has."""
+    sizes = [x.shape[axis] for axis in dims or range(x.dim())] if x.dim() else []
     return all(isinstance(size, int) and size == 1 for size in sizes)
 
 
