@@ -55,8 +55,13 @@ def distinct(x):
     return torch.unique(x.round()), *torch.unique(x.round(), return_counts=True), *runs
 
 
+def found(x):
+    places = torch.nonzero_static(x > 0, size=5)
+    return places, torch.nonzero_static(x[:, 0], size=2, fill_value=7)
+
+
 @pytest.mark.parametrize("decomposed", [True, False])
-@pytest.mark.parametrize("function", [logarithms, distinct])
+@pytest.mark.parametrize("function", [logarithms, distinct, found])
 def test_symbolic_sizes_may_be_0(function, decomposed):
     case = Case(function.__name__, function, lambda n: (torch.randn(n, 3) * 3,))
     run = compile_module(import_program(export(case, symbolic=True), decomposed))

@@ -196,13 +196,13 @@ def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Any:
         return torch.full((size, x.dim()), fill_value)
     found = (x != 0).reshape(-1)
     row = torch.where(found, found.to(torch.int64).cumsum(0) - 1, size).clamp(max=size)
-    places = torch.arange(found.shape[0])
-    flat = torch.full((size + 1,), -1).scatter(0, row, places)[:size]  # the last row takes the rest
-    index, rest = [], flat
-    for extent in reversed(x.shape):
-        index.append(rest % extent)
-        rest = rest // extent
-    return torch.where(flat.unsqueeze(1) < 0, fill_value, torch.stack(index[::-1], 1))
+    index = []
+    for axis, extent in enumerate(x.shape):  # no index is divided by a size that may be 0
+        line = [extent if other == axis else 1 for other in range(x.dim())]
+        places = torch.arange(extent).reshape(line).expand(x.shape).reshape(-1)
+        rows = torch.full((size + 1,), fill_value).scatter(0, row, places)
+        index.append(rows[:size])  # the last row takes the rest
+    return torch.stack(index, 1)
 
 
 def spherical_bessel_j0(x: Any) -> Any:
