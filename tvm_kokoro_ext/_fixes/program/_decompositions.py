@@ -225,7 +225,7 @@ def norm(
     """
     dims = list(range(x.dim())) if dim is None else dim
     size = (x if dtype is None else x.to(dtype)).abs()
-    if order != 0 and reduces_nothing(x, dims):
+    if reduces_nothing(x, dims) and order != 0:
         return size if keepdim else size.squeeze(dims or list(range(x.dim())))
     return _norm(_wide(size), order, dims, keepdim).to(size.dtype)
 
@@ -267,7 +267,7 @@ def _distance(difference: Any, p: float) -> Any:
     import torch
 
     if p:
-        return norm(difference, p, -1)
+        return norm(difference, p, [-1])
     counted = (difference != 0).to(difference.dtype)
     return torch.where(difference.isnan(), difference, counted).sum(-1)
 
