@@ -1,7 +1,8 @@
 """If: the branch that is taken at import where the condition is known, else one at each run.
 
-Both branches are computed before the choice, as in stock, which does not bind their last results,
-so that most cannot be compiled; and what the choice gives has no known sizes there.
+Stock computes a branch inside `relax.If` without binding its last result, so that most cannot be
+compiled, and what the choice gives has no known sizes. Here both branches are computed before the
+choice: a branch whose sizes do not hold at a call raises, even if the other one is chosen.
 """
 
 from __future__ import annotations
