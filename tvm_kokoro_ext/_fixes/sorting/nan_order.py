@@ -6,8 +6,7 @@ either. Here it sorts integers with the same order as the numbers.
 
 from __future__ import annotations
 
-import functools
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -132,7 +131,7 @@ def argsort_stable(importer: Any, node: Any, previous: Any) -> Any:
     return _stable_order(importer, node)[1]
 
 
-@functools.cache
+@cache
 def misplaces_nan() -> bool:
     """Whether the kernels that TVM sorts floats with do not put NaN last."""
     x = relax.Var("x", _compat.tensor_type([8], "float32"))
