@@ -445,120 +445,12 @@ PADDED = [
     ),
 ]
 
-ADDED = [
-    Case(
-        "selected_twice",
-        [
-            ("Greater", "x zero", "mask"),
-            ("NonZero", "mask", "at"),
-            ("NonZero", "mask", "again"),
-            ("Add", "at again", "y"),
-        ],
-        {"x": [2, "n"]},
-        {"zero": np.float32(0)},
-    ),
-    Case(
-        "assigned_by_a_mask",
-        [
-            ("Greater", "x zero", "mask"),
-            ("NonZero", "mask", "at"),
-            ("Transpose", "at", "places"),
-            ("NonZero", "mask", "again"),
-            ("Transpose", "again", "same"),
-            ("GatherND", "z same", "values"),
-            ("ScatterND", "x places values", "y"),
-        ],
-        {"x": [2, "n"], "z": [2, "n"]},
-        {"zero": np.float32(0)},
-    ),
-    Case(
-        "concatenated",
-        [("Concat", "x z", "y", {"axis": -1})],
-        {"x": ["n", 3], "z": ["m", 2]},
-    ),
-    Case(
-        "sizes_of_one_value",
-        [("Add", "x z", "y")],
-        {"x": ["n", 3], "z": ["m", 3]},
-    ),
-    Case(
-        "multiplied_batches",
-        [
-            ("Slice", "x zero three last", "a"),
-            ("Slice", "z zero three last", "b"),
-            ("Transpose", "a", "front", {"perm": [2, 0, 1]}),
-            ("Transpose", "b", "back", {"perm": [2, 1, 0]}),
-            ("MatMul", "front back", "y"),
-        ],
-        {"x": [4, 5, "n"], "z": [2, 5, "m"]},
-        {"zero": [0], "three": [7], "last": [2]},
-    ),
-    Case(
-        "multiplied_in_half_precision",
-        [
-            ("Transpose", "x", "front", {"perm": [2, 0, 1]}),
-            ("Transpose", "z", "back", {"perm": [2, 1, 0]}),
-            ("MatMul", "front back", "y"),
-        ],
-        {"x": [4, 5, "n"], "z": [2, 5, "m"]},
-        {},
-        {"x": "float16", "z": "float16"},
-        tolerance=2e-3,
-    ),
-    Case(
-        "equal_bools",
-        [("Greater", "x zero", "p"), ("Greater", "z zero", "q"), ("Equal", "p q", "y")],
-        {"x": ["n", 3], "z": ["m", 3]},
-        {"zero": np.float32(0)},
-    ),
-    Case(
-        "multiplied_sums",
-        [
-            ("Slice", "x zero three last", "a"),
-            ("Slice", "z zero three zero", "b"),
-            ("MatMul", "a b", "y"),
-        ],
-        {"x": [2, "n"], "z": ["m", 3]},
-        {"zero": [0], "three": [7], "last": [1]},
-        wrong=False,
-    ),
-    Case(
-        "multiplied_vectors",
-        [("MatMul", "x z", "y")],
-        {"x": ["n"], "z": ["m"]},
-        wrong=False,
-    ),
-    Case(
-        "scattered_rows_of_a_computed_size",
-        [
-            ("Slice", "x one many last two", "half"),
-            ("Slice", "z one many last two", "rows"),
-            ("ScatterND", "half places rows", "y"),
-        ],
-        {"x": [5, "n"], "z": [2, "n"]},
-        {"one": [1], "many": [MANY], "last": [1], "two": [2], "places": [[3], [1]]},
-    ),
-    Case(
-        "a_declared_size_beside_that_of_an_input",
-        [
-            ("Slice", "z zero seven last", "a"),
-            ("Slice", "a zero three last", "b"),
-            ("Slice", "x zero three last", "c"),
-            ("Unsqueeze", "b zero", "d"),
-            ("Mul", "c d", "y"),
-        ],
-        {"x": [2, "n"], "z": [2, "m"]},
-        {"zero": [0], "three": [8], "seven": [9], "last": [1]},
-    ),
-]
-
 
 GROUPS = {
     "sizes": SIZES,
     "shapes": RESHAPED,
     "slices": SLICED,
     "pads": PADDED,
-    "broadcast": ADDED,
 }
 
 
