@@ -80,6 +80,26 @@ NESTED = """
   >
 """
 
+IN_LOOP = """
+  steps = Constant <value = int64 {3}> ()
+  true = Constant <value = bool {1}> ()
+  r = Loop (steps, true, x) <
+    body = step (int64 i, bool more, float[a, b, c] v) => (bool on, float[d, e, f] z) {
+      on = Identity (more)
+      w = Exp (v)
+      z = If (go) <
+        then_branch = in1 () => (float[g, h, j] u) { u = Sin (w) },
+        else_branch = in2 () => (float[k, l, m] t) { t = Neg (v) }
+      >
+    }
+  >
+"""
+SEQUENCES = {
+    "then_outputs": "seq(float[a, b, c]) p",
+    "else_outputs": "seq(float[a, b, d]) q",
+    "after": "at = Constant <value = int64 {1}> () y = SequenceAt (r, at)",
+}
+
 
 @pytest.mark.parametrize(
     "model",
@@ -114,6 +134,39 @@ NESTED = """
             graph("p = Neg (x)", "q = Exp (x)", before="g = Equal (sr, rate) go = Identity (g)"),
             id="identity",
         ),
+        pytest.param(
+            graph(
+                "p = Identity (w)",
+                "v = Neg (w) q = Tanh (v)",
+                before="go = Equal (sr, rate) w = Exp (x)",
+                after="s = Sin (r) t = Cos (s) u = Sqrt (t) y = Add (u, r)",
+            ),
+            id="memory_of_a_value_that_a_branch_returns",
+        ),
+        pytest.param(
+            graph(
+                "p = Add (w, x4)",
+                "q = Neg (x)",
+                before="go = Equal (sr, rate) x4 = Concat <axis = 2> (x, x, x, x) w = Exp (x4)",
+            ),
+            id="sizes_of_captured_values",
+        ),
+        pytest.param(
+            graph(
+                "l = Neg (x) p = SequenceConstruct (x, l)",
+                "m = Exp (x) q = SequenceConstruct (m, x)",
+                **SEQUENCES,
+            ),
+            id="sequences",
+        ),
+        pytest.param(
+            graph(
+                "p = Neg (r0)",
+                "q = Exp (r0)",
+                before="go = Equal (sr, rate)" + IN_LOOP.replace("  r = ", "  r0 = "),
+            ),
+            id="beside_a_loop",
+        ),
     ],
 )
 def test_the_branch_is_chosen_at_each_run(model):
@@ -125,6 +178,56 @@ def test_the_branch_is_chosen_at_each_run(model):
             (got,) = run(*given.values())
             assert got.shape == want.shape
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+_UNEQUAL = """
+<ir_version: 8, opset_import: ["" : 17]>
+graph (float[n] x, bool go) => (float y) {{
+  w = Constant <value = float[6] {{1.0, 2.0, 3.0, 4.0, 5.0, 6.0}}> ()
+  to = Constant <value = int64[2] {{2, 3}}> ()
+  far = Constant <value = int64 {{500000000}}> ()
+  y = If (go) <
+    then_branch = one () => (float p) {{ {then} }},
+    else_branch = two () => (float q) {{ q = ReduceMax <keepdims = 0> (x) }}
+  >
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("then", "sizes"),
+    [
+        pytest.param("r = Add (x, w) p = ReduceSum <keepdims = 0> (r)", (6,), id="broadcast"),
+        pytest.param("p = MatMul (x, w)", (6,), id="product"),
+        pytest.param("r = Reshape (x, to) p = ReduceSum <keepdims = 0> (r)", (6,), id="reshape"),
+        pytest.param("p = Gather (x, far)", (), id="gather_beyond_the_tensor"),
+    ],
+)
+def test_a_branch_that_is_not_chosen_is_not_computed(then, sizes):
+    """The first branch holds for the given sizes only, and the second one for all."""
+    model = parser.parse_model(_UNEQUAL.format(then=then))
+    run, evaluator = compiled(model), ReferenceEvaluator(model)
+    for n in (4, 6, 9):
+        for go in [False, True][: 1 + (n in sizes)]:
+            given = {"x": np.arange(1, n + 1, dtype="float32"), "go": np.array(go)}
+            np.testing.assert_allclose(
+                run(*given.values())[0], evaluator.run(None, given)[0], rtol=1e-6
+            )
+
+
+def test_a_choice_within_a_loop_only():
+    """Stock computes such a graph in a dataflow block, which may hold no If."""
+    text = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    graph (float[1,4,n] x, bool go) => (float[a, b, c] r) {
+    """
+    model = parser.parse_model(text + IN_LOOP + "}")
+    run, evaluator = compiled(model), ReferenceEvaluator(model)
+    for go in (False, True):
+        given = {"x": x(5), "go": np.array(go)}
+        np.testing.assert_allclose(
+            run(*given.values())[0], evaluator.run(None, given)[0], rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize("size", [1, 4])
