@@ -369,7 +369,37 @@ LSTMS = [
     for first in (False, True)
 ]
 
-ALL = [*LINEAR, *PRODUCTS, *LEVELS, *BITS, *LSTMS]
+VECTORS = [
+    case
+    for name, a, b in [("row", [9], (9, 5)), ("column", ["n", 9], (9,)), ("both", [9], (9,))]
+    for case in [
+        Case(
+            f"MatMulInteger_of_a_vector_{name}",
+            [("MatMulInteger", "a b az bz", "y")],
+            {"a": a},
+            {"b": whole("int8", *b), "az": np.array([3], "uint8"), "bz": np.array([-7], "int8")},
+            {"a": "uint8"},
+        ),
+        Case(
+            f"QLinearMatMul_of_a_vector_{name}",
+            [("QLinearMatMul", "a as az b bs bz ys yz", "y")],
+            {"a": a},
+            {
+                "as": scales(1),
+                "az": np.array([-5], "int8"),
+                "b": whole("int8", *b),
+                "bs": scales(1),
+                "bz": np.array([4], "int8"),
+                "ys": scales(1),
+                "yz": np.array([9], "int8"),
+            },
+            {"a": "int8"},
+            levels=1,
+        ),
+    ]
+]
+
+ALL = [*LINEAR, *PRODUCTS, *LEVELS, *BITS, *LSTMS, *VECTORS]
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in ALL])

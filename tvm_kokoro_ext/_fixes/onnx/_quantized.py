@@ -117,16 +117,19 @@ def shifted(bb: Any, x: Any, zero: Any) -> Any:
     return bb.emit(relax.op.subtract(wide, bb.emit(relax.op.astype(zero, "int32"))))
 
 
-def by_rows(bb: Any, value: Any) -> Any:
-    """Numbers of the rows of a matrix, [rows], so that they broadcast."""
-    if value is None or _compat.rank_of(value) != 1:
+def by_rows(bb: Any, value: Any, *factors: Any) -> Any:
+    """Numbers of the rows of a product, [rows], so that they broadcast.
+
+    The product of a matrix and a vector has one axis, on which the numbers are already.
+    """
+    if value is None or _compat.rank_of(value) != 1 or 1 in map(_compat.rank_of, factors):
         return value
     return bb.emit(relax.op.expand_dims(value, -1))
 
 
 def product(bb: Any, a: Any, a_zero: Any, b: Any, b_zero: Any) -> Any:
     """(a - its zero points) · (b - its zero points) in int32."""
-    left, right = shifted(bb, a, by_rows(bb, a_zero)), shifted(bb, b, b_zero)
+    left, right = shifted(bb, a, by_rows(bb, a_zero, a)), shifted(bb, b, b_zero)
     return bb.emit(relax.op.matmul(left, right, out_dtype="int32"))
 
 

@@ -17,7 +17,7 @@ from tvm_kokoro_ext._fixes.recurrence import _recurrence
 def _integer_to_float(bb: Any, inputs: Any, attr: Any) -> Any:
     a, b, a_scale, b_scale = inputs[:4]
     made = _quantized.product(bb, a, optional(inputs, 4), b, optional(inputs, 5))
-    made = _quantized.real(bb, made, _quantized.by_rows(bb, a_scale), b_scale)
+    made = _quantized.real(bb, made, _quantized.by_rows(bb, a_scale, a, b), b_scale)
     return added(bb, made, optional(inputs, 6))
 
 

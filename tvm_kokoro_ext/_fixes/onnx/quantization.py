@@ -78,7 +78,7 @@ def qlinear_conv(bb: Any, inputs: Any, attr: Any) -> Any:
 def qlinear_matmul(bb: Any, inputs: Any, attr: Any) -> Any:
     """The product in int32, quantized."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = inputs[:8]
-    factor = _quantized.times(bb, _quantized.by_rows(bb, a_scale), b_scale)
+    factor = _quantized.times(bb, _quantized.by_rows(bb, a_scale, a, b), b_scale)
     made = _quantized.product(bb, a, a_zero, b, b_zero)
     dtype = _compat.dtype_of(y_zero)
     return _quantized.requantize(bb, made, factor, y_scale, y_zero, dtype, "QLinearMatMul")
