@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _elements, _frontend
+from tvm_kokoro_ext._fixes.onnx import _computed, _converters, _elements, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
 from tvm_kokoro_ext._fixes.onnx._elements import NotKnown
 from tvm_kokoro_ext._fixes.onnx._known import Known
@@ -37,7 +39,7 @@ def reshape(node: Node, previous: Previous) -> Any:
         return nothing
     sizes = _sizes(node, 1)
     if sizes is None:
-        return previous(node)
+        return _computed_reshape(node, previous)
     dims = known_dims(node.given(0)) or []
     if not node.attributes.get("allowzero"):
         sizes = [dims[i] if isinstance(s, int) and s == 0 else s for i, s in enumerate(sizes)]
@@ -46,6 +48,27 @@ def reshape(node: Node, previous: Previous) -> Any:
     # Of sizes that do not fit otherwise ONNX Runtime makes no tensor.
     fits = _elements.same_size(_product(rounded), _product(dims))
     return _reshaped(node, dims, rounded if fits else found)
+
+
+def _computed_reshape(node: Node, previous: Previous) -> Any:
+    """Into sizes that the graph computes from data; a call in which they do not fit raises."""
+    sizes, dims = _computed.listed(node, 1), known_dims(node.given(0))
+    if sizes is None or dims is None or isinstance(node.given(0), Known):
+        return previous(node)
+    rank = _compat.as_int(_compat.shape_of(sizes)[0]) or 0
+    if not node.attributes.get("allowzero"):
+        own = [*dims, *[0] * rank][:rank]
+        sizes = _computed.where_equal(node, sizes, 0, _computed.sizes_of(node, own))
+    one = relax.const(1, "int64")
+    others = node.emit(relax.op.prod(_computed.where_equal(node, sizes, -1, one)))
+    count = _product(dims)
+    total = _computed.sizes_of(node, [count])
+    divisor = node.emit(relax.op.maximum(others, one))
+    rest = node.emit(relax.op.floor_divide(total, divisor))
+    sizes = _computed.where_equal(node, sizes, -1, rest)
+    flat = relax.op.reshape(node.given(0), relax.ShapeExpr([int64(count)]))
+    flat = _computed.checked(node, flat, relax.op.prod(sizes, keepdims=True))
+    return relax.op.reshape(flat, relax.ShapeExpr(_computed.symbols(node, sizes)))
 
 
 def _with_rest(dims: Sequence[Any], sizes: Sequence[Any]) -> list[Any]:
@@ -96,30 +119,34 @@ def expand(node: Node, previous: Previous) -> Any:
     """Broadcast both ways: a size of 1 in the wanted shape keeps the input's."""
     wanted = _sizes(node, 1)
     if wanted is None:
-        return previous(node)
+        return _computed_expand(node, previous)
     dims = known_dims(node.given(0)) or []
     rank = max(len(dims), len(wanted))
     own = [1] * (rank - len(dims)) + dims
     wanted = [1] * (rank - len(wanted)) + wanted
-    shape, certain = [], True
-    for dim, size in zip(own, wanted, strict=True):
-        if (isinstance(size, int) and size in (1, -1)) or _elements.same_size(
-            dim, _elements.floored(size)
-        ):
-            shape.append(dim)
-            continue
-        if isinstance(dim, int) and dim != 1:
-            shape.append(dim)
-        else:
-            shape.append(size)
-        certain = certain and isinstance(dim, int)
+    wanted = [1 if isinstance(size, int) and size == -1 else size for size in wanted]
+    shape = [_broadcast(dim, size) for dim, size in zip(own, wanted, strict=True)]
+    if any(size is None for size in shape):
+        return _by_tensor(node, own, _computed.sizes_of(node, wanted), shape)
     if rank == len(dims) and all(map(_elements.same_size, dims, shape)):
         return node.given(0)
-    if certain:
-        return relax.op.broadcast_to(node.given(0), relax.ShapeExpr([int64(s) for s in shape]))
+    return relax.op.broadcast_to(node.given(0), relax.ShapeExpr([int64(s) for s in shape]))
+
+
+def _broadcast(dim: Any, size: Any) -> Any:
+    """The size of which one of 1 is repeated, or that is kept; None if only a call decides it."""
+    if (isinstance(size, int) and size == 1) or _elements.same_size(dim, _elements.floored(size)):
+        return dim
+    if isinstance(dim, int):
+        return size if dim == 1 else dim
+    return None
+
+
+def _expanded(node: Node, data: Any, shape: Sequence[Any]) -> Any:
+    """The tensor repeated along its axes of one element."""
 
     def compute(data: Any, sizes: Any) -> Any:
-        skipped = rank - len(data.shape)
+        skipped = len(sizes) - len(data.shape)
 
         def element(*at: Any) -> Any:
             places = zip(at[skipped:], data.shape, strict=True)
@@ -127,8 +154,38 @@ def expand(node: Node, previous: Previous) -> Any:
 
         return te.compute(tuple(sizes), element, name="expand")
 
-    return node.builder.emit_te(
-        compute, node.given(0), [int64(s) for s in shape], primfunc_name_hint="onnx_expand"
+    return node.builder.emit_te(compute, data, list(shape), primfunc_name_hint="onnx_expand")
+
+
+def _computed_expand(node: Node, previous: Previous) -> Any:
+    """To sizes that the graph computes from data; a call in which they do not fit raises."""
+    wanted, dims = _computed.listed(node, 1), known_dims(node.given(0))
+    if wanted is None or dims is None or isinstance(node.given(0), Known):
+        return previous(node)
+    rank = max(len(dims), _compat.as_int(_compat.shape_of(wanted)[0]) or 0)
+    missing = rank - (_compat.as_int(_compat.shape_of(wanted)[0]) or 0)
+    if missing:
+        wanted = node.emit(relax.op.concat([_computed.integers([1] * missing), wanted], axis=0))
+    return _by_tensor(node, [1] * (rank - len(dims)) + dims, wanted, [None] * rank)
+
+
+def _by_tensor(node: Node, dims: Sequence[Any], wanted: Any, known: Sequence[Any]) -> Any:
+    """To sizes, int64 [rank], of which those that are 1 keep one of `dims`.
+
+    `known` has the sizes of the result that are known at import, and None for the others.
+    """
+    rank, skipped = len(dims), len(dims) - _compat.rank_of(node.given(0))
+    own = _computed.sizes_of(node, dims)
+    sizes = _computed.where_equal(node, wanted, 1, own)
+    repeated = node.emit(relax.op.equal(own, relax.const(1, "int64")))
+    fitting = node.emit(relax.op.where(repeated, relax.const(1, "int64"), sizes))
+    places = _computed.integers(range(skipped, rank))
+    data = _computed.checked(node, node.given(0), relax.op.take(fitting, places, axis=0))
+    found = _computed.symbols(node, sizes)
+    return _expanded(
+        node,
+        data,
+        [own if size is None else int64(size) for size, own in zip(known, found, strict=True)],
     )
 
 
@@ -163,14 +220,19 @@ def arange(node: Node, previous: Previous) -> Any:
 
 
 def constant_of_shape(node: Node, previous: Previous) -> Any:
-    """A scalar for an empty list of sizes; stock broadcasts its one value to no axis and stops."""
-    sizes = node.known(0)
-    value = node.attributes.get("value")
-    if sizes is None or sizes.values.size or value is None:
-        return previous(node)
+    """A scalar for an empty list of sizes, and a tensor of sizes that are computed from data.
+
+    Stock broadcasts its one value to no axis, or to such sizes, and stops.
+    """
     from onnx import numpy_helper
 
-    return relax.const(numpy_helper.to_array(value).reshape(()))
+    sizes, value = node.known(0), node.attributes.get("value")
+    array = np.zeros((), "float32") if value is None else numpy_helper.to_array(value).reshape(())
+    single = relax.const(array, str(array.dtype))
+    if sizes is None and (computed := _computed.listed(node, 0)) is not None:
+        shape = relax.ShapeExpr(_computed.symbols(node, computed))
+        return relax.op.full(shape, single, str(array.dtype))
+    return single if sizes is not None and not sizes.values.size else previous(node)
 
 
 def tile(node: Node, previous: Previous) -> Any:

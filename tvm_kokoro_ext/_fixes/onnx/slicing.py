@@ -6,14 +6,16 @@ the tensor again at run time to count a negative index from the end.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, te
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _elements, _frontend
+from tvm_kokoro_ext._fixes.onnx import _computed, _converters, _elements, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
 from tvm_kokoro_ext._fixes.onnx._elements import NotKnown
 from tvm_kokoro_ext._fixes.onnx._known import Known
@@ -28,25 +30,26 @@ def slices(node: Node, previous: Previous) -> Any:
         return previous(node)
     bounds = _bounds(node)
     if bounds is None:
-        return previous(node)
+        return _computed_slices(node, previous, dims)
     starts, ends, axes, steps = bounds
     if not all(isinstance(step, int) and step != 0 for step in steps):
         return previous(node)
     axes = [axis + len(dims) if axis < 0 else axis for axis in axes]
     concerned = [dims[axis] for axis in axes]
-    if all(isinstance(value, int) for value in (*starts, *ends, *concerned)):
-        return previous(node)
+    fixed = all(isinstance(value, int) for value in (*starts, *ends, *concerned))
     first: list[Any] = [0] * len(dims)
     stride, sizes = [1] * len(dims), list(dims)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         dim = dims[axis]
         low, high = (0, dim) if step > 0 else (-1, dim - 1)
-        start = _limited(start, dim, 0 if step > 0 else low, high)
+        start = _limited(start, dim, 0, high)
         end = _limited(end, dim, low, high)
         span = _elements.simplified(end - start if step > 0 else start - end)
         count = span if abs(step) == 1 else _elements.divide(span + (abs(step) - 1), abs(step))
         first[axis], stride[axis] = start, step
         sizes[axis] = _elements.larger(0, _elements.simplified(count))
+    if fixed and 0 not in sizes and all(map(operator.ge, starts, map(operator.neg, concerned))):
+        return previous(node)
     whole = all(isinstance(start, int) and start == 0 for start in first) and set(stride) == {1}
     if whole and all(map(_elements.same_size, sizes, dims)):
         return x
@@ -64,6 +67,94 @@ def slices(node: Node, previous: Previous) -> Any:
         [int64(start) for start in first],
         primfunc_name_hint="onnx_slice",
     )
+
+
+def _computed_slices(node: Node, previous: Previous, dims: list[Any]) -> Any:
+    """Slice by bounds, and along axes and by steps, that the graph computes from data."""
+    places = [_list(node, at) for at in (1, 2)]
+    given = [_list(node, at) for at in (3, 4)]
+    if any(
+        value is None and (at < 3 or node.given(at) is not None)
+        for at, value in enumerate([*places, *given], 1)
+    ):
+        return previous(node)
+    count = _compat.as_int(_compat.shape_of(places[0])[0]) or 0
+    step = _computed.integers([1] * count) if given[1] is None else given[1]
+    axes = _axes(node, len(dims), count)
+    if axes is None:
+        axes, own = list(range(len(dims))), _computed.sizes_of(node, dims)
+        negative = node.emit(relax.op.less(given[0], relax.const(0, "int64")))
+        from_end = node.emit(relax.op.add(given[0], relax.const(len(dims), "int64")))
+        at = node.emit(relax.op.where(negative, from_end, given[0]))
+
+        def spread(rest: Any, values: Any) -> Any:
+            return node.emit(relax.op.scatter_elements(rest, at, values))
+
+        places = [spread(_computed.integers([0] * len(dims)), places[0]), spread(own, places[1])]
+        step = spread(_computed.integers([1] * len(dims)), step)
+    else:
+        own = _computed.sizes_of(node, [dims[axis] for axis in axes])
+    first, sizes = _limits(node, places[0], places[1], step, own)
+    shape = list(dims)
+    for axis, size in zip(axes, _computed.symbols(node, sizes), strict=True):
+        shape[axis] = size
+
+    def compute(data: Any, first: Any, step: Any, shape: Any) -> Any:
+        def element(*at: Any) -> Any:
+            own = list(at)
+            for place, axis in enumerate(axes):
+                own[axis] = first[place] + at[axis] * step[place]
+            return data(*own)
+
+        return te.compute(tuple(shape), element, name="slice")
+
+    sizes = [int64(size) for size in shape]
+    return node.builder.emit_te(
+        compute, node.given(0), first, step, sizes, primfunc_name_hint="onnx_slice"
+    )
+
+
+def _limits(node: Node, start: Any, end: Any, step: Any, dims: Any) -> tuple[Any, Any]:
+    """The first places and the sizes of a slice; every value is a tensor int64 [axes].
+
+    The size of a step of 0 is -1, which raises.
+    """
+    zero, one = relax.const(0, "int64"), relax.const(1, "int64")
+    backwards = node.emit(relax.op.less(step, zero))
+    back = node.emit(relax.op.astype(backwards, "int64"))
+    last = node.emit(relax.op.subtract(dims, back))
+
+    def limited(bound: Any, low: Any) -> Any:
+        from_end = node.emit(relax.op.add(bound, dims))
+        bound = node.emit(relax.op.where(node.emit(relax.op.less(bound, zero)), from_end, bound))
+        return node.emit(relax.op.minimum(node.emit(relax.op.maximum(bound, low)), last))
+
+    first = limited(start, zero)
+    span = node.emit(relax.op.subtract(limited(end, node.emit(relax.op.negative(back))), first))
+    rounding = node.emit(relax.op.subtract(step, node.emit(relax.op.sign(step))))
+    span = node.emit(relax.op.add(span, rounding))
+    divisor = _computed.where_equal(node, step, 0, one)
+    count = node.emit(relax.op.maximum(node.emit(relax.op.floor_divide(span, divisor)), zero))
+    still = node.emit(relax.op.equal(step, zero))
+    return first, node.emit(relax.op.where(still, relax.const(-1, "int64"), count))
+
+
+def _axes(node: Node, rank: int, count: int) -> list[int] | None:
+    """The axes of `count` bounds; None if they are not known at import."""
+    if node.given(3) is None:
+        return list(range(count))
+    known = node.known(3)
+    if known is None or not known.constant:
+        return None
+    return [int(axis) % rank for axis in known.values.flat]
+
+
+def _list(node: Node, at: int) -> Any:
+    """A list of integers as a tensor int64 [count]; None for any other input."""
+    known = node.known(at)
+    if known is None:
+        return _computed.listed(node, at)
+    return _computed.sizes_of(node, known.integers()) if known.values.ndim == 1 else None
 
 
 def _bounds(node: Node) -> tuple[list[Any], list[Any], list[int], list[Any]] | None:

@@ -1,0 +1,192 @@
+"""ONNX graphs whose sizes and places are data of a call, against ONNX Runtime."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="the ONNX frontend needs the package onnx")
+onnxruntime = pytest.importorskip("onnxruntime", reason="the results are compared with it")
+
+from onnx import helper  # noqa: E402
+from onnx_cases import Case, compiled, model_of  # noqa: E402
+from packaging.version import Version  # noqa: E402
+
+import tvm_kokoro_ext  # noqa: E402
+from tvm_kokoro_ext import _compat  # noqa: E402
+
+pytestmark = pytest.mark.skipif(
+    _compat.tvm_version() < Version("0.27"), reason="these fixes are for 0.27 and newer"
+)
+
+
+def sizes(*values):
+    return np.array(values, "int64")
+
+
+def real(*shape):
+    return np.random.default_rng(3).standard_normal(shape).astype("float32")
+
+
+def program(
+    name: str,
+    nodes: Sequence[tuple[Any, ...]],
+    inputs: dict[str, Sequence[Any]],
+    calls: Sequence[Sequence[np.ndarray]],
+    constants: dict[str, Any] | None = None,
+) -> Any:
+    """A graph and the calls that are made; inputs of one letter but x and z are lists of sizes."""
+    dtypes = {key: "int64" for key in inputs if key not in ("x", "z")}
+    case = Case(name, nodes, inputs, constants or {}, dtypes)
+    return pytest.param(case, calls, id=name)
+
+
+EVERY = real(6, 7)
+BOUNDS = [
+    ((0, 0), (2, 3)),
+    ((3, 3), (2, 9)),
+    ((-3, -2), (100, -1)),
+    ((9, 9), (10, 10)),
+    ((5, 6), (-100, -100)),
+    ((-10, -10), (-20, -20)),
+]
+EXPANDED = [
+    program(
+        name,
+        [("Expand", "x s", "y")],
+        {"x": shape, "s": [count]},
+        [(real(*own), sizes(*wanted)) for own, wanted in calls],
+    )
+    for name, shape, count, calls in [
+        ("expand", ["n", 1], 2, [((2, 1), (1, 1)), ((2, 1), (2, 3)), ((1, 1), (5, 4))]),
+        ("expand_of_fixed_sizes", [2, 1], 2, [((2, 1), (1, 1)), ((2, 1), (2, 3))]),
+        ("expand_to_more_axes", ["n", "m"], 3, [((2, 1), (3, 1, 4)), ((2, 4), (3, 2, 4))]),
+        ("expand_to_fewer_axes", ["n", "m"], 1, [((2, 1), (4,)), ((2, 4), (1,))]),
+        ("expand_of_a_number", [], 2, [((), (2, 3))]),
+        ("expand_to_sizes_that_do_not_fit", ["n", 1], 2, [((2, 1), (3, 3)), ((4, 1), (1, 3))]),
+    ]
+] + [
+    program(
+        "expand_to_the_sizes_of_another",
+        [("Shape", "z", "s"), ("Expand", "x s", "y")],
+        {"x": ["n"], "z": ["m"]},
+        [(real(a), real(b)) for a, b in [(3, 3), (1, 4), (3, 1), (3, 5)]],
+    ),
+]
+FILLED = [
+    program("zeros", [("ConstantOfShape", "s", "y")], {"s": [2]}, [(sizes(2, 3),), (sizes(0, 3),)]),
+    program(
+        "sevens",
+        [("ConstantOfShape", "s", "y", {"value": helper.make_tensor("v", 7, [1], [7])})],
+        {"s": [1]},
+        [(sizes(3),)],
+    ),
+    program(
+        "one_of_int64",
+        [("ConstantOfShape", "s", "y", {"value": helper.make_tensor("v", 7, [1], [7])})],
+        {},
+        [()],
+        {"s": np.zeros(0, "int64")},
+    ),
+]
+RESHAPED = [
+    program(
+        name,
+        [("Reshape", "x s", "y", attributes)],
+        {"x": shape, "s": [len(calls[0][1])]},
+        [(real(*own), sizes(*wanted)) for own, wanted in calls],
+    )
+    for name, shape, attributes, calls in [
+        ("reshape", ["n", "m"], {}, [((2, 6), wanted) for wanted in [(3, 4), (-1, 2), (0, -1)]]),
+        ("reshape_of_fixed_sizes", [2, 6], {}, [((2, 6), (0, 2, 3, 1)), ((2, 6), (1, 1, -1, 4))]),
+        ("reshape_that_does_not_fit", ["n", "m"], {}, [((2, 6), (3, 3)), ((2, 6), (4, 3))]),
+        ("reshape_into_one", ["n", "m"], {}, [((2, 6), (-1,)), ((2, 6), (12,)), ((2, 6), (11,))]),
+        ("zero_is_zero", ["n", "m"], {"allowzero": 1}, [((0, 6), (6, 0)), ((2, 6), (6, 2))]),
+    ]
+]
+SLICED = [
+    program(
+        f"slice_{kind}_{steps[0]}_{steps[1]}",
+        [("Slice", "x s e axes steps", "y")],
+        {"x": shape, "s": [2], "e": [2]},
+        [(EVERY, sizes(*start), sizes(*end)) for start, end in BOUNDS],
+        {"axes": sizes(0, -1), "steps": sizes(*steps)},
+    )
+    for kind, shape in [("symbolic", ["n", "m"]), ("fixed", [6, 7])]
+    for steps in [(1, 1), (2, -1), (-3, 2)]
+] + [
+    program(
+        "slice_along_axes_of_the_call",
+        [("Slice", "x s e a t", "y")],
+        {"x": ["n", "m"], "s": [1], "e": [1], "a": [1], "t": [1]},
+        [
+            (EVERY, sizes(1), sizes(5), sizes(1), sizes(2)),
+            (EVERY, sizes(4), sizes(2), sizes(0), sizes(1)),
+            (EVERY, sizes(4), sizes(1), sizes(-1), sizes(-1)),
+            (EVERY, sizes(4), sizes(1), sizes(0), sizes(0)),
+        ],
+    ),
+    program(
+        "slice_from_a_known_place",
+        [("Slice", "x s e", "y")],
+        {"x": ["n", "m"], "e": [1]},
+        [(EVERY, sizes(5)), (EVERY, sizes(-1)), (EVERY, sizes(0))],
+        {"s": sizes(1)},
+    ),
+]
+EMPTY = [
+    program(
+        f"slice_without_elements_{number}",
+        [("Slice", "x starts ends axes steps", "y")],
+        {"x": [6, 7]},
+        [(EVERY,)],
+        {"starts": [start], "ends": [end], "axes": [1], "steps": [step]},
+    )
+    for number, (start, end, step) in enumerate([(0, 7, -1), (3, 2, 1), (5, 9, -2), (9, 12, 1)])
+] + [
+    program(
+        "slice_backwards_from_before_the_start",
+        [("Slice", "x starts ends axes steps", "y")],
+        {"x": shape},
+        [(EVERY,)],
+        {"starts": [-10], "ends": [-20], "axes": [1], "steps": [-1]},
+    )
+    for shape in ([6, 7], ["n", "m"])
+]
+ALL = [*EXPANDED, *FILLED, *RESHAPED, *SLICED, *EMPTY]
+
+
+def differences(case: Case, calls: Sequence[Sequence[np.ndarray]]) -> list[str]:
+    """What the program gives otherwise than ONNX Runtime, which raises where sizes do not fit."""
+    model = model_of(case)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    run, found = compiled(model), []
+    for call in calls:
+        try:
+            (want,) = session.run(None, dict(zip(case.inputs, call, strict=True)))
+        except Exception:  # noqa: BLE001 - the runtime's errors have no common class
+            with pytest.raises(Exception):  # noqa: B017
+                run(*call)
+            continue
+        (got,) = run(*call)
+        if (got.dtype, got.shape) != (want.dtype, want.shape) or not np.array_equal(got, want):
+            found.append(f"{got.dtype} {got.shape} for {want.dtype} {want.shape}")
+    return found
+
+
+@pytest.mark.parametrize(("case", "calls"), ALL)
+def test_sizes_of_a_call(case, calls):
+    assert not differences(case, calls)
+
+
+@pytest.mark.parametrize(("case", "calls"), [EXPANDED[0], FILLED[0], RESHAPED[0], EMPTY[0]])
+def test_stock_is_wrong(case, calls):
+    with tvm_kokoro_ext.disabled("all"):
+        try:
+            found = differences(case, calls)
+        except Exception:  # noqa: BLE001
+            return
+    assert found
