@@ -50,6 +50,12 @@ ADDED = [
         {"x": ["n", 3], "z": ["m", 2]},
     ),
     Case(
+        "concatenated_with_one_row",
+        [("Concat", "x row", "y", {"axis": 1})],
+        {"x": ["n//n", 3]},
+        {"row": np.ones((1, 2), "float32")},
+    ),
+    Case(
         "sizes_of_one_value",
         [("Add", "x z", "y")],
         {"x": ["n", 3], "z": ["m", 3]},

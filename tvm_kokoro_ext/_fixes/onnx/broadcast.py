@@ -111,7 +111,9 @@ def _unified(node: Node, previous: Previous, free: int | None) -> Any:
     for axis in range(1, rank + 1):
         if axis == free:
             continue
-        chosen = _common([own[-axis] for own in wanted if len(own) >= axis])
+        # Concat repeats nothing, so that a size of 1 is one like any other.
+        repeated = 1 if free is None else None
+        chosen = _common([own[-axis] for own in wanted if len(own) >= axis], repeated)
         if chosen is None:
             continue
         for own in wanted:
@@ -120,10 +122,13 @@ def _unified(node: Node, previous: Previous, free: int | None) -> Any:
     return previous(_declared(node, dims, wanted))
 
 
-def _common(sizes: list[Any]) -> Any:
-    """What every symbolic size of an axis has to be; None if they are written alike already."""
+def _common(sizes: list[Any], repeated: int | None = 1) -> Any:
+    """What every symbolic size of an axis has to be; None if they are written alike already.
+
+    An axis of `repeated` elements is repeated to the size of the others.
+    """
     symbolic = [size for size in sizes if not isinstance(size, int)]
-    fixed = [size for size in sizes if isinstance(size, int) and size != 1]
+    fixed = [size for size in sizes if isinstance(size, int) and size != repeated]
     if not symbolic or (not fixed and _one_expression(symbolic)):
         return None
     return fixed[0] if fixed else min(symbolic, key=_depth)
