@@ -237,6 +237,37 @@ def test_nodes_out_of_order_are_put_in_order():
     assert [node.op_type for node in model.graph.node] == ["Add", "If", "Relu"]
 
 
+@pytest.mark.parametrize(
+    ("operator", "lists", "opset", "want"),
+    [
+        ("ReduceMax", {"axes": []}, 13, [[2.0]]),
+        ("Transpose", {"perm": []}, 18, [[0.0], [1.0], [2.0]]),
+        ("Squeeze", {"axes": []}, 11, [0.0, 1.0, 2.0]),
+        ("Unsqueeze", {"axes": []}, 11, [[0.0, 1.0, 2.0]]),
+        ("Slice", {"starts": [], "ends": []}, 9, [[0.0, 1.0, 2.0]]),
+    ],
+)
+def test_an_empty_list_is_read(operator, lists, opset, want):
+    node = onnx.helper.make_node(operator, ["x"], ["y"])
+    for name in lists:
+        node.attribute.append(onnx.AttributeProto(name=name, type=onnx.AttributeProto.INTS))
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 3])
+    graph = onnx.helper.make_graph([node], "g", [x], [onnx.ValueInfoProto(name="y")])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
+    (got,) = compile_module(from_onnx(model))(np.arange(3, dtype="float32")[None])
+    assert got.tolist() == want
+
+
+@pytest.mark.parametrize("name", ["value_ints", "value_floats"])
+def test_a_constant_may_have_no_elements(name):
+    kind = getattr(onnx.AttributeProto, name.partition("_")[2].upper())
+    node = onnx.helper.make_node("Constant", [], ["y"])
+    node.attribute.append(onnx.AttributeProto(name=name, type=kind))
+    graph = onnx.helper.make_graph([node], "g", [], [onnx.ValueInfoProto(name="y")])
+    (got,) = compile_module(from_onnx(onnx.helper.make_model(graph)))()
+    assert (got.shape, got.dtype) == ((0,), "int64" if name == "value_ints" else "float32")
+
+
 def test_nodes_that_read_each_other_are_refused():
     nodes = [helper.make_node("Add", ["x", "y"], ["z"]), helper.make_node("Relu", ["z"], ["y"])]
     with pytest.raises(UnsupportedOperatorError, match="'Add' reads 'y'"):

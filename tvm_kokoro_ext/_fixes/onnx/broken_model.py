@@ -1,7 +1,8 @@
 """ONNX models that cannot be read: damaged, of an unknown opset or input, or without their data.
 
 Stock warns of what onnx's checker finds, and then fails anywhere, or imports garbage. Nodes that
-are out of order, as ONNX Runtime's conversion to float16 leaves them, are put in order.
+are out of order, as ONNX Runtime's conversion to float16 leaves them, are put in order, and
+attributes that are empty lists, of which stock says that they cannot be parsed, are left out.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from tvm_kokoro_ext._errors import UnsupportedOperatorError
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _frontend, _order
+from tvm_kokoro_ext._fixes.onnx import _frontend, _lists, _order
 
 
 def require_readable(model: Any) -> None:
@@ -85,7 +86,7 @@ def _readable(model: Any) -> Any:
     import onnx
 
     if isinstance(model, onnx.ModelProto):
-        model = _order.in_order(model)
+        model = _lists.without_empty_lists(_order.in_order(model))
     require_readable(model)
     return model
 
