@@ -226,6 +226,18 @@ PADDED = [
 ]
 
 DTYPES = [
+    *(
+        Case(
+            f"power_of_{base}_to_{exponent}",
+            [("Pow", "x p", "y")],
+            {"x": ["n"], "p": ["n"]},
+            {},
+            {"x": base, "p": exponent},
+        )
+        for base in ("int32", "int64", "uint8")
+        for exponent in ("int32", "int64")
+    ),
+    Case("cube_of_integers", [("Pow", "x p", "y")], X, {"p": np.int64(3)}, {"x": "int64"}),
     Case("integer_power", [("Pow", "x p", "y")], X, {"p": np.int64(3)}),
     Case("power_of_integers", [("Pow", "x p", "y")], X, {"p": np.float32(2)}, {"x": "int32"}),
     Case(
@@ -351,7 +363,12 @@ def test_an_operator_of_another_domain_is_not_that_of_onnx():
             {"x": [1, 2, 9]},
             "MaxPool: TVM gives only the first of its 2 results",
         ),
-        ([("Reshape", "x s", "y")], {"x": [6], "s": [2]}, "Reshape: its converter failed with"),
+        ([("Trilu", "x s", "y")], {"x": [6], "s": [2]}, "Trilu: its converter failed with"),
+        (
+            [("BatchNormalization", "x b b b b", "y m v sm sv")],
+            {"x": ["n", 3], "b": [3]},
+            "BatchNormalization: TVM gives only 3 of its 5 results",
+        ),
         ([("Cast", "x", "y", {"to": 22})], {"x": [6]}, "Cast: it gives int4.*int8 or uint8"),
     ],
 )
@@ -368,6 +385,44 @@ def test_a_size_may_have_any_name(size):
     model = model_of(Case("name", [("Add", "x z", "y")], {"x": [size, 2], "z": [size, 1]}))
     x, z = np.ones((6, 2), "float32"), np.ones((6, 1), "float32")
     np.testing.assert_array_equal(compiled(model)(x, z)[0], x + z)
+
+
+def test_integers_to_the_power_of_negative_and_large_numbers():
+    case = Case(
+        "powers", [("Pow", "x p", "y")], {"x": ["n"], "p": ["n"]}, {}, {"x": "int64", "p": "int64"}
+    )
+    base, exponent = [2, -1, -1, 1, 1, -3, 2, 2], [-1, -3, 200, 300, -7, -2, 62, 70]
+    (got,) = compiled(model_of(case))(np.array(base), np.array(exponent))
+    assert got.tolist() == [0, -1, 1, 1, 1, 0, 1 << 62, 0]
+
+
+@pytest.mark.parametrize("size", [None, -1])
+def test_sizes_without_a_name_may_differ(size):
+    model = model_of(Case("sizes", [("MatMul", "x z", "y")], {"x": ["a", "b"], "z": ["b", "c"]}))
+    for value in model.graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            dim.Clear()
+            if size is not None:
+                dim.dim_value = size
+    x, z = np.ones((2, 3), "float32"), np.ones((3, 4), "float32")
+    np.testing.assert_array_equal(compiled(model)(x, z)[0], x @ z)
+
+
+def test_a_normalization_that_trains_by_its_results_is_refused():
+    nodes = [("BatchNormalization", "x s s s s", "y m v")]
+    model = model_of(Case("trains", nodes, {"x": ["n", 3], "s": [3]}, opset=9))
+    with pytest.raises(UnsupportedOperatorError, match="training of opset 9.*in evaluation"):
+        compiled(model)
+
+
+def test_an_operator_without_a_converter_is_refused_with_its_domain():
+    nodes = [helper.make_node("Scaler", ["x"], ["y"], domain="ai.onnx.ml")]
+    nodes.append(helper.make_node("DeformConv", ["y", "y", "y"], ["z"]))
+    model = model_of(Case("unknown", [("Relu", "x", "z")], {"x": [2, 3]}))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    with pytest.raises(UnsupportedOperatorError, match=r"import .*DeformConv, ai.onnx.ml.Scaler: "):
+        compiled(model)
 
 
 def test_pooling_of_the_same_size_rounds_up():

@@ -1,6 +1,7 @@
 """BatchNormalization in training mode: the statistics that it gives, by ONNX's formula.
 
-Stock takes the momentum for its complement, as PyTorch has it.
+Stock takes the momentum for its complement, as PyTorch has it. Before opset 14 a node in training
+says so by its number of results, of which stock makes those of evaluation.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ Previous = Callable[[Node], Any]
 def batch_norm(node: Node, previous: Previous) -> Any:
     """y, and mean and variance moved towards those of the batch (the variance is of all rows)."""
     if not node.attributes.get("training_mode", 0):
+        if node.outputs > 1 and node.opset < 14:
+            reason = f"it is that of training of opset {node.opset}"
+            raise _frontend.refusal("BatchNormalization", reason, "Export the model in evaluation")
         return previous(node)
     x, scale, bias, mean, variance = (node.tensor(at) for at in range(5))
     dtype = _compat.dtype_of(x)

@@ -1,12 +1,14 @@
-"""Sizes of inputs that are named by an expression of names that no input has by itself.
+"""Sizes of inputs without a name, or named by an expression of names that no input has by itself.
 
 Stock reads the name "n + 4" as an expression of a variable n, which has no value where no input
 has n elements, and the program does not build. A name is any text in ONNX, and equal names are
-equal sizes.
+equal sizes. Sizes without a name may be anything each, of which stock makes one variable, so that a
+call in which two of them differ raises; so may negative ones, of which stock makes tensors.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -24,14 +26,22 @@ def with_plain_names(model: Any) -> Any:
         for number, name in enumerate(sorted(names - plain - {""}))
         if not plain.issuperset(re.findall(r"[^\s+\-*/\d][^\s+\-*/]*", name))
     }
-    if not renamed:
+    if not renamed and not any(map(_unnamed, _dims(model))):
         return model
     copy = type(model)()
     copy.CopyFrom(model)
+    free = (f"any_{number}" for number in itertools.count())
     for dim in _dims(copy):
         if dim.dim_param in renamed:
             dim.dim_param = renamed[dim.dim_param]
+        elif _unnamed(dim):
+            dim.dim_param = next(name for name in free if name not in names)
     return copy
+
+
+def _unnamed(dim: Any) -> bool:
+    """Whether nothing is said of a size. Stock and some exporters write 0 for that, too."""
+    return not dim.dim_param and dim.dim_value <= 0
 
 
 def _dims(model: Any) -> Iterator[Any]:
