@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("onnx", reason="the ONNX frontend needs the package onnx")
 
-from onnx import helper
+from onnx import AttributeProto, helper
 from onnx_cases import Case, arguments, check, compiled, model_of
 from packaging.version import Version
 
@@ -324,6 +324,25 @@ def test_a_function_of_the_model_is_that_and_no_operator(name, factor):
     np.testing.assert_array_equal(compiled(_with_functions(case))(x)[0], factor * x * x)
 
 
+@pytest.mark.parametrize("given", [None, 0.7])
+def test_a_call_that_leaves_out_an_attribute_has_the_functions_default(given):
+    model = model_of(Case("call", [("Leak", "x", "y")], {"x": ["n"]}))
+    model.graph.node[0].domain = "own"
+    if given is not None:
+        model.graph.node[0].attribute.append(helper.make_attribute("slope", given))
+    leak = helper.make_node("LeakyRelu", ["p"], ["r"])
+    leak.attribute.add(name="alpha", ref_attr_name="slope", type=AttributeProto.FLOAT)
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    model.opset_import.append(opsets[1])
+    default = [helper.make_attribute("slope", 0.25)]
+    function = helper.make_function(
+        "own", "Leak", ["p"], ["r"], [leak], opsets, attribute_protos=default
+    )
+    model.functions.append(function)
+    (got,) = compiled(model)(np.array([-2, 3], "float32"))
+    np.testing.assert_allclose(got, [-2 * (given or 0.25), 3], rtol=1e-6)
+
+
 def test_an_onnx_that_does_not_write_out_its_functions_is_named(monkeypatch):
     def older(model, function_ids, exclude=False):
         raise AssertionError
@@ -433,6 +452,23 @@ def test_pooling_of_the_same_size_rounds_up():
         case = Case("same", [("MaxPool", "x", "y", attributes)], IMAGE, opset=19)
         results.append(compiled(model_of(case))(*arguments(case, 6).values())[0])
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("opset", [7, 9])
+def test_an_upsample_is_a_resize_of_opset_10(mode, opset):
+    scales = np.array([1, 1, 2, 1.5], "float32")
+    node = ("Upsample", "x", "y", {"mode": mode, "scales": scales.tolist()})
+    if opset == 9:
+        node = ("Upsample", "x scales", "y", {"mode": mode})
+    constants = {"scales": scales} if opset == 9 else {}
+    image = {"x": [1, 2, "n", 4]}
+    own = Case("upsample", [node], image, constants, opset=opset)
+    other = [("Resize", "x scales", "y", {"mode": mode})]
+    resize = Case("resize", other, image, {"scales": scales}, opset=10)
+    given = arguments(own, 6).values()
+    for got, want in zip(*(compiled(model_of(c))(*given) for c in (own, resize)), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 def test_the_depth_of_one_hot_may_be_a_list():

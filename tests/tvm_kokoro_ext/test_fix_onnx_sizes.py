@@ -325,6 +325,49 @@ RESHAPED = [
     ),
 ]
 
+HALF = [("Slice", "shape one two", "n"), ("Div", "n two", "half"), ("Sub", "n half", "rest")]
+COUNTED = [
+    Case(
+        "as_many_as_half_of_a_size",
+        sizes_of(*HALF, ("TopK", "x half", "y places", {"axis": 1, "largest": 0})),
+        X,
+        {"one": [1], "two": [2]},
+    ),
+    Case(
+        "as_many_as_there_are_or_seven",
+        sizes_of(*HALF, ("Min", "n seven", "k"), ("TopK", "x k", "y places", {"axis": -2})),
+        X,
+        {"one": [1], "two": [2], "seven": [7]},
+    ),
+    Case(
+        "in_any_order",
+        [("TopK", "x one", "y places", {"axis": 1, "sorted": 0})],
+        X,
+        {"one": [1]},
+    ),
+    Case(
+        "two_halves",
+        sizes_of(
+            *HALF,
+            ("Concat", "half rest", "parts", {"axis": 0}),
+            ("Split", "x parts", "y z", {"axis": 1}),
+        ),
+        X,
+        {"one": [1], "two": [2]},
+    ),
+    Case(
+        "what_is_between",
+        sizes_of(
+            *HALF,
+            ("Sub", "n two", "less"),
+            ("Concat", "one less one", "parts", {"axis": 0}),
+            ("Split", "x parts", "first y last", {"axis": -2}),
+        ),
+        X,
+        {"one": [1], "two": [2]},
+    ),
+]
+
 SLICED = [
     Case(
         f"{start}_{end}_{step}",
@@ -374,6 +417,12 @@ SLICED = [
         ),
         X,
         {"one": [1], "two": [2], "many": [MANY]},
+    ),
+    Case(
+        "bounds_of_attributes",
+        [("Slice", "x", "y", {"starts": [1, -2], "ends": [3, 9], "axes": [1, 2]})],
+        {"x": [2, 6, 3]},
+        opset=9,
     ),
     Case(
         "gather_from_the_end", [("Gather", "x at", "y", {"axis": 1})], X, {"at": [-1]}, wrong=False
@@ -449,6 +498,7 @@ PADDED = [
 GROUPS = {
     "sizes": SIZES,
     "shapes": RESHAPED,
+    "counts": COUNTED,
     "slices": SLICED,
     "pads": PADDED,
 }

@@ -41,7 +41,7 @@ def named(node: Node, previous: Previous) -> Any:
         found = " ".join(str(error).split()) or "no message"
         reason = f"its converter failed with {type(error).__name__}: {found[:500]}"
         raise _frontend.refusal(operator, reason, _WAY) from error
-    if isinstance(made, relax.Tuple) and len(made.fields) < node.outputs:
+    if node.outputs > 1 and isinstance(made, relax.Tuple) and len(made.fields) < node.outputs:
         reason = f"TVM gives only {len(made.fields)} of its {node.outputs} results"
         raise _frontend.refusal(operator, reason, _WAY)
     if not _compat.is_tensor(made):

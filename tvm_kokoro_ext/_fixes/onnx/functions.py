@@ -24,7 +24,7 @@ def without_functions(model: Any) -> Any:
     import onnx.inliner
 
     if model.functions:
-        model = onnx.inliner.inline_local_functions(model, True)
+        model = onnx.inliner.inline_local_functions(_with_defaults_of_functions(model), True)
     for node in _frontend.nodes(model.graph):
         own = node.domain in _DEFAULT or node.domain.startswith("com.microsoft")
         if not own and onnx.defs.has(node.op_type):
@@ -57,6 +57,26 @@ def without_functions(model: Any) -> Any:
             break
         model = inlined
     return model
+
+
+def _with_defaults_of_functions(model: Any) -> Any:
+    """A copy whose calls of functions say the attributes that they leave out.
+
+    onnx's inliner leaves them out of the function's nodes as well, where others are the default.
+    """
+    copy = type(model)()
+    copy.CopyFrom(model)
+    defaults = {
+        (f.domain, f.name, getattr(f, "overload", "")): f.attribute_proto for f in copy.functions
+    }
+    for graph in (copy.graph, *copy.functions):
+        for node in _frontend.nodes(graph):
+            given = {attribute.name for attribute in node.attribute}
+            called = node.domain, node.op_type, getattr(node, "overload", "")
+            for attribute in defaults.get(called, ()):
+                if attribute.name not in given:
+                    node.attribute.append(attribute)
+    return copy
 
 
 def _defined_by_functions(model: Any) -> set[str]:

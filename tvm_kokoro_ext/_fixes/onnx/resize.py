@@ -1,7 +1,8 @@
 """Resize as ONNX defines it, one axis at a time, to sizes that may be symbolic.
 
 Stock takes the ratio of the sizes for the scale that is given, ignores `axes`, `antialias` and
-`keep_aspect_ratio_policy`, resizes neither batch nor channels, and needs static sizes.
+`keep_aspect_ratio_policy`, resizes neither batch nor channels, and needs static sizes. Its Upsample
+takes no scales as an input, as opset 9 has it.
 """
 
 from __future__ import annotations
@@ -85,6 +86,8 @@ def _inputs(node: Node, legacy: bool) -> tuple[list[Any] | None, list[Any] | Non
     """Scales and sizes; None for what is not given or not known."""
     scales = node.known(1 if legacy else 2)
     sizes = None if legacy else node.known(3)
+    if legacy and "scales" in node.attributes:  # Upsample of opset 7
+        return list(node.attributes["scales"]), None
     listed = None if scales is None or not scales.values.size else list(scales.values.ravel())
     try:
         given = None if sizes is None or not sizes.values.size else sizes.integers()
@@ -317,9 +320,9 @@ def _sum(values: list[Any]) -> Any:
 FIX = Fix(
     id="onnx_resize",
     what="Resize of an ONNX graph reads wrong elements for most scales, and needs static sizes",
-    op="ONNX Resize",
+    op="ONNX Resize, ONNX Upsample",
     affected=">=0.27",
-    install=lambda: _converters.laid_over({"Resize": resize}),
+    install=lambda: _converters.laid_over({"Resize": resize, "Upsample": resize}),
     probe=lambda: _frontend.holds_expressions()
     and "keep_aspect_ratio_policy" not in _frontend.converter("Resize"),
     needs_torch=False,

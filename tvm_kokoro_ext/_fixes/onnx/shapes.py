@@ -232,6 +232,9 @@ def constant_of_shape(node: Node, previous: Previous) -> Any:
     if sizes is None and (computed := _computed.listed(node, 0)) is not None:
         shape = relax.ShapeExpr(_computed.symbols(node, computed))
         return relax.op.full(shape, single, str(array.dtype))
+    if sizes is None and _compat.is_tensor(node.given(0)):
+        reason = "the number of sizes in its input is known only when the function runs"
+        raise _frontend.refusal("ConstantOfShape", reason, "Give it a list of a known length")
     return single if sizes is not None and not sizes.values.size else previous(node)
 
 

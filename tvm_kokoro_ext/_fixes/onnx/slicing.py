@@ -48,7 +48,12 @@ def slices(node: Node, previous: Previous) -> Any:
         count = span if abs(step) == 1 else _elements.divide(span + (abs(step) - 1), abs(step))
         first[axis], stride[axis] = start, step
         sizes[axis] = _elements.larger(0, _elements.simplified(count))
-    if fixed and 0 not in sizes and all(map(operator.ge, starts, map(operator.neg, concerned))):
+    if (
+        fixed
+        and 0 not in sizes
+        and all(map(operator.ge, starts, map(operator.neg, concerned)))
+        and "starts" not in node.attributes
+    ):
         return previous(node)
     whole = all(isinstance(start, int) and start == 0 for start in first) and set(stride) == {1}
     if whole and all(map(_elements.same_size, sizes, dims)):
