@@ -377,11 +377,6 @@ def test_an_operator_of_another_domain_is_not_that_of_onnx():
             {"x": [1, 2, "n"]},
             "MaxPool: auto_pad is SAME_UPPER, its stride 2.*shape_dict",
         ),
-        (
-            [("MaxPool", "x", "y places", {"kernel_shape": [3]})],
-            {"x": [1, 2, 9]},
-            "MaxPool: TVM gives only the first of its 2 results",
-        ),
         ([("Trilu", "x s", "y")], {"x": [6], "s": [2]}, "Trilu: its converter failed with"),
         (
             [("BatchNormalization", "x b b b b", "y m v sm sv")],

@@ -330,3 +330,34 @@ def test_what_must_be_constant_is_refused_by_name(row, message):
         model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "n"
     with pytest.raises(UnsupportedOperatorError, match=message):
         compiled(model)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "attributes"),
+    [
+        ((2, 3, 6, 7), "float32", {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ((2, 3, 6, 7), "float64", {"kernel_shape": [3, 3], "pads": [1, 0, 1, 2]}),
+        ((2, 3, 6, 7), "uint8", {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+        ((2, 3, 6, 7), "float32", {"kernel_shape": [2, 2], "dilations": [2, 3]}),
+        ((2, 3, 6, 7), "float32", {"kernel_shape": [2, 2], "storage_order": 1}),
+        ((2, 3, 6, 7), "float32", {"kernel_shape": [2, 3], "auto_pad": "SAME_LOWER"}),
+        ((2, 3, 9), "float32", {"kernel_shape": [3], "strides": [2]}),
+        ((2, 3, 4, 5, 6), "float32", {"kernel_shape": [2, 2, 3], "storage_order": 1}),
+    ],
+)
+def test_the_places_of_maxima_are_those_of_the_runtime(shape, dtype, attributes):
+    runtime = pytest.importorskip("onnxruntime")
+    node = helper.make_node("MaxPool", ["x"], ["y", "places"], **attributes)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    sizes = [f"n{axis}" for axis in range(len(shape))]
+    given = helper.make_tensor_value_info("x", kind, sizes)
+    made = [onnx.ValueInfoProto(name=name) for name in node.output]
+    graph = helper.make_graph([node], "g", [given], made)
+    model = onnx.shape_inference.infer_shapes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    )
+    x = RNG.integers(0, 9, shape).astype(dtype)
+    want = runtime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    for mine, theirs in zip(compiled(model)(x), want, strict=True):
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_array_equal(mine, theirs)

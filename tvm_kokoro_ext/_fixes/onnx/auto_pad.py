@@ -1,17 +1,22 @@
-"""Convolutions and pooling that are padded to the size of their input (auto_pad).
+"""Convolutions and pooling that are padded to the size of their input (auto_pad), and indices.
 
 SAME_LOWER and SAME_UPPER give ceil(size / stride) elements. Stock's MaxPool rounds down with
-SAME_LOWER, its AveragePool pads as if there were no dilation, and no symbolic size is taken.
+SAME_LOWER, its AveragePool pads as if there were no dilation, and no symbolic size is taken. Its
+MaxPool has no second result, the places of the maxima in the whole input.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fixes._shared import pooled
 from tvm_kokoro_ext._fixes.onnx import _converters, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node
 
@@ -28,6 +33,31 @@ def padded(node: Node, previous: Previous) -> Any:
     pads = amounts(node.operator, mode, sizes, kernel, node.attributes)
     attributes = {k: v for k, v in node.attributes.items() if k != "auto_pad"}
     return previous(replace(node, attributes=attributes | {"pads": tuple(pads)}))
+
+
+def max_pool(node: Node, previous: Previous) -> Any:
+    """The maxima, and where they are, if the node names the places."""
+    return padded(node, previous if node.outputs == 1 else partial(_with_places, previous))
+
+
+def _with_places(previous: Previous, node: Node) -> Any:
+    attributes, x = node.attributes, node.tensor(0)
+    window = [int(size) for size in attributes["kernel_shape"]]
+    ones = [1] * len(window)
+    maxima = node.emit(previous(node))
+    return relax.Tuple(
+        pooled.with_places(
+            SimpleNamespace(block_builder=node.builder),
+            x,
+            _compat.shape_of(maxima),
+            window,
+            list(attributes.get("strides") or ones),
+            list(attributes.get("pads") or [0] * len(window))[: len(window)],
+            list(attributes.get("dilations") or ones),
+            of_all=True,
+            columns=bool(attributes.get("storage_order", 0)),
+        )
+    )
 
 
 def amounts(
@@ -65,7 +95,7 @@ FIX = Fix(
     op="ONNX Conv, ONNX MaxPool, ONNX AveragePool",
     affected=">=0.27",
     install=lambda: _converters.laid_over(
-        dict.fromkeys(("Conv", "MaxPool", "AveragePool", "LpPool"), padded)
+        dict.fromkeys(("Conv", "AveragePool", "LpPool"), padded) | {"MaxPool": max_pool}
     ),
     probe=lambda: _frontend.holds_expressions()
     and "_np.floor(input_spatial_shape[i] / strides[i])" in _frontend.converter("Pool"),

@@ -10,9 +10,9 @@ import operator
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe, _program_probe, _symbolic
-from tvm_kokoro_ext._compat import T, relax, tirx
+from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
-from tvm_kokoro_ext._fixes._shared import loops
+from tvm_kokoro_ext._fixes._shared import pooled
 
 
 def max_pool(importer: Any, node: Any, previous: Any) -> Any:
@@ -46,42 +46,8 @@ def _with_indices(importer: Any, node: Any) -> Any:
     out = [_symbolic.to_prim(importer, size, known) for size in node.meta["val"][0].shape]
     if any(dim is None for dim in out):
         raise _emit.refuse(node, "a size that torch has not proved", "Give the pooled axes' sizes")
-    shape, dtype = [_emit.int64(d) for d in _compat.shape_of(x)], _compat.dtype_of(x)
-    lowest = -tirx.infinity(dtype) if "float" in dtype else tirx.min_value(dtype)
-
-    def body(dims: Any, values: Any, places: Any, data: Any, *extents: Any) -> None:
-        plane = list(extents[-axes:])
-        with (
-            T.serial(0, _emit.extent(dims[0][:-axes])) as row,
-            loops.grid(*dims[0][-axes:]) as spot,
-        ):
-            at = (row * _emit.extent(dims[0][-axes:])) + loops.flat(spot, dims[0][-axes:])
-            start = [i * s - p for i, s, p in zip(spot, stride, padding, strict=True)]
-            first = [
-                tirx.if_then_else(b < 0, b + tirx.floordiv(-b + d - 1, d) * d, b)
-                for b, d in zip(start, dilation, strict=True)
-            ]
-            values[at] = lowest
-            places[at] = loops.flat(first, plane)
-            with loops.grid(*window) as inner:
-                steps = zip(start, inner, dilation, strict=True)
-                position = [b + tirx.Cast("int64", k) * d for b, k, d in steps]
-                inside = [
-                    tirx.all(p >= 0, p < extent) for p, extent in zip(position, plane, strict=True)
-                ]
-                with T.If(tirx.all(*inside)), T.Then():
-                    offset = loops.flat(position, plane)
-                    value = data[row * _emit.extent(plane) + offset]
-                    wins = value > values[at]
-                    wins = tirx.any(wins, tirx.isnan(value)) if "float" in dtype else wins
-                    with T.If(wins), T.Then():
-                        values[at] = value
-                        places[at] = offset
-
-    results = [(out, dtype), (out, "int64")]
-    return _emit.emit(
-        importer, relax.Tuple(loops.emit(importer, body, results, x, *shape, hint="max_pool"))
-    )
+    made = pooled.with_places(importer, x, out, window, stride, padding, dilation)
+    return _emit.emit(importer, relax.Tuple(made))
 
 
 def _each(sizes: Any, axes: int) -> list[int]:
