@@ -24,7 +24,7 @@ graph (float[3,n] x, int64 data) => ({outputs})
   go = Constant <value = bool {{{go}}}> ()
   zero = Constant <value = int64 {{0}}> ()
   {before}
-  {results} = Loop ({given}) <body = body (int64 i, bool c, {carried}) => (bool d, {made})
+  {results} = Loop ({given}) <body = body ({counter} i, bool c, {carried}) => (bool d, {made})
   {{
     {body}
   }}>
@@ -44,6 +44,7 @@ def loop(
     after="",
     steps=4,
     go=1,
+    counter="int64",
 ):
     words = dict(locals())
     return parser.parse_model(_LOOP.format(**words))
@@ -80,6 +81,12 @@ LOOPS = {
     "growing": loop(f"r = Concat <axis = 0> (a, x) {GO_ON}", carried="float[p,n] a"),
     "gather_of_the_counter": loop(
         f"g = Gather <axis = 0> (x, i) s = Add (a, g) r = Sigmoid (s) {GO_ON}", steps=3
+    ),
+    "slice_by_a_counter_of_one_axis": loop(
+        "one = Constant <value = int64[1] {1}> () k = Add (i, one) z = Sub (i, i) "
+        f"g = Slice (x, i, k, z) r = Add (a, g) {GO_ON}",
+        steps=3,
+        counter="int64[1]",
     ),
     "if_of_the_counter": loop(
         "one = Constant <value = int64 {1}> () e = Equal (i, one) r = If (e) <"

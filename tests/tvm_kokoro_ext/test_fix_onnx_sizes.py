@@ -356,6 +356,18 @@ COUNTED = [
         {"one": [1], "two": [2]},
     ),
     Case(
+        "a_matrix_without_rows",
+        sizes_of(("ScatterND", "shape none nothing", "y")),
+        X,
+        {"none": np.zeros((0, 1), "int64"), "nothing": np.zeros(0, "int64")},
+    ),
+    Case(
+        "no_rows_of_data",
+        [("ScatterND", "x none nothing", "y")],
+        X,
+        {"none": np.zeros((0, 1), "int64"), "nothing": np.zeros((0, 6, 3), "float32")},
+    ),
+    Case(
         "what_is_between",
         sizes_of(
             *HALF,

@@ -60,7 +60,8 @@ def known_constant(array: np.ndarray) -> Known | None:
     if array.size > LARGEST or str(array.dtype) not in (*INTEGERS, *FLOATS, "bool"):
         return None
     values = np.empty(array.shape, object)
-    values[...] = array.tolist() if array.shape else array.item()
+    if array.size:
+        values[...] = array.tolist() if array.shape else array.item()
     return Known(values, str(array.dtype))
 
 

@@ -73,6 +73,8 @@ def concatenated(node: Node, previous: Previous) -> Any:
 def scattered(node: Node, previous: Previous) -> Any:
     """The same for the updates of ScatterND, of which there is one for each index."""
     data, indices, updates = (known_dims(node.given(at)) for at in range(3))
+    if indices and 0 in indices[:-1] and not isinstance(node.given(0), Known):
+        return node.given(0)  # no kernel divides by the number of rows, which is 0
     if data is None or not indices or updates is None or not isinstance(indices[-1], int):
         return previous(node)
     wanted = [*indices[:-1], *data[indices[-1] :]]

@@ -45,7 +45,8 @@ def loop(node: Node, previous: Previous) -> Any:
         if step == most:
             reason = f"its steps have {len(body.node)} nodes, more than {LARGEST} in all"
             raise _frontend.refusal("Loop", reason, _WAY)
-        given = [_number(step, "int64"), _number(True, "bool"), *map(_counter, carried)]
+        own = [_number(step, "int64", body.input[0]), _number(True, "bool", body.input[1])]
+        given = [*own, *map(_counter, carried)]
         more, *made = _stepped(node, body, given)
         carried = made[: len(carried)]
         for values, value in zip(kept, made[len(carried) :], strict=True):
@@ -103,9 +104,10 @@ def scan(node: Node, previous: Previous) -> Any:
     return _results([*states, *stacked])
 
 
-def _number(value: Any, dtype: str) -> Known:
-    values = np.empty((), object)
-    values[()] = value
+def _number(value: Any, dtype: str, declared: Any) -> Known:
+    """A scalar, or a list of it where the body declares one axis, as PyTorch's exporter does."""
+    values = np.empty((1,) * len(declared.type.tensor_type.shape.dim), object)
+    values[...] = value
     return Known(values, dtype)
 
 
