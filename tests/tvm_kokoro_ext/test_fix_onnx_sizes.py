@@ -437,6 +437,17 @@ SLICED = [
         opset=9,
     ),
     Case(
+        "one_of_a_size_that_may_be_nothing",
+        [
+            ("MaxPool", "x", "half", {"kernel_shape": [4], "strides": [3]}),
+            ("Slice", "half zero one last", "first"),
+            ("Sub", "half first", "y"),
+        ],
+        {"x": [2, 3, "n"]},
+        {"zero": [0], "one": [1], "last": [2]},
+        wrong=False,
+    ),
+    Case(
         "gather_from_the_end", [("Gather", "x at", "y", {"axis": 1})], X, {"at": [-1]}, wrong=False
     ),
     Case(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm_kokoro_ext import _compat
+from tvm_kokoro_ext import _compat, _emit
 from tvm_kokoro_ext._compat import relax, te
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _computed, _converters, _elements, _frontend
@@ -42,7 +42,9 @@ def slices(node: Node, previous: Previous) -> Any:
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         dim = dims[axis]
         low, high = (0, dim) if step > 0 else (-1, dim - 1)
-        start = _limited(start, dim, 0, high)
+        # No size is below 0, also where the analysis of its expression does not see it.
+        first_place = step > 0 and isinstance(start, int) and start == 0
+        start = 0 if first_place else _limited(start, dim, 0, high)
         end = _limited(end, dim, low, high)
         span = _elements.simplified(end - start if step > 0 else start - end)
         count = span if abs(step) == 1 else _elements.divide(span + (abs(step) - 1), abs(step))
@@ -65,12 +67,28 @@ def slices(node: Node, previous: Previous) -> Any:
 
         return te.compute(tuple(shape), element, name="slice")
 
-    return node.builder.emit_te(
+    made = node.builder.emit_te(
         compute,
         x,
         [int64(size) for size in sizes],
         [int64(start) for start in first],
         primfunc_name_hint="onnx_slice",
+    )
+    singles = [1 if _single(size) else size for size in sizes]
+    if singles == sizes:
+        return made
+    return _emit.with_sizes(node.builder, made, [int64(size) for size in singles])
+
+
+def _single(size: Any) -> bool:
+    """Whether a size is 1 in every call but those whose inputs are so small that it is 0.
+
+    Such a call raises. What is cut out can then be repeated along the axis.
+    """
+    return (
+        not isinstance(size, int)
+        and all(map(_elements.least, _compat.variables_of(size)))
+        and _elements.proved(size <= 1)
     )
 
 
