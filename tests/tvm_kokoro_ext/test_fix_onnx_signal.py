@@ -101,6 +101,7 @@ SMALL = [
         for name, shape, image, block, attributes in [
             ("plain", [1, 5, 5], [5, 5], [1, 5], {}),
             ("overlap", [2, 6, 9], [1, 20], [1, 3], {"strides": [1, 2]}),
+            ("symbolic", ["n", "9*n", 4], [5, 5], [3, 3], {"strides": [2, 2]}),
             ("strides", [1, 9, 4], [5, 5], [3, 3], {"strides": [2, 2]}),
             ("pads", [1, 5, 15], [5, 5], [1, 5], {"pads": [0, 1, 0, 1]}),
             ("dilations", [1, 4, 5], [6, 6], [2, 2], {"dilations": [1, 5]}),

@@ -95,7 +95,8 @@ def col2im(bb: Any, inputs: Any, attr: Any) -> Any:
             zero = tirx.const(0.0, str(x.dtype))
             return te.sum(tirx.if_then_else(tirx.all(*valid), value, zero), axis=axes)
 
-        return te.compute((x.shape[0], int(width) // taps, *image), element, name="col2im")
+        channels = tirx.floordiv(x.shape[1], int64(taps))
+        return te.compute((x.shape[0], channels, *image), element, name="col2im")
 
     return bb.emit_te(compute, x, *map(int64, image), primfunc_name_hint="col2im")
 
