@@ -68,7 +68,27 @@ def by_windows_of_any_size(x):
     )
 
 
+def padded_by_a_stride(x):
+    """Outputs padded up to the dilation: of one axis or two, in groups, without a batch."""
+    row, plane = torch.arange(24.0).reshape(4, 2, 3) / 24, torch.arange(36.0).reshape(4, 3, 3, 1)
+    grouped = {"stride": 2, "padding": 2, "output_padding": 3, "groups": 2, "dilation": 4}
+    return (
+        functional.conv_transpose1d(x, row, torch.ones(4), **grouped),
+        functional.conv_transpose1d(x[0], row, stride=1, output_padding=1, dilation=2),
+        functional.conv_transpose1d(x.half(), row.half(), output_padding=2, dilation=3),
+        functional.conv_transpose2d(
+            x[..., None], plane / 36, stride=(1, 2), output_padding=(2, 1), dilation=(3, 1)
+        ),
+    )
+
+
 CONVOLUTION = [
+    Case(
+        "output_padded_by_a_stride",
+        padded_by_a_stride,
+        lambda n: (torch.randn(2, 4, n),),
+        tolerance=2e-2,  # that of halves
+    ),
     Case(
         "windows",
         by_windows_of_any_size,

@@ -24,7 +24,7 @@ def _emit_convolution(
     importer: Any, node: Any, x: Any, weight: Any, bias: Any, transposed: bool, **attributes: Any
 ) -> Any:
     rank = len(_compat.shape_of(x))
-    if _is_symbolic(importer, node):
+    if _lacks_kernel(importer, node):
         return _by_gather(importer, node, x, weight, bias, transposed, **attributes)
     names = _TRANSPOSED if transposed else _FORWARD
     if rank not in names:
@@ -45,25 +45,28 @@ def _emit_convolution(
 def _is_left(importer: Any, node: Any) -> bool:
     """Whether stock's converter has the right dtype, and a kernel."""
     x = importer.retrieve_args(node)[0]
-    return _compat.dtype_of(x) == "float32" and not _is_symbolic(importer, node)
+    return _compat.dtype_of(x) == "float32" and not _lacks_kernel(importer, node)
 
 
-def _is_symbolic(importer: Any, node: Any) -> bool:
-    """Whether groups have a number of channels that is unknown, or the stride, padding or dilation
-    is: no kernel of TVM takes either."""
+def _lacks_kernel(importer: Any, node: Any) -> bool:
+    """Whether no kernel of TVM takes the node.
+
+    Groups have a number of channels that is unknown, the stride, padding or dilation is, or the
+    output is padded by a stride or more, as far as a larger dilation, which torch allows.
+    """
     x, weight, *_ = importer.retrieve_args(node)
     names = [argument.name for argument in node.target._schema.arguments]
     given = dict(zip(names, node.args, strict=False)) | node.kwargs
-    groups = given.get("groups", 1)
-    window = (given.get(name, 0) for name in ("stride", "padding", "dilation", "output_padding"))
-    if not all(isinstance(n, int) for n in itertools.chain.from_iterable(map(_listed, window))):
+    defaults = {"stride": 1, "padding": 0, "dilation": 1, "output_padding": 0}
+    window = Window(*(given.get(name, default) for name, default in defaults.items()))
+    axes = window.axes(_compat.rank_of(weight) - 2)
+    if not all(isinstance(number, int) for number in itertools.chain.from_iterable(axes)):
         return True
+    if any(extra >= stride for stride, _, _, extra in axes):
+        return True
+    groups = given.get("groups", 1)
     channels = (_compat.shape_of(x)[1], *_compat.shape_of(weight)[:2])
     return groups != 1 and not all(isinstance(size, int) for size in (*channels, groups))
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _by_gather(
@@ -186,7 +189,8 @@ def _half_is_wrong() -> bool:
 
 FIX = Fix(
     id="convolution",
-    what="convolutions compute in float32 whatever the operands; symbolic groups and strides fail",
+    what="convolutions compute in float32 whatever the operands; symbolic groups and strides, and "
+    "outputs padded by a stride or more, fail",
     op="aten.convolution, aten.conv1d, aten.conv2d, aten.conv3d, aten.conv_transpose1d/2d",
     affected="",
     converters={
