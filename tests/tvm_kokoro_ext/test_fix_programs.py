@@ -53,7 +53,29 @@ def write_pieces(x):
     return y
 
 
+def in_regions(x):
+    """Regions with gradients, also one in a branch, and with autocast."""
+
+    def branch(x):
+        with torch.enable_grad():
+            return x.exp()
+
+    with torch.enable_grad():
+        y = x.relu()
+        y.add_(1)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        signs = x.sign() @ x.sign().T  # which no rounding changes
+    return torch.cond(y.sum() > 0, branch, torch.neg, (y,)), signs.float()
+
+
+def mapped(x):
+    each = torch.func.vmap(lambda row, other: row.softmax(-1) * other, in_dims=(0, None))
+    return each(x, x[0])
+
+
 INPLACE = [
+    Case("regions", in_regions, rows, **RAW),
+    Case("vmap", mapped, rows, **RAW),
     Case("pieces", write_pieces, rows),
     Case("view", write_view, rows, **RAW),
     Case("earlier_name", write_earlier_name, rows, **RAW, wrong=None),

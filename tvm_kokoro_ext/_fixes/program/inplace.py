@@ -2,11 +2,13 @@
 
 With `run_ep_decomposition=False` a program keeps `y.mul_(2)`. Stock only updates the value of the
 node of that call: `y` itself, views of it and the tensor that it is a view of keep their old
-values. Such programs are made functional by torch before they are translated.
+values. Such programs are made functional by torch before they are translated, and so are those that
+hold regions without gradients or with autocast, and maps over a dimension: torch dissolves them.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection
 from typing import Any
 
@@ -15,10 +17,17 @@ from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import decomposition, writes
 
+# What torch.no_grad(), torch.autocast() and torch.func.vmap() become in a program.
+_DISSOLVED = ("wrap_with_set_grad_enabled", "wrap_with_autocast", "_vmap_increment_nesting")
+
 
 def functionalize(program: Any, converters: Collection[str]) -> Any:
-    """Remove in-place operators from the program, if one of them affects other values."""
-    if any(_matters(node, converters) for node in program.graph.nodes):
+    """Remove in-place operators that affect other values, and regions, also those in branches."""
+    graphs = [part.graph for part in program.graph_module.modules() if hasattr(part, "graph")]
+    nodes = itertools.chain.from_iterable(graph.nodes for graph in graphs)
+    if any(_matters(node, converters) for node in program.graph.nodes) or any(
+        getattr(node.target, "__name__", "") in _DISSOLVED for node in nodes
+    ):
         return decomposition.decomposed(program, {})
     return program
 
@@ -62,8 +71,9 @@ def _still_wrong() -> bool:
 
 FIX = Fix(
     id="inplace",
-    what="an in-place operator is not seen through views, bases and earlier names",
-    op="aten in-place operators, without decomposition",
+    what="an in-place operator is not seen through views, bases and earlier names; undecomposed "
+    "regions of no_grad and autocast, and vmap, fail",
+    op="aten in-place operators, torch.no_grad, torch.autocast, torch.func.vmap, not decomposed",
     affected="",
     probe=_still_wrong,
     prepare=functionalize,
