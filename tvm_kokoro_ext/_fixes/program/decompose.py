@@ -23,6 +23,7 @@ from tvm_kokoro_ext._fixes.program._decompositions import reduces_nothing
 from tvm_kokoro_ext._fixes.program.assertion import without_unknown_conditions
 from tvm_kokoro_ext._fixes.resizing import upsample
 
+_LOOPS = ("while_loop", "scan", "map_impl", "associative_scan")  # of torch._higher_order_ops
 _ROUNDS = 8  # decompositions may be nested, but less deep than this
 
 
@@ -59,10 +60,16 @@ def _refuse_unknown(program: Any, converters: Collection[str]) -> None:
         if node.op == "call_function" and node.target.__name__ not in converters
     ]
     if unknown:
+        way = "Write it with other operators, or pass a converter of your own in custom_convert_map"
+        if any(op_name(node) in _LOOPS for node in unknown):
+            way = (
+                "Write a Python loop of a constant number of steps, which torch.export unrolls, or "
+                "export one step, with what it carries as inputs and results, and loop outside"
+            )
         raise UnsupportedOperatorError(
             ", ".join(dict.fromkeys(map(op_name, unknown))),
             "TVM has no converter of it and torch no decomposition",
-            "Write it with other operators, or pass a converter of your own in custom_convert_map",
+            way,
         )
 
 
