@@ -1,9 +1,19 @@
 """Numbers that are read from tensors: bounds of slices, factors, and what torch asserts of them."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as functional
-from frontend_cases import Case, compare, compile_module, export, import_program, module_of
+from frontend_cases import (
+    Case,
+    compare,
+    compile_module,
+    export,
+    fix_tests,
+    import_program,
+    module_of,
+)
 
 #: Inside of the tensor of (3, 11), at its ends, outside of it, and counted from the end.
 NUMBERS = (0, 3, 5, 9, 10, 11, 14, -1, -2, -3, -4, -20)
@@ -240,3 +250,57 @@ def test_one_row_of_a_symbolic_number_is_put_at_all_places():
         )
     with pytest.raises(Exception, match="mismatch"):
         run(X.numpy(), X[:5].numpy())
+
+
+def read_from(compute):
+    """A function of a tensor, and of the largest of another one as a number."""
+    return lambda x, numbers: compute(x, numbers.max().item())
+
+
+def chosen_by(condition):
+    """One of two branches, by a condition of a number that is read from a tensor."""
+    return read_from(
+        lambda x, a: torch.cond(condition(x, a), lambda x: x + 1, lambda x: x * 2, (x,))
+    )
+
+
+def numbers(n):
+    return torch.randn(3, n), torch.tensor([2.25, -1.0])
+
+
+def halves(n):
+    """A number whose square is no float16."""
+    return torch.randn(3, n), torch.tensor([300.0, -1.0], dtype=torch.float16)
+
+
+def checked_number(x, a):
+    torch._check(a < 100.0)
+    torch._check(a != 0)
+    return x / a
+
+
+READ_FLOATS = [
+    Case("check", read_from(checked_number), numbers),
+    Case("less", chosen_by(lambda x, a: a < 2), numbers),
+    Case("equal", chosen_by(lambda x, a: a == 2.25), numbers),
+    Case("size", chosen_by(lambda x, a: a > x.shape[1]), numbers),
+    Case("two", chosen_by(lambda x, a: a >= x.sum().item()), numbers),
+    Case("nan", chosen_by(lambda x, a: a != x.sum().log().item()), numbers, wrong=None),
+    Case("not", chosen_by(lambda x, a: torch.sym_not(a <= 2)), numbers),
+    Case("and", chosen_by(lambda x, a: (a > 2) & (a < x.shape[1])), numbers),
+    Case("choice", read_from(lambda x, a: x * torch.sym_ite(a > 2, 3, 5)), numbers),
+    Case("quotient", read_from(lambda x, a: (x * (a / 3), x / (x.shape[1] / a))), numbers),
+    Case("power", read_from(lambda x, a: x * (a**2 - 2**a) + abs(-a)), numbers),
+    Case("rest", read_from(lambda x, a: x * (-a % 2)), numbers),
+    Case("bounds", read_from(lambda x, a: x * torch.sym_max(a, 2) - torch.sym_min(a, 9)), numbers),
+    Case("root", read_from(lambda x, a: x * torch.sym_sqrt(a)), numbers),
+    Case("floor", read_from(lambda x, a: x * math.floor(a) - math.ceil(a)), numbers),
+    Case("round", read_from(lambda x, a: x * round(a) + round(a, 0)), numbers),
+    Case("scalar", read_from(lambda x, a: torch.where(x > a, x, a)), numbers),
+    Case("fill", read_from(lambda x, a: x.masked_fill(x > 0, a)), numbers),
+    Case("clamp", read_from(lambda x, a: x.clamp(-a, a)), numbers, wrong=None),
+    Case("alpha", read_from(lambda x, a: torch.add(x, x, alpha=a)), numbers),
+    Case("half", read_from(lambda x, a: x * (a * a)), halves),
+    Case("half_scale", read_from(lambda x, a: x.half() / (a * 512 / 127)), halves),
+]
+test_read_floats, test_read_floats_stock = fix_tests("read_floats", READ_FLOATS)

@@ -19,7 +19,7 @@ def converter(python: Callable[..., Any], symbolic: Callable[..., Any]) -> Conve
 
     def convert(importer: Any, node: Any, previous: Any) -> Any:
         values = importer.retrieve_args(node)
-        if _is_scalar(node):
+        if is_scalar(node):
             values = [truth(importer, value, node.name) for value in values]
         operands = [_compat.prim(value) for value in values]
         if any(_compat.is_tensor(value) for value in operands):
@@ -40,12 +40,17 @@ def truth(importer: Any, value: Any, name: str) -> Any:
     """The truth value of `flag.item()`, which is a tensor, as a condition; others as they are."""
     if not _compat.is_tensor(value) or _compat.dtype_of(value) != "bool":
         return value
-    number = _emit.astype(importer, value, "int64")
+    return tirx.NE(integer(importer, value, f"{name}_truth"), tirx.const(0, "int64"))
+
+
+def integer(importer: Any, number: Any, name: str) -> Any:
+    """The element of a tensor without dimensions as a symbolic integer, which may be a size."""
+    number = _emit.astype(importer, number, "int64")
     size = _emit.emit(importer, relax.op.reshape(number, relax.ShapeExpr([_emit.int64(1)])))
-    return tirx.NE(_emit.dimension(importer, size, f"{name}_truth"), tirx.const(0, "int64"))
+    return _emit.dimension(importer, size, name)
 
 
-def _is_scalar(node: Any) -> bool:
+def is_scalar(node: Any) -> bool:
     """Whether torch has a scalar for the result of the node."""
     import torch
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext import _emit, _probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared import promotion
@@ -14,13 +14,13 @@ from tvm_kokoro_ext._fixes._shared import promotion
 def with_alpha(importer: Any, node: Any, previous: Any) -> Any:
     args = importer.retrieve_args(node)
     alpha = args[2] if len(args) > 2 else importer._retrieve_args(node.kwargs.get("alpha", 1))
-    if not _compat.is_prim(alpha) and alpha == 1:
+    if isinstance(alpha, int | float) and alpha == 1:
         return previous(node)
     name = node.target.__name__
     lhs, rhs = args[:2]
     dtype = promotion.common_dtype(importer, name, lhs, rhs)
     lhs, rhs = (_emit.tensor_or_scalar(importer, value, dtype) for value in (lhs, rhs))
-    factor = _emit.scalar(importer, alpha, dtype)
+    factor = _emit.tensor_or_scalar(importer, alpha, dtype)
     if name.startswith("rsub"):  # other - alpha * self
         lhs = _emit.emit(importer, relax.op.multiply(lhs, factor))
     else:

@@ -16,6 +16,7 @@ from tvm_kokoro_ext._fixes.program import (
     kept_whole,
     mutation,
     number_outputs,
+    read_floats,
     views,
 )
 
@@ -25,6 +26,7 @@ FIRST: tuple[Fix, ...] = (views.FIX,)
 FIXES: tuple[Fix, ...] = (
     assertion.FIX,
     item.FIX,
+    read_floats.FIX,
     inputs.FIX,
     inplace.FIX,
     mutation.FIX,
