@@ -103,3 +103,50 @@ def test_a_program_is_traced_no_more_often_than_its_decompositions_need(monkeypa
     monkeypatch.setattr(torch.export.ExportedProgram, "run_decompositions", counted)
     import_program(program, True)
     assert len(traces) <= 2
+
+
+RAW = {"decomposed": (False,), "symbolic": (False,)}
+
+
+def matrices(n):
+    return (torch.randn(3, n),)
+
+
+def in_branches(write):
+    """The function in one branch, and something else in the other."""
+    return lambda x: torch.cond(x.sum() < 1e6, write, lambda x: x * 2, (x,))
+
+
+def written_copy(x):
+    x = x.clone()
+    x[1] += 2.0
+    return x.mul_(3)
+
+
+def written_part(x):
+    made = torch.zeros_like(x)
+    made[:, 1:3].copy_(x[:, :2])
+    return made
+
+
+def other_modes(x):
+    with torch.no_grad():
+        x = x + 1
+    with torch.enable_grad():
+        return x * 2
+
+
+def mixed(x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return (x @ x.t()).float()
+
+
+INSIDE = [
+    Case("copy", in_branches(written_copy), matrices, **RAW),
+    Case("part", in_branches(written_part), matrices, **RAW),
+    Case("no_converter", in_branches(lambda x: x + x.t().exp().sum()), matrices, **RAW),
+    Case("autocast_branch", in_branches(lambda x: x + mixed(x).sum()), matrices, **RAW),
+    Case("gradients", other_modes, matrices, **RAW),
+    Case("autocast", mixed, matrices, tolerance=2e-2, **RAW),
+]
+test_inside, test_inside_stock = fix_tests("decompose", INSIDE)

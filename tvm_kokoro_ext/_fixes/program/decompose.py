@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import math
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
@@ -32,23 +32,49 @@ def decompose_unsupported(program: Any, converters: Collection[str]) -> Any:
 
     Torch's decomposition of an operator may be the operator itself, such as `sym_storage_offset`,
     so that a round changes nothing; no other is needed then.
+
+    The branches of torch.cond and the bodies of loops are decomposed with the program. What they
+    write in place would be lost; without a table torch writes it as what is computed anew, and
+    takes the graphs within a changed mode, such as `torch.no_grad()`, into the program.
     """
     program = effects.with_plain_checks(program)
     before: Counter[Any] = Counter()
+    traced = False
     for _ in range(_ROUNDS):
-        present = Counter(node.target for node in program.graph.nodes if node.op == "call_function")
+        called = list(_called(program))
+        present = Counter(node.target for node in called)
         unsupported = {
             node.target
-            for node in program.graph.nodes
-            if node.op == "call_function"
-            and (node.target.__name__ not in converters or _misread(node))
+            for node in called
+            if node.target.__name__ not in converters or _misread(node)
         }
         table = _decompositions(unsupported) if present != before else {}
-        if not table:
+        inside = not traced and _is_traced_again(program)
+        if not table and not inside:
             break
+        traced = True
         program, before = decomposition.decomposed(program, table), present
     _refuse_unknown(program, converters)
     return program
+
+
+def _called(program: Any) -> Iterator[Any]:
+    """The calls of functions of a program, its branches and the bodies of its loops."""
+    import torch
+
+    for module in program.graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            yield from (node for node in module.graph.nodes if node.op == "call_function")
+
+
+def _is_traced_again(program: Any) -> bool:
+    """Whether a graph inside of the program writes in place, or is there for a mode only."""
+    own = set(program.graph.nodes)
+    return any(
+        node.target.__name__.startswith("wrap_with_")
+        or (node not in own and getattr(getattr(node.target, "_schema", None), "is_mutable", False))
+        for node in _called(program)
+    )
 
 
 def _refuse_unknown(program: Any, converters: Collection[str]) -> None:
