@@ -14,6 +14,7 @@ from tvm_kokoro_ext._fixes.program import (
     inputs,
     item,
     kept_whole,
+    loops,
     mutation,
     number_outputs,
     read_floats,
@@ -37,5 +38,6 @@ FIXES: tuple[Fix, ...] = (
     number_outputs.FIX,
     cond.FIX,
     cond_dimensions.FIX,
+    loops.FIX,
     function_name.FIX,
 )
