@@ -1,4 +1,4 @@
-"""Nearest and linear resizing without decomposition, for constant and symbolic sizes."""
+"""Nearest, linear and cubic resizing without decomposition, for constant and symbolic sizes."""
 
 import pytest
 import torch
@@ -94,6 +94,61 @@ CASES += [
         ("bicubic", (3, 1), ""),
         ("bilinear", (1, 4), ""),
     )
+]
+
+
+def to_one(rank):
+    """An axis of 7 pixels in the example, and of one pixel in the other call."""
+    return lambda n: (torch.randn(1, 2, *(7,) * (rank - 1), 19 - 2 * n),)
+
+
+def grown(x):
+    return [size * 3 // 2 for size in x.shape[2:]]
+
+
+def grown_by_size(mode):
+    return lambda x: interpolate(x, size=grown(x), mode=mode, align_corners=True)
+
+
+aten = torch.ops.aten
+CASES += [
+    Case(f"{mode}{rank}d_corners_of_one", grown_by_size(mode), to_one(rank))
+    for mode, rank in (("linear", 1), ("bilinear", 2), ("bicubic", 2), ("trilinear", 3))
+]
+CASES += [
+    Case("bicubic_to_fewer", kept("bicubic", scale_factor=0.6), image),
+    Case(
+        "bicubic_float16",
+        kept("bicubic", scale_factor=1.3),
+        lambda n: (torch.randn(1, 2, 7, n).half(),),
+        tolerance=4e-3,
+    ),
+    Case(
+        "bicubic_float64",
+        kept("bicubic", scale_factor=1.7),
+        lambda n: (torch.randn(1, 2, 7, n).double(),),
+    ),
+    *(
+        Case(
+            f"{operator}_by_numbers",
+            lambda x, operator=operator, last=last: getattr(aten, operator).default(
+                x, grown(x), *last, *[None] * (x.dim() - 2)
+            ),
+            make,
+            decomposed=decomposed,
+        )
+        for operator, make, last, decomposed in (
+            ("upsample_nearest2d", volume(2), (), (True, False)),
+            ("upsample_nearest3d", volume(3), (), (True, False)),
+            ("_upsample_nearest_exact2d", volume(2), (), (True, False)),
+            ("_upsample_nearest_exact3d", volume(3), (), (True, False)),
+            ("upsample_linear1d", to_one(1), (True,), (True, False)),
+            ("upsample_trilinear3d", to_one(3), (True,), (True, False)),
+            # Torch decomposes these even where it is asked not to.
+            ("upsample_bilinear2d", to_one(2), (True,), (False,)),
+            ("upsample_bicubic2d", to_one(2), (True,), (False,)),
+        )
+    ),
 ]
 test_equals_torch, test_stock_is_wrong = fix_tests("upsample", CASES)
 

@@ -21,7 +21,6 @@ from tvm_kokoro_ext._fixes._shared import decomposition, effects, ranges
 from tvm_kokoro_ext._fixes.program import kept_whole
 from tvm_kokoro_ext._fixes.program._decompositions import reduces_nothing
 from tvm_kokoro_ext._fixes.program.assertion import without_unknown_conditions
-from tvm_kokoro_ext._fixes.resizing import upsample
 
 _LOOPS = ("while_loop", "scan", "map_impl", "associative_scan")  # of torch._higher_order_ops
 _ROUNDS = 8  # decompositions may be nested, but less deep than this
@@ -131,15 +130,6 @@ def _parts_symbolic(node: Any) -> bool:
 def _chunked_otherwise(node: Any) -> bool:
     """Chunks of a symbolic size, or fewer than were asked for: stock reads behind the last one."""
     return _parts_symbolic(node) or len(_value(node)) != _given(node, "chunks")
-
-
-def _by_factor(node: Any) -> bool:
-    """Resizing of or to a symbolic size, by a factor, which stock does not read, or in float64."""
-    image, sizes = _value(node.args[0]), _value(node).shape
-    if not image.is_floating_point():  # else decomposed with the other nodes, and rounded otherwise
-        raise upsample.refuse_integers(node, image.dtype)
-    symbolic = _symbolic(node) or not all(isinstance(size, int) for size in sizes)
-    return symbolic or upsample.reads_factor(node) or _is_float64(node)
 
 
 def _attends_otherwise(node: Any) -> bool:
@@ -252,7 +242,6 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     ),
     "chunk.default": _chunked_otherwise,
     "split.Tensor": _parts_symbolic,
-    "upsample_bicubic2d.vec": _by_factor,
     "addmm.default": _drops_a_term,
     "meshgrid.default": _of_numbers,
     "meshgrid.indexing": lambda node: _of_numbers(node) or _given(node, "indexing") == "xy",

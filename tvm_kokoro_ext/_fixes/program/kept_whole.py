@@ -57,9 +57,7 @@ def _searches_among_floats(node: Any) -> bool:
 # By name, whether a node is excluded.
 _KEPT: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(adaptive_maximum.NAMES, adaptive_maximum.is_symbolic),
-    # Torch's decomposition reads the factor in cases where its kernel does not.
-    **dict.fromkeys(("upsample_linear1d.vec", "upsample_trilinear3d.vec"), upsample.reads_factor),
-    "upsample_bicubic2d.vec": lambda node: not node.args[0].meta["val"].is_floating_point(),
+    **dict.fromkeys(upsample.SMOOTH, lambda node: True),
     # Torch rounds each step of the decomposed recurrence, its kernel only the outputs.
     "lstm.input": _is_half,
     # Torch's decomposition loses NaN and fails for one pixel; ours do not.

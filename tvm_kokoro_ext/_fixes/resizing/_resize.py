@@ -1,4 +1,4 @@
-"""Nearest and linear resizing, one axis at a time, by torch's rule for source positions."""
+"""Nearest, linear and cubic resizing, one axis at a time, by torch's rule for source positions."""
 
 from __future__ import annotations
 
@@ -127,6 +127,53 @@ def linear(
         return te.compute(_resized(data.shape, axis, size), read, name="resize_linear")
 
     return _emit.emit_te(importer, compute, x, _emit.int64(out), step, hint="resize_linear")
+
+
+def cubic(
+    importer: Any, x: Any, axis: int, out: Any, scale: float | None, align_corners: bool
+) -> Any:
+    """One axis of upsample_bicubic: four weighted pixels, of which the outermost repeat.
+
+    x is float32 or float64. Torch reads the scale for an unchanged length too.
+    """
+    length = _compat.shape_of(x)[axis]
+    if _same_length(length, out) and (scale is None or align_corners):
+        return x
+    dtype = _compat.dtype_of(x)
+    step = ratio(importer, length, out, scale, align_corners, dtype=dtype)
+
+    def compute(data: Any, size: Any, step: Any) -> Any:
+        last = data.shape[axis] - 1
+        zero, half, one = (tirx.const(number, dtype) for number in (0.0, 0.5, 1.0))
+
+        def read(*at: Any) -> Any:
+            to = tirx.Cast(dtype, at[axis])
+            position = to * step() if align_corners else (to + half) * step() - half
+            left = tirx.floor(position)
+            past = tirx.min(tirx.max(position - left, zero), one)
+            first = tirx.Cast("int64", left) - 1
+            total: Any = zero
+            for place, weight in enumerate(_cubic_weights(past)):
+                source = tirx.min(tirx.max(first + place, tirx.const(0, "int64")), last)
+                total = total + data(*at[:axis], source, *at[axis + 1 :]) * weight
+            return total
+
+        return te.compute(_resized(data.shape, axis, size), read, name="resize_cubic")
+
+    return _emit.emit_te(importer, compute, x, _emit.int64(out), step, hint="resize_cubic")
+
+
+def _cubic_weights(past: Any) -> list[Any]:
+    """Of the four pixels around a position, which lies so far past the second (from 0 to 1)."""
+    a = -0.75
+
+    def near(x: Any) -> Any:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: Any) -> Any:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return [far(past + 1), near(past), near(1 - past), far(2 - past)]
 
 
 def _resized(shape: Sequence[Any], axis: int, size: Any) -> tuple[Any, ...]:

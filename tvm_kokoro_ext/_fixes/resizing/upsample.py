@@ -1,15 +1,28 @@
-"""Nearest and linear resizing without decomposition, for any sizes and factors."""
+"""Nearest, linear and cubic resizing without decomposition, for any sizes and factors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax
-from tvm_kokoro_ext._fix import Converter, Fix, needs_previous
+from tvm_kokoro_ext._fix import Converter, Fix
 from tvm_kokoro_ext._fixes.resizing import _resize
 
 _SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
+
+
+_SMOOTH = (
+    (1, "upsample_linear1d", _resize.linear),
+    (2, "upsample_bilinear2d", _resize.linear),
+    (3, "upsample_trilinear3d", _resize.linear),
+    (2, "upsample_bicubic2d", _resize.cubic),
+)
+
+#: Torch's decompositions of these read a factor where its kernels do not, and divide by 0 where
+#: a symbolic axis has one pixel and corners are aligned.
+SMOOTH = tuple(f"{name}.{overload}" for _, name, _ in _SMOOTH for overload in ("vec", "default"))
 
 
 def reads_factor(node: Any) -> bool:
@@ -77,7 +90,9 @@ def refuse_integers(node: Any, dtype: Any) -> Exception:
     )
 
 
-def _linear(rank: int, *, vector: bool = True) -> Converter:
+def _smooth(rank: int, resize: Callable[..., Any], *, vector: bool = True) -> Converter:
+    """The converter of linear or cubic resizing; `resize` is that of one axis."""
+
     def convert(importer: Any, node: Any, previous: Any) -> Any:
         dtype = _compat.dtype_of(importer.env[node.args[0]])
         if "float" not in dtype:
@@ -88,26 +103,10 @@ def _linear(rank: int, *, vector: bool = True) -> Converter:
             return previous(node)  # stock finds positions in float32
         x = x if dtype == "float64" else _emit.astype(importer, x, "float32")
         for axis, (out, factor) in enumerate(zip(sizes, factors, strict=True), start=2):
-            x = _resize.linear(importer, x, axis, out, factor, bool(align))
+            x = resize(importer, x, axis, out, factor, bool(align))
         return _emit.astype(importer, x, dtype)
 
     return convert
-
-
-@needs_previous
-def _cubic(importer: Any, node: Any, previous: Any) -> Any:
-    dtype = _compat.dtype_of(importer.env[node.args[0]])
-    if "float" not in dtype:
-        raise refuse_integers(node, dtype)
-    names = ("input", "output_size", "align_corners")
-    _, _, align = _emit.arguments(importer, node, *names)
-    sizes = _sizes_of(node)[1]
-    if not align or 1 not in sizes or _is_symbolic(node):
-        return previous(node)
-    # Stock divides by the size less 1. The first of two pixels is where the only one would be.
-    two = [max(size, 2) for size in sizes]
-    wide = previous(_emit.view(node, node.args[0], two, align, None))
-    return _emit.emit(importer, relax.op.strided_slice(wide, [2, 3], [0, 0], list(sizes)))
 
 
 @_probe.wrong
@@ -123,23 +122,22 @@ def _one_pixel_fails() -> bool:
     return False
 
 
+_CONVERTERS: dict[str, Converter] = {}
+for _overload, _vector in (("vec", True), ("default", False)):
+    for _rank in (1, 2, 3):
+        for _name, _exact in (("upsample_nearest", False), ("_upsample_nearest_exact", True)):
+            _CONVERTERS[f"{_name}{_rank}d.{_overload}"] = _nearest(
+                _rank, exact=_exact, vector=_vector
+            )
+    for _rank, _name, _resize_axis in _SMOOTH:
+        _CONVERTERS[f"{_name}.{_overload}"] = _smooth(_rank, _resize_axis, vector=_vector)
+
 FIX = Fix(
     id="upsample",
-    what="nearest and linear resizing, by factors and of symbolic sizes",
+    what="nearest, linear and cubic resizing, by factors and of symbolic sizes",
     op="aten.upsample_nearest1d, aten.upsample_nearest2d, aten.upsample_linear1d, …",
     affected="",
-    converters={
-        "upsample_nearest1d.default": _nearest(1, vector=False),
-        "upsample_nearest1d.vec": _nearest(1),
-        "_upsample_nearest_exact1d.default": _nearest(1, exact=True, vector=False),
-        "_upsample_nearest_exact1d.vec": _nearest(1, exact=True),
-        "upsample_nearest2d.vec": _nearest(2),
-        "upsample_linear1d.default": _linear(1, vector=False),
-        "upsample_linear1d.vec": _linear(1),
-        "upsample_bilinear2d.vec": _linear(2),
-        "upsample_trilinear3d.vec": _linear(3),
-        "upsample_bicubic2d.vec": _cubic,
-    },
+    converters=_CONVERTERS,
     probe=_probe.any_of(
         _probe.lacks("upsample_nearest1d.vec", "upsample_trilinear3d.vec"), _one_pixel_fails
     ),
