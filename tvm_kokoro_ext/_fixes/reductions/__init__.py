@@ -9,6 +9,7 @@ from tvm_kokoro_ext._fixes.reductions import (
     cumulative,
     empty_extremum,
     least_place,
+    long_sums,
     std,
 )
 
@@ -19,4 +20,5 @@ FIXES: tuple[Fix, ...] = (
     counting.FIX,
     empty_extremum.FIX,
     least_place.FIX,
+    long_sums.FIX,
 )

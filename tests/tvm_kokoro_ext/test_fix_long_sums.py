@@ -1,0 +1,85 @@
+"""Sums, means and variances of more float32 numbers than one sum can take without losing digits."""
+
+import pytest
+import torch
+import tvm
+from frontend_cases import Case, fix_tests
+from tvm import relax
+
+import tvm_kokoro_ext
+from tvm_kokoro_ext import _compat
+
+
+def row(n):
+    return (torch.rand(n * 30011) + 100,)
+
+
+def images(n):
+    return (torch.rand(3, 2, n * 50, 401) + 100,)
+
+
+def columns(n):
+    return (torch.rand(n * 5003, 3) + 100,)
+
+
+def averages(x):
+    return x.mean(), x.sum(), x.var(), x.std(correction=0)
+
+
+def along_rows_and_columns(x):
+    return x.mean((2, 3)), x.sum((0, 2, 3), keepdim=True), x.std((0, 2)), x.var((1, 2, 3))
+
+
+LONG = [
+    Case("all", averages, row),
+    Case("axes", along_rows_and_columns, images),
+    Case("first_axis", lambda x: (x.sum(0), x.mean(0, keepdim=True), x.var(0)), columns),
+    Case("not_adjacent", lambda x: (x.sum((0, 2)), x.mean((1, 3))), images, wrong=None),
+    Case("norm", lambda x: (x.norm(), x.norm(1), x.nansum()), row),
+    Case("squares", lambda x: torch.nn.functional.mse_loss(x, torch.zeros_like(x)), row),
+    Case("of_a_mask", lambda x: ((x > 100.5).float().mean(), (x > 100.5).sum()), row, wrong=None),
+    Case("float64", averages, lambda n: (row(n)[0].double(),), wrong=None),
+    # The tolerance is that of float16; stock's sum is of float32, and wrong by more.
+    Case("float16", lambda x: (x - 99).mean(), lambda n: (row(n)[0].half(),), None, 2e-3),
+]
+# Few numbers of a symbolic axis, which may be many in another call.
+LONG += [
+    Case("few", averages, lambda n: (torch.randn(n),), wrong=None),
+    Case("few_rows", lambda x: (x.mean((1, 2)), x.sum(0)), lambda n: (torch.randn(n, n, 3),), None),
+    Case("infinite", lambda x: (x / 0).sum(0), columns, wrong=None),
+]
+test_long_sums, test_long_sums_stock = fix_tests("long_sums", LONG)
+
+
+def kernels(target, shape):
+    """The kernels that a sum, a mean and a variance of all elements become for a target."""
+    x = relax.Var("x", _compat.tensor_type(list(shape), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        made = [builder.emit(f(x)) for f in (relax.op.sum, relax.op.mean, relax.op.variance)]
+        builder.emit_func_output(relax.Tuple(made))
+    with tvm.target.Target(target):
+        return relax.transform.LegalizeOps()(builder.get())
+
+
+@pytest.mark.parametrize(("target", "shape"), [("cuda", (2**20,)), ("llvm", (2, 2**13))])
+def test_kernels_of_gpus_and_of_short_sums_are_those_of_stock(target, shape):
+    ours = kernels(target, shape)
+    with tvm_kokoro_ext.disabled("all"):
+        stock = kernels(target, shape)
+    assert ours.script() == stock.script()
+
+
+def test_numbers_that_no_call_has_are_summed_to_nothing():
+    class Sums(torch.nn.Module):
+        def forward(self, x):
+            return x.sum(), x.mean()
+
+    sizes = ({0: torch.export.Dim("n", min=0)},)
+    program = torch.export.export(Sums(), (torch.rand(8),), dynamic_shapes=sizes)
+    module = tvm.relax.frontend.torch.from_exported_program(program)
+    machine = relax.VirtualMachine(tvm.compile(module, "llvm"), tvm.cpu())
+    empty = tvm.runtime.tensor(torch.zeros(0).numpy())
+    total, mean = (t.numpy() for t in machine["main"](empty))
+    assert total == 0
+    assert mean != mean
