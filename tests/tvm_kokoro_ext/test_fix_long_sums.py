@@ -1,4 +1,4 @@
-"""Sums, means and variances of more float32 numbers than one sum can take without losing digits."""
+"""Sums, running sums and variances of more float32 numbers than one sum can take without losing digits."""
 
 import pytest
 import torch
@@ -37,6 +37,13 @@ LONG = [
     Case("not_adjacent", lambda x: (x.sum((0, 2)), x.mean((1, 3))), images, wrong=None),
     Case("norm", lambda x: (x.norm(), x.norm(1), x.nansum()), row),
     Case("squares", lambda x: torch.nn.functional.mse_loss(x, torch.zeros_like(x)), row),
+    Case("running", lambda x: (x.cumsum(0), (x - 99.5).exp().log().cumsum(0)), row),
+    Case(
+        "running_columns",
+        lambda x: (x.cumsum(0), ((x - 100.5) / 512 + 1).cumprod(0)),
+        columns,
+        wrong=None,
+    ),
     Case("of_a_mask", lambda x: ((x > 100.5).float().mean(), (x > 100.5).sum()), row, wrong=None),
     Case("float64", averages, lambda n: (row(n)[0].double(),), wrong=None),
     # The tolerance is that of float16; stock's sum is of float32, and wrong by more.

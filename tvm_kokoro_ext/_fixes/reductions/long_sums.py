@@ -1,19 +1,21 @@
-"""Sums, means and variances of many float32 numbers keep their digits on a CPU.
+"""Sums, running sums and variances of many float32 numbers keep their digits on a CPU.
 
 Stock adds one number after the other to one sum, which rounds more the larger it gets: the mean of
 an image of 1024 × 1024 pixels around 100 is wrong by 1 percent, and its variance by a factor of 13.
 Here blocks are summed, and then their sums, so that no sum has more than some hundreds of terms.
+Running sums and products are formed in float64, as in PyTorch.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tvm_kokoro_ext import _compat, _emit, _probe
+from tvm_kokoro_ext import _compat, _emit, _probe, _replace
 from tvm_kokoro_ext._compat import relax, te, tirx, topi, tvm
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import extremum
@@ -178,6 +180,40 @@ def _sums_many(x: Any, axes: Sequence[int]) -> bool:
     return bool(axes) and (count is None or count > _SHORT)
 
 
+def _running_in_float64(original: Callable[..., Any]) -> Callable[..., Any]:
+    """topi's cumsum or cumprod, which are those of CPUs, with steps that are not rounded."""
+
+    @functools.wraps(original)
+    def scan(data: Any, axis: Any = None, dtype: Any = None, exclusive: Any = None) -> Any:
+        length = _emit.extent(list(data.shape)) if axis is None else data.shape[int(axis)]
+        number = _compat.as_int(length)
+        is_short = number is not None and number <= _BLOCK
+        if str(data.dtype) != "float32" or dtype not in (None, "", "float32") or is_short:
+            return original(data, axis, dtype, exclusive)
+        return topi.cast(original(data, axis, "float64", exclusive), "float32")
+
+    return scan
+
+
+def _install() -> Callable[[], None]:
+    restore_reductions = _REDUCTIONS()
+    scans = (topi.scan.cumsum, topi.scan.cumprod)
+    restore_scans = _replace.in_place(dict.fromkeys(scans, _running_in_float64))
+
+    def restore() -> None:
+        restore_scans()
+        restore_reductions()
+
+    return restore
+
+
+@_probe.wrong
+def _scans_in_float32() -> bool:
+    """Whether a running sum of many numbers is rounded at each step."""
+    x = te.placeholder((2**12,), "float32", name="x")
+    return "float64" not in str(te.create_prim_func([x, topi.cumsum(x, axis=0)]))
+
+
 @_probe.wrong
 def _loses_digits() -> bool:
     """Whether the sum of 2¹⁷ numbers is wrong by more than one in ten thousand."""
@@ -186,19 +222,21 @@ def _loses_digits() -> bool:
     return not math.isclose(float(total[0, 0]), float(numbers.sum(dtype="float64")), rel_tol=1e-4)
 
 
+_REDUCTIONS = overriding(
+    {
+        "relax.sum": _reduction(_total, "sum"),
+        "relax.mean": _reduction(_mean, "mean"),
+        "relax.variance": _reduction(_variance, "variance"),
+        "relax.std": _reduction(_deviation, "std"),
+    }
+)
+
 FIX = Fix(
     id="long_sums",
-    what="sums, means and variances of many float32 numbers add up rounding errors on CPUs",
-    op="relax.sum, relax.mean, relax.variance, relax.std",
+    what="sums, running sums and variances of many float32 numbers add up rounding errors on CPUs",
+    op="relax.sum, relax.mean, relax.variance, relax.std; topi.cumsum, topi.cumprod",
     affected="",
-    install=overriding(
-        {
-            "relax.sum": _reduction(_total, "sum"),
-            "relax.mean": _reduction(_mean, "mean"),
-            "relax.variance": _reduction(_variance, "variance"),
-            "relax.std": _reduction(_deviation, "std"),
-        }
-    ),
-    probe=_loses_digits,
+    install=_install,
+    probe=_probe.any_of(_loses_digits, _scans_in_float32),
     needs_torch=False,
 )
