@@ -1,4 +1,4 @@
-"""Sums, running sums and variances of more float32 numbers than one sum can take without losing digits."""
+"""Sums, running sums and variances of more float32 numbers than keep their digits in one sum."""
 
 import pytest
 import torch

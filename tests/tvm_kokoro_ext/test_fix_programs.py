@@ -238,6 +238,27 @@ def spherical(x):
     return bessel(x), bessel(x.double()), bessel((x > 0).int() * 3)
 
 
+aten = torch.ops.aten
+
+
+def last_of_one(n):
+    return (torch.randn(3, n, 1),)
+
+
+def convolved_with_flags(x):
+    """The convolution of torch.jit's graphs, forwards and transposed, by 12 arguments and by 13."""
+    weight, flags = torch.ones(4, 2, 3) / 6, (False, False, True)
+    plain = aten._convolution.deprecated(x, weight, None, [2], [1], [1], False, [0], 2, *flags)
+    moves = [2], [1], [1], True, [1], 1
+    return plain, aten._convolution.default(x, weight, torch.ones(2), *moves, *flags, True)
+
+
+def put_at_indices(x, values):
+    places = torch.tensor([1, -1, 1, 0])
+    added = aten._index_put_impl.default(x, [places], values, True, True)
+    return added, aten._index_put_impl_.default(x.clone(), [places[:2]], values[:2])
+
+
 DECOMPOSE = [
     Case("transpose", lambda x: x.T + x.new_full((1, 3), 2.0), rows, **RAW),
     Case("addcmul", lambda x: torch.addcmul(x, x, x, value=0.5), rows, **RAW, symbolic=(False,)),
@@ -348,6 +369,15 @@ DECOMPOSE = [
         lambda n: (beside_nan(torch.randn(n, 5).round()),),
         symbolic=(False,),
     ),
+    Case("broadcast_to", lambda x: torch.broadcast_to(x, (2, -1, -1, 5)), last_of_one),
+    Case(
+        "conv_tbc",
+        lambda x: torch.conv_tbc(x, torch.ones(3, 4, 2) / 12, torch.ones(2), 1),
+        lambda n: (torch.randn(n, 2, 4),),
+        symbolic=(False,),
+    ),
+    Case("convolution_with_flags", convolved_with_flags, lambda n: (torch.randn(1, 4, n),)),
+    Case("index_put_impl", put_at_indices, lambda n: (torch.randn(n, 3), torch.randn(4, 3))),
 ]
 test_decompose, test_decompose_stock = fix_tests("decompose", DECOMPOSE)
 

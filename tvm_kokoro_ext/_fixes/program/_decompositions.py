@@ -115,6 +115,30 @@ def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     return flat.reshape(x.shape)
 
 
+def index_put(
+    x: Any, indices: Any, values: Any, accumulate: bool = False, unsafe: bool = False
+) -> Any:
+    """The operator that torch calls for gradients of indexing; `unsafe` saves it a check."""
+    import torch
+
+    return torch.ops.aten.index_put.default(x, indices, values, accumulate)
+
+
+def convolution(*args: Any) -> Any:
+    """_convolution, whose arguments behind the groups are of kernels that torch may choose."""
+    import torch
+
+    return torch.ops.aten.convolution.default(*args[:9])
+
+
+def conv_tbc(x: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+    """A convolution of [time, batch, channels] with a weight of [width, channels, results]."""
+    import torch
+
+    made = torch.conv1d(x.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    return made.permute(2, 0, 1)
+
+
 def take(x: Any, index: Any) -> Any:
     import torch
 
@@ -571,6 +595,10 @@ OWN: dict[str, Callable[..., Any]] = {
     "grid_sampler_3d.default": grid_sampler_3d,
     "lcm.default": lcm,
     **dict.fromkeys(LINSPACE, linspace),
+    "_index_put_impl.default": index_put,
+    "_convolution.default": convolution,
+    "_convolution.deprecated": convolution,
+    "conv_tbc.default": conv_tbc,
     "put.default": put,
     "take.default": take,
     "view.dtype": view_of_other_size,

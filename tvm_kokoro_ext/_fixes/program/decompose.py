@@ -270,6 +270,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
         node.args[2] in (0, math.inf) or _is_zero(_value(node.args[0]).shape[-1])
     ),
     "einsum.default": _sums_otherwise,
+    "broadcast_to.default": lambda node: -1 in node.args[1],
     "pad.default": _wraps_what_is_cut,
     "lstm.input": _projects,
     "conv1d.default": lambda node: _value(node.args[0]).dim() != 3,
