@@ -1,9 +1,10 @@
-"""Sums, running sums and variances of more float32 numbers than keep their digits in one sum."""
+"""Sums and normalizations of more float32 numbers than one sum can take without losing digits."""
 
 import pytest
 import torch
 import tvm
 from frontend_cases import Case, fix_tests
+from torch.nn import functional
 from tvm import relax
 
 import tvm_kokoro_ext
@@ -20,6 +21,22 @@ def images(n):
 
 def columns(n):
     return (torch.rand(n * 5003, 3) + 100,)
+
+
+def pixels(n):
+    return (torch.rand(n, 3, 301, 201) + 100,)
+
+
+def halves(n):
+    return (torch.randn(n, 512).half() + 10,)
+
+
+def zeros(n):
+    return (torch.rand(n, 2**15).floor_divide(0.9999),)
+
+
+def shares(x):
+    return x.softmax(1) * x.shape[1], x.log_softmax(1)
 
 
 def averages(x):
@@ -48,6 +65,16 @@ LONG = [
     Case("float64", averages, lambda n: (row(n)[0].double(),), wrong=None),
     # The tolerance is that of float16; stock's sum is of float32, and wrong by more.
     Case("float16", lambda x: (x - 99).mean(), lambda n: (row(n)[0].half(),), None, 2e-3),
+]
+# Softmax of a fixed number, which is the size of a vocabulary, and layer_norm of any number.
+LONG += [
+    Case("layer_norm", lambda x: functional.layer_norm(x, x.shape[1:]), pixels, tolerance=1e-4),
+    Case(
+        "layer_norm_of_float16", lambda x: functional.layer_norm(x, x.shape[1:]), halves, None, 2e-3
+    ),
+    Case("softmax", shares, lambda n: (torch.rand(n, 2**18 + 3),)),
+    Case("softmax_of_columns", lambda x: shares(x.mT), lambda n: (torch.rand(2**18, n),)),
+    Case("softmax_of_an_infinity", lambda x: (1 / x).softmax(1), zeros, wrong=None),
 ]
 # Few numbers of a symbolic axis, which may be many in another call.
 LONG += [

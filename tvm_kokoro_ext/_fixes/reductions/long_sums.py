@@ -1,4 +1,4 @@
-"""Sums, running sums and variances of many float32 numbers keep their digits on a CPU.
+"""Sums, running sums and normalizations of many float32 numbers keep their digits on a CPU.
 
 Stock adds one number after the other to one sum, which rounds more the larger it gets: the mean of
 an image of 1024 × 1024 pixels around 100 is wrong by 1 percent, and its variance by a factor of 13.
@@ -20,6 +20,7 @@ from tvm_kokoro_ext._compat import relax, te, tirx, topi, tvm
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import extremum
 from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
+from tvm_kokoro_ext._fixes._shared.two_pass import two_pass
 
 _SHORT = 2**14  # so many numbers are summed as stock does
 _BLOCK = 512
@@ -171,6 +172,56 @@ def _reduction(compute: Callable[..., Any], name: str) -> Override:
     return legalize
 
 
+def _layer_norm(below: Any, builder: Any, call: Any) -> Any:
+    """Sums side by side, which CPUs also add faster, and a mean that is corrected."""
+    x, *_ = call.args
+    target = tvm.target.Target.current(allow_none=True)
+    if target is None or target.kind.name != "llvm":
+        return below(builder, call)
+    rank = _compat.rank_of(x)
+    axes = [_emit.normalize_axis(int(axis), rank) for axis in call.attrs.axes]
+
+    def layer_norm(x: Any, gamma: Any, beta: Any) -> Any:
+        normalized = two_pass(x, axes, float(call.attrs.epsilon))
+
+        def scaled(*at: Any) -> Any:
+            place = [at[axis] for axis in axes]
+            return normalized(*at) * gamma(*place) + beta(*place)
+
+        return te.compute(x.shape, scaled, name="layer_norm")
+
+    return builder.call_te(layer_norm, *call.args, primfunc_name_hint="layer_norm")
+
+
+def _softmax(logarithm: bool) -> Override:
+    def legalize(below: Any, builder: Any, call: Any) -> Any:
+        x, rank = call.args[0], _compat.rank_of(call.args[0])
+        axis = _emit.normalize_axis(int(call.attrs.axis), rank)
+        if _compat.as_int(_compat.shape_of(x)[axis]) is None or not _sums_many(x, [axis]):
+            return below(builder, call)
+
+        def row(at: Sequence[Any]) -> list[Any]:
+            return [*at[:axis], 0, *at[axis + 1 :]]
+
+        def softmax(x: Any) -> Any:
+            most = topi.max(x, axis=axis, keepdims=True)
+            total = _total(
+                lambda at: tirx.exp(x(*at) - most(*row(at))), x.shape, [axis], "exponentials"
+            )
+
+            def element(*at: Any) -> Any:
+                centred = x(*at) - most(*row(at))
+                if logarithm:
+                    return centred - tirx.log(total(*row(at)))
+                return tirx.exp(centred) / total(*row(at))
+
+            return te.compute(x.shape, element, name="softmax")
+
+        return builder.call_te(softmax, x, primfunc_name_hint="softmax")
+
+    return legalize
+
+
 def _sums_many(x: Any, axes: Sequence[int]) -> bool:
     """Whether a CPU may sum more float32 numbers than `_SHORT`; GPUs have many sums at a time."""
     target = tvm.target.Target.current(allow_none=True)
@@ -228,13 +279,17 @@ _REDUCTIONS = overriding(
         "relax.mean": _reduction(_mean, "mean"),
         "relax.variance": _reduction(_variance, "variance"),
         "relax.std": _reduction(_deviation, "std"),
+        "relax.nn.layer_norm": _layer_norm,
+        "relax.nn.softmax": _softmax(logarithm=False),
+        "relax.nn.log_softmax": _softmax(logarithm=True),
     }
 )
 
 FIX = Fix(
     id="long_sums",
-    what="sums, running sums and variances of many float32 numbers add up rounding errors on CPUs",
-    op="relax.sum, relax.mean, relax.variance, relax.std; topi.cumsum, topi.cumprod",
+    what="sums, variances, layer_norm and softmax of many float32 numbers add up rounding errors on CPUs",
+    op="relax.sum, relax.mean, relax.variance, relax.std, relax.nn.layer_norm, relax.nn.softmax, "
+    "relax.nn.log_softmax; topi.cumsum, topi.cumprod",
     affected="",
     install=_install,
     probe=_probe.any_of(_loses_digits, _scans_in_float32),
