@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit
-from tvm_kokoro_ext._compat import relax, te, tirx, topi
+from tvm_kokoro_ext._compat import relax, te, tirx, topi, tvm
 
 LEVEL = 11  # registering at the built-in level 10 is an error; 11 wins over it
+MANY = 2**14  # more float32 numbers than these lose digits in one sum
 
 
 def two_pass(x: Any, axes: list[int], epsilon: float) -> Any:
@@ -26,9 +27,14 @@ def two_pass(x: Any, axes: list[int], epsilon: float) -> Any:
     def group(at: Sequence[Any]) -> list[Any]:
         return [0 if axis in axes else index for axis, index in enumerate(at)]
 
+    known = _compat.as_int(_emit.extent([x.shape[axis] for axis in axes]))
+    is_wide = kind == "float32" and known is not None and known > MANY and is_for_cpu()
+    wide = "float64" if is_wide else kind
+
     def average(value: Callable[..., Any], name: str) -> Any:
-        total = _sum(value, x.shape, axes, kind)
-        return te.compute(tuple(kept), lambda *at: total(at) / count, name=name)
+        total = side_by_side(lambda *at: tirx.Cast(wide, value(*at)), x.shape, axes, wide)
+        divisor = tirx.Cast(wide, count)
+        return te.compute(tuple(kept), lambda *at: tirx.Cast(kind, total(at) / divisor), name=name)
 
     mean = average(lambda *at: tirx.Cast(kind, x(*at)), "mean")
 
@@ -50,6 +56,12 @@ def two_pass(x: Any, axes: list[int], epsilon: float) -> Any:
     )
 
 
+def is_for_cpu() -> bool:
+    """Whether kernels are made for LLVM, that is, for a CPU."""
+    target = tvm.target.Target.current(allow_none=True)
+    return target is not None and target.kind.name == "llvm"
+
+
 _LANES = 8
 _SUMS = te.comm_reducer(
     lambda left, right: tuple(a + b for a, b in zip(left, right, strict=True)),
@@ -58,7 +70,7 @@ _SUMS = te.comm_reducer(
 )
 
 
-def _sum(
+def side_by_side(
     value: Callable[..., Any], shape: Sequence[Any], axes: list[int], kind: str
 ) -> Callable[[Sequence[Any]], Any]:
     """The sum of `value(*at)` over `axes`, as a function of a position with any indices there.
