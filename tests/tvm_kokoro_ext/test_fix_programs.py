@@ -68,6 +68,14 @@ def in_regions(x):
     return torch.cond(y.sum() > 0, branch, torch.neg, (y,)), signs.float()
 
 
+def branch_in_region(x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        linear = torch.nn.functional.linear
+        return torch.cond(
+            x.sum() > 0, lambda x: linear(x, x).float() + 1, lambda x: x[:, :2] + 1, (x,)
+        )
+
+
 def mapped(x):
     each = torch.func.vmap(lambda row, other: row.softmax(-1) * other, in_dims=(0, None))
     return each(x, x[0])
@@ -75,6 +83,7 @@ def mapped(x):
 
 INPLACE = [
     Case("regions", in_regions, rows, **RAW),
+    Case("branch_in_region", branch_in_region, lambda n: (torch.ones(2, n),), **RAW),
     Case("vmap", mapped, rows, **RAW),
     Case("pieces", write_pieces, rows),
     Case("view", write_view, rows, **RAW),
@@ -259,6 +268,18 @@ def put_at_indices(x, values):
     return added, aten._index_put_impl_.default(x.clone(), [places[:2]], values[:2])
 
 
+def attention_with_cache(new, cache):
+    """A computed number of keys, and computed numbers of examples and of channels."""
+    attention = torch.nn.functional.scaled_dot_product_attention
+    keys = torch.cat([cache, new], 2)
+    few, narrow = cache[1:], cache.mT[..., 1:]
+    return (
+        attention(new, keys, keys),
+        attention(few, few, few, is_causal=True),
+        attention(narrow, narrow, narrow),
+    )
+
+
 DECOMPOSE = [
     Case("transpose", lambda x: x.T + x.new_full((1, 3), 2.0), rows, **RAW),
     Case("addcmul", lambda x: torch.addcmul(x, x, x, value=0.5), rows, **RAW, symbolic=(False,)),
@@ -302,6 +323,13 @@ DECOMPOSE = [
         lambda q, mask: torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=mask),
         lambda n: (torch.randn(1, 2, n, 4), torch.randn(n, n)),
         **RAW,
+    ),
+    Case(
+        "attention_of_computed_sizes",
+        attention_with_cache,
+        lambda n: (torch.randn(n, 2, 3, 4), torch.randn(n, 2, n + 1, 4)),
+        **RAW,
+        symbolic=(True,),
     ),
     Case(
         "attention_of_rows",

@@ -136,7 +136,7 @@ def _attends_otherwise(node: Any) -> bool:
     """Attention with a bool mask, a scale, shared heads, or operands of other ranks or batches.
 
     Of two dimensions stock attends along the channels; it broadcasts no batches, heads, nor a mask
-    along the keys.
+    along the keys, and does not build where a size is computed, as that of a cache and a new key.
     """
     mask = node.args[3] if len(node.args) > 3 else node.kwargs.get("attn_mask")
     masked = mask is not None and (
@@ -148,7 +148,12 @@ def _attends_otherwise(node: Any) -> bool:
     shared = bool(node.kwargs.get("enable_gqa"))
     leading = {str(_value(operand).shape[:-2]) for operand in node.args[:3]}
     unlike = len(leading) > 1 or _value(node.args[0]).dim() != 4
-    return masked or scaled or shared or unlike
+    computed = any(
+        not isinstance(size, int) and not size.node.expr.is_symbol
+        for operand in node.args[:3]
+        for size in _value(operand).shape
+    )
+    return masked or scaled or shared or unlike or computed
 
 
 def _infinite_or_symbolic(number: Any) -> bool:

@@ -18,7 +18,12 @@ from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import decomposition, writes
 
 # What torch.no_grad(), torch.autocast() and torch.func.vmap() become in a program.
-_DISSOLVED = ("wrap_with_set_grad_enabled", "wrap_with_autocast", "_vmap_increment_nesting")
+_DISSOLVED = (
+    "wrap_with_set_grad_enabled",
+    "wrap_with_autocast",
+    "_enter_autocast",  # around a branch
+    "_vmap_increment_nesting",
+)
 
 
 def functionalize(program: Any, converters: Collection[str]) -> Any:
