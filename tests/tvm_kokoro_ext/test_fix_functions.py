@@ -92,10 +92,18 @@ def test_dtype_of_indices_and_means(case):
         check(case, symbolic, decomposed)
 
 
+def four_sizes(n):
+    return (torch.randn(n - 4, n - 3, n - 2, n),)
+
+
 CUMSUM = [
     Case("bool", lambda x: x.cumsum(1), bools, **EP),
     Case("int32", lambda x, y: x.int().cumsum(0), ints, **RAW),
     Case("float", lambda x: x.cumsum(1), rows, wrong=None, **STATIC, **EP),
+    # The build of stock takes minutes.
+    Case("four_sizes", lambda x: (x.cumsum(0), x.cumsum(-3)), four_sizes, wrong=None),
+    Case("product", lambda x: (x.cumprod(2), x.half().cumsum(-1)), four_sizes, wrong=None),
+    Case("integers", lambda x: (x > 0).cumsum(1), four_sizes, wrong=None),
     Case("cummax", lambda x: torch.cummax(x, 1), rows, **EP),
     Case("cummin_first", lambda x: torch.cummin(x, 0), rows, **RAW),
     Case("cummax_ties", lambda x, y: torch.cummax(x % 3, 1), ints, **EP, **STATIC),

@@ -15,10 +15,35 @@ def cumulate(importer: Any, node: Any, previous: Any) -> Any:
     x, dim = _emit.arguments(importer, node, "self", "dim")
     dtype = _emit.result_dtype(importer, node)
     given = node.kwargs.get("dtype") is not None
-    if given or dtype is None or _compat.dtype_of(x) == dtype:
+    folded = _folded(x, dim)
+    if (given or dtype is None or _compat.dtype_of(x) == dtype) and folded is None:
         return previous(node)
     function = relax.op.cumsum if node.target.__name__ == "cumsum.default" else relax.op.cumprod
-    return _emit.emit(importer, function(_emit.astype(importer, x, dtype), dim))
+    x = _emit.astype(importer, x, dtype or _compat.dtype_of(x))
+    if folded is None:
+        return _emit.emit(importer, function(x, dim))
+    shapes = [relax.ShapeExpr(list(map(_emit.int64, s))) for s in (folded, _compat.shape_of(x))]
+    rows = _emit.emit(importer, relax.op.reshape(x, shapes[0]))
+    made = _emit.emit(
+        importer, function(rows, min(_emit.normalize_axis(dim, _compat.rank_of(x)), 1))
+    )
+    return _emit.emit(importer, relax.op.reshape(made, shapes[1]))
+
+
+def _folded(x: Any, dim: int) -> list[Any] | None:
+    """The sizes before the axis, along it and behind it, each as one, for many symbolic dimensions.
+
+    The kernel of TVM counts the elements in one number, of which it computes an index for each
+    dimension again; with four symbolic dimensions its build takes minutes. None otherwise.
+    """
+    if not _compat.has_shape(x):
+        return None
+    sizes = _compat.shape_of(x)
+    if sum(not isinstance(size, int) for size in sizes) < 3 or len(sizes) < 4:
+        return None
+    axis = _emit.normalize_axis(dim, len(sizes))
+    parts = sizes[:axis], sizes[axis : axis + 1], sizes[axis + 1 :]
+    return [_emit.extent(part) for part in parts if part]
 
 
 def _running(largest: bool) -> Converter:
