@@ -556,28 +556,6 @@ def test_an_unknown_operator_is_refused_by_name(decomposed):
     assert "custom_convert_map" in error.value.way_around
 
 
-def looped(x):
-    from torch._higher_order_ops import while_loop
-
-    step = torch.zeros((), dtype=torch.int64)
-    return while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (step, x))
-
-
-def scanned(x):
-    from torch._higher_order_ops import scan
-
-    return scan(lambda carried, row: (carried + row, carried * row), torch.zeros_like(x[0]), x)
-
-
-@pytest.mark.parametrize("decomposed", [True, False])
-@pytest.mark.parametrize(("loop", "name"), [(looped, "while_loop"), (scanned, "scan")])
-def test_a_loop_operator_is_refused_with_loops_that_can_be_imported(loop, name, decomposed):
-    program = export(Case(name, loop, rows), symbolic=False)
-    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match=name) as error:
-        import_program(program, decomposed)
-    assert "Python loop" in error.value.way_around
-
-
 def test_a_converter_that_fails_is_refused_by_name():
     """Any error of a converter is reported with the operator, the reason and a workaround."""
 

@@ -22,7 +22,6 @@ from tvm_kokoro_ext._fixes.program import kept_whole
 from tvm_kokoro_ext._fixes.program._decompositions import reduces_nothing
 from tvm_kokoro_ext._fixes.program.assertion import without_unknown_conditions
 
-_LOOPS = ("while_loop", "scan", "map_impl", "associative_scan")  # of torch._higher_order_ops
 _ROUNDS = 8  # decompositions may be nested, but less deep than this
 
 
@@ -33,8 +32,7 @@ def decompose_unsupported(program: Any, converters: Collection[str]) -> Any:
     so that a round changes nothing; no other is needed then.
 
     The branches of torch.cond and the bodies of loops are decomposed with the program. What they
-    write in place would be lost; without a table torch writes it as what is computed anew, and
-    takes the graphs within a changed mode, such as `torch.no_grad()`, into the program.
+    write in place would be lost; without a table torch writes it as what is computed anew.
     """
     program = effects.with_plain_checks(program)
     before: Counter[Any] = Counter()
@@ -67,11 +65,10 @@ def _called(program: Any) -> Iterator[Any]:
 
 
 def _is_traced_again(program: Any) -> bool:
-    """Whether a graph inside of the program writes in place, or is there for a mode only."""
+    """Whether a graph inside of the program writes in place."""
     own = set(program.graph.nodes)
     return any(
-        node.target.__name__.startswith("wrap_with_")
-        or (node not in own and getattr(getattr(node.target, "_schema", None), "is_mutable", False))
+        node not in own and getattr(getattr(node.target, "_schema", None), "is_mutable", False)
         for node in _called(program)
     )
 
@@ -85,16 +82,10 @@ def _refuse_unknown(program: Any, converters: Collection[str]) -> None:
         if node.op == "call_function" and node.target.__name__ not in converters
     ]
     if unknown:
-        way = "Write it with other operators, or pass a converter of your own in custom_convert_map"
-        if any(op_name(node) in _LOOPS for node in unknown):
-            way = (
-                "Write a Python loop of a constant number of steps, which torch.export unrolls, or "
-                "export one step, with what it carries as inputs and results, and loop outside"
-            )
         raise UnsupportedOperatorError(
             ", ".join(dict.fromkeys(map(op_name, unknown))),
             "TVM has no converter of it and torch no decomposition",
-            way,
+            "Write it with other operators, or pass a converter of your own in custom_convert_map",
         )
 
 
