@@ -24,9 +24,7 @@ def cumulate(importer: Any, node: Any, previous: Any) -> Any:
         return _emit.emit(importer, function(x, dim))
     shapes = [relax.ShapeExpr(list(map(_emit.int64, s))) for s in (folded, _compat.shape_of(x))]
     rows = _emit.emit(importer, relax.op.reshape(x, shapes[0]))
-    made = _emit.emit(
-        importer, function(rows, min(_emit.normalize_axis(dim, _compat.rank_of(x)), 1))
-    )
+    made = _emit.emit(importer, function(rows, 1))
     return _emit.emit(importer, relax.op.reshape(made, shapes[1]))
 
 
@@ -43,7 +41,7 @@ def _folded(x: Any, dim: int) -> list[Any] | None:
         return None
     axis = _emit.normalize_axis(dim, len(sizes))
     parts = sizes[:axis], sizes[axis : axis + 1], sizes[axis + 1 :]
-    return [_emit.extent(part) for part in parts if part]
+    return [_emit.extent(part) for part in parts]
 
 
 def _running(largest: bool) -> Converter:

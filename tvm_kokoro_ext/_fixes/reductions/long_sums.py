@@ -144,10 +144,16 @@ def _running_in_float64(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def scan(data: Any, axis: Any = None, dtype: Any = None, exclusive: Any = None) -> Any:
-        length = _emit.extent(list(data.shape)) if axis is None else data.shape[int(axis)]
+        place = None if axis is None else _emit.normalize_axis(int(axis), len(data.shape))
+        length = _emit.extent(list(data.shape)) if place is None else data.shape[place]
         number = _compat.as_int(length)
         is_short = number is not None and number <= _FEW_STEPS
-        if str(data.dtype) != "float32" or dtype not in (None, "", "float32") or is_short:
+        # TVM does not build the float64 tensor of a scan in front of symbolic dimensions.
+        behind = [] if place is None else list(data.shape[place + 1 :])
+        is_symbolic = any(_compat.as_int(size) is None for size in behind)
+        if str(data.dtype) != "float32" or dtype not in (None, "", "float32"):
+            return original(data, axis, dtype, exclusive)
+        if is_short or is_symbolic:
             return original(data, axis, dtype, exclusive)
         return topi.cast(original(data, axis, "float64", exclusive), "float32")
 
