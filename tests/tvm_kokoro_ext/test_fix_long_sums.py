@@ -52,7 +52,8 @@ LONG = [
     Case("axes", along_rows_and_columns, images),
     Case("first_axis", lambda x: (x.sum(0), x.mean(0, keepdim=True), x.var(0)), columns),
     Case("not_adjacent", lambda x: (x.sum((0, 2)), x.mean((1, 3))), images, wrong=None),
-    Case("norm", lambda x: (x.norm(), x.norm(1), x.nansum()), row),
+    # PyTorch's own norm of float32 is off by 1e-5, depending on its number of threads.
+    Case("norm", lambda x: (x.norm(), x.norm(1), x.nansum()), row, reference64=True),
     Case("squares", lambda x: torch.nn.functional.mse_loss(x, torch.zeros_like(x)), row),
     Case("running", lambda x: (x.cumsum(0), (x - 99.5).exp().log().cumsum(0)), row),
     Case(
@@ -68,7 +69,7 @@ LONG = [
 ]
 # Softmax of a fixed number, which is the size of a vocabulary, and layer_norm of any number.
 LONG += [
-    Case("layer_norm", lambda x: functional.layer_norm(x, x.shape[1:]), pixels, tolerance=1e-4),
+    Case("layer_norm", lambda x: functional.layer_norm(x, x.shape[1:]), pixels, reference64=True),
     Case(
         "layer_norm_of_float16", lambda x: functional.layer_norm(x, x.shape[1:]), halves, None, 2e-3
     ),
