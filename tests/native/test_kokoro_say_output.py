@@ -89,6 +89,12 @@ def test_an_interrupt_gives_up_a_pipe_without_a_reader(
     )
 
 
+def spent(process: int) -> tuple[str, ...]:
+    """The state of a process and its time on a processor, as Linux counts it."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return fields[0], *fields[11:13]
+
+
 @pytest.mark.parametrize("named", [False, True], ids=["standard-output", "named"])
 def test_an_interrupt_gives_up_a_reader_that_takes_nothing(
     built, native_environment, toy_artifact, tmp_path, named
@@ -112,9 +118,10 @@ def test_an_interrupt_gives_up_a_reader_that_takes_nothing(
         program.stdin.write(f"{HELLO}\n".encode() * 20)  # more than a pipe holds
         program.stdin.flush()
         deadline = time.monotonic() + 60
-        while len(select.select([], [writer], [], 0)[1]) > 0:
+        before = None  # A program that speaks the next sentence is not waiting yet.
+        while select.select([], [writer], [], 0)[1] or before != (before := spent(program.pid)):
             assert time.monotonic() < deadline
-            time.sleep(0.02)
+            time.sleep(0.5)
         program.send_signal(signal.SIGTERM)
         _, error = program.communicate(timeout=30)
     finally:
