@@ -147,13 +147,14 @@ def _running_in_float64(original: Callable[..., Any]) -> Callable[..., Any]:
         place = None if axis is None else _emit.normalize_axis(int(axis), len(data.shape))
         length = _emit.extent(list(data.shape)) if place is None else data.shape[place]
         number = _compat.as_int(length)
-        is_short = number is not None and number <= _FEW_STEPS
         # TVM does not build the float64 tensor of a scan in front of symbolic dimensions.
         behind = [] if place is None else list(data.shape[place + 1 :])
-        is_symbolic = any(_compat.as_int(size) is None for size in behind)
-        if str(data.dtype) != "float32" or dtype not in (None, "", "float32"):
-            return original(data, axis, dtype, exclusive)
-        if is_short or is_symbolic:
+        if (
+            str(data.dtype) != "float32"
+            or dtype not in (None, "", "float32")
+            or (number is not None and number <= _FEW_STEPS)
+            or any(_compat.as_int(size) is None for size in behind)
+        ):
             return original(data, axis, dtype, exclusive)
         return topi.cast(original(data, axis, "float64", exclusive), "float32")
 

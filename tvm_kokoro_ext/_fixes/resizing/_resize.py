@@ -110,11 +110,10 @@ def linear(
 
     def compute(data: Any, size: Any, step: Any) -> Any:
         last = data.shape[axis] - 1
-        zero, half, one = (tirx.const(number, dtype) for number in (0.0, 0.5, 1.0))
+        zero, one = (tirx.const(number, dtype) for number in (0.0, 1.0))
 
         def read(*at: Any) -> Any:
-            to = tirx.Cast(dtype, at[axis])
-            position = to * step() if align_corners else (to + half) * step() - half
+            position = _position(at[axis], step(), align_corners, dtype)
             position = tirx.max(position, zero)
             left = tirx.min(tirx.Cast("int64", tirx.floor(position)), last)
             weight = position - tirx.Cast(dtype, left)
@@ -127,6 +126,12 @@ def linear(
         return te.compute(_resized(data.shape, axis, size), read, name="resize_linear")
 
     return _emit.emit_te(importer, compute, x, _emit.int64(out), step, hint="resize_linear")
+
+
+def _position(index: Any, step: Any, align_corners: bool, dtype: str) -> Any:
+    """Where a pixel of the result lies in the original, by the distance of two pixels there."""
+    to, half = tirx.Cast(dtype, index), tirx.const(0.5, dtype)
+    return to * step if align_corners else (to + half) * step - half
 
 
 def cubic(
@@ -144,11 +149,10 @@ def cubic(
 
     def compute(data: Any, size: Any, step: Any) -> Any:
         last = data.shape[axis] - 1
-        zero, half, one = (tirx.const(number, dtype) for number in (0.0, 0.5, 1.0))
+        zero, one = (tirx.const(number, dtype) for number in (0.0, 1.0))
 
         def read(*at: Any) -> Any:
-            to = tirx.Cast(dtype, at[axis])
-            position = to * step() if align_corners else (to + half) * step() - half
+            position = _position(at[axis], step(), align_corners, dtype)
             left = tirx.floor(position)
             past = tirx.min(tirx.max(position - left, zero), one)
             first = tirx.Cast("int64", left) - 1
