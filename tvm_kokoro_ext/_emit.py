@@ -58,13 +58,20 @@ def emit(importer: Any, expression: Any) -> Any:
     return importer.block_builder.emit(expression)
 
 
-def emit_te(importer: Any, function: Callable[..., Any], *args: Any, hint: str) -> Any:
+def emit_te(
+    importer: Any,
+    function: Callable[..., Any],
+    *args: Any,
+    hint: str,
+    attrs: dict[str, Any] | None = None,
+) -> Any:
     """Emit a tensor expression of tensors, scalars and lists of scalars (such as a shape).
 
     TVM replaces the variables in the kernel, so `function` must not use symbolic expressions other
-    than its parameters.
+    than its parameters. `attrs` are attributes of the kernel.
     """
-    return importer.block_builder.emit_te(function, *args, primfunc_name_hint=hint)
+    builder = importer.block_builder
+    return builder.emit_te(function, *args, primfunc_name_hint=hint, primfunc_attrs=attrs)
 
 
 def astype(importer: Any, tensor: Any, dtype: str) -> Any:

@@ -43,16 +43,22 @@ DFT = [
         ("negative_axis", ["n", 8, 2], None, -2, {}),
         ("padded", ["n", 10, 1], 16, 1, {"onesided": 1}),
         ("cut", ["n", 10, 1], 7, 1, {}),
+        ("long_real", [2, 80, "n", 1], None, 1, {}),
+        ("long_onesided", ["n", 80, 1], None, 1, {"onesided": 1}),
+        ("long_odd", [2, 75, 1], 81, 1, {"onesided": 1}),
+        ("long_complex", ["n", 96, 2], None, 1, {}),
+        ("long_inverse", ["n", 70, 2], None, 1, {"inverse": 1}),
     ]
 ]
 
 HANN = np.hanning(16).astype("float32")
+LONG = np.hanning(66).astype("float32")
 STFT = [
     Case(
         name,
         [("STFT", inputs, "y", {"onesided": onesided})],
         {"x": shape},
-        {"step": np.array(5), "window": HANN, "length": np.array(16)},
+        {"step": np.array(5), "window": HANN, "long": LONG, "length": np.array(16)},
         tolerance=1e-4,
     )
     for name, inputs, shape, onesided in [
@@ -60,6 +66,8 @@ STFT = [
         ("both", "x step window length", [2, "8*n", 1], 1),
         ("length", "x step _ length", [2, "8*n", 1], 0),
         ("complex", "x step window", [2, 64, 2], 0),
+        ("long_window", "x step long", [2, "80*n", 1], 1),
+        ("long_complex", "x step long", [2, 90, 2], 0),
     ]
 ]
 
@@ -131,7 +139,7 @@ def test_stock_is_wrong(case):
 
 def test_half_a_spectrum_back_to_reals():
     """The evaluator of older versions of `onnx` gives complex numbers here."""
-    for length in (10, 9):
+    for length in (10, 9, 64, 75):
         shape = [2, length // 2 + 1, 2]
         case = transform("back", shape, length, 1, 20, inverse=1, onesided=1)
         signal = DRAW.standard_normal((2, length))

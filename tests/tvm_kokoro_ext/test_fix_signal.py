@@ -346,8 +346,39 @@ FFT = [
         lambda n: (torch.randn(8, n),),
     ),
     Case("fft2", lambda x: torch.fft.fft2(x).abs(), lambda n: (torch.randn(4, 6),), tolerance=1e-4),
+    *(  # in stages, of which each length has others
+        Case(
+            f"stages_{length}",
+            lambda x, length=length: (
+                torch.view_as_real(torch.fft.rfft(x)),
+                torch.view_as_real(torch.fft.fft(x, norm="ortho")),
+                torch.view_as_real(torch.fft.ifft(torch.fft.fft(x, norm="ortho").square())),
+                torch.fft.irfft(torch.fft.rfft(x, norm="ortho").square(), n=length, norm="ortho"),
+                torch.view_as_real(torch.fft.fft2(x.mT, s=(length, 3), norm="ortho")),
+            ),
+            lambda n, length=length: (torch.randn(n, length) / 8,),
+        )
+        for length in (64, 66, 75, 93, 96, 1102)
+    ),
 ]
 test_fft, test_fft_stock = fix_tests("fft", FFT)
+
+
+def test_long_transforms_have_no_matrix():
+    """Their factors grow with the length, and not with its square."""
+    length = 2048
+    case = Case("long", lambda x: torch.fft.rfft(x).abs(), lambda n: (torch.randn(n, length),))
+    constants = []
+
+    def collect(expression):
+        value = _compat.constant_value(expression)
+        if value is not None:
+            constants.append(value.size)
+
+    module = import_program(export(case, symbolic=True), decomposed=True)
+    relax.analysis.post_order_visit(module["main"], collect)
+    assert 0 < sum(constants) < 16 * length
+
 
 UNFOLD = [
     Case("windows", lambda x: x.unfold(1, 3, 2), rows, **EP),

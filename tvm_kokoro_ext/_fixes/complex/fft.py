@@ -1,4 +1,4 @@
-"""FFTs as matrix products with exact trigonometric constants, for stft and istft as well.
+"""FFTs, for stft and istft as well.
 
 For a symbolic length, the transform is computed by its definition in float64, with n² sines. torch
 decomposes stft and istft into FFTs, reflecting pads, unfold and index_put.
@@ -9,31 +9,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from tvm_kokoro_ext import _compat, _emit, _probe
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.complex import _complex
+from tvm_kokoro_ext._fixes.complex import _complex, _fourier
 from tvm_kokoro_ext._fixes.complex._complex import Complex
 
 
 def _scale(normalization: int, length: int) -> float:
     """The factor of torch's fft_norm_mode: none, by the square root of n, by n."""
     return {0: 1.0, 1: 1 / math.sqrt(length), 2: 1 / length}[normalization]
-
-
-def waves(rows: int, columns: int, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """The cosines and sines of 2π·r·c/length, where the product is first reduced for accuracy.
-
-    They are exactly 0 at whole quarter turns, on which the phase of the ends of a spectrum depends.
-    """
-    products = np.outer(np.arange(rows), np.arange(columns)) % length
-    angles, quarters = 2 * np.pi * products / length, 4 * products % (2 * length)
-    return (
-        np.where(quarters == length, 0, np.cos(angles)),
-        np.where(quarters == 0, 0, np.sin(angles)),
-    )
 
 
 def _length(x: Any, axis: int) -> Any:
@@ -50,10 +35,7 @@ def _by_definition(
     w_j is 1; with `halved` (x is the first half of a symmetric spectrum) it is 2 except at the
     ends.
     """
-    rank, dtype = _compat.rank_of(x), _compat.dtype_of(x)
-    order = [a for a in range(rank) if a != axis] + [axis]
-    if axis != rank - 1:
-        x = _emit.emit(importer, relax.op.permute_dims(x, order))
+    dtype, x = _compat.dtype_of(x), _swapped(importer, x, axis)
     function = tirx.sin if sine else tirx.cos
 
     def compute(data: Any, outputs: Any, period: Any) -> Any:
@@ -78,10 +60,7 @@ def _by_definition(
     result = _emit.emit_te(
         importer, compute, x, _emit.int64(count), _emit.int64(length), hint="dft"
     )
-    if axis != rank - 1:
-        back = [order.index(a) for a in range(rank)]
-        result = _emit.emit(importer, relax.op.permute_dims(result, back))
-    return result
+    return _swapped(importer, result, axis)
 
 
 def _float(value: float) -> Any:
@@ -99,18 +78,17 @@ def _scaled(importer: Any, x: Any, normalization: int, length: Any) -> Any:
     return x
 
 
-def _product(importer: Any, x: Any, matrix: np.ndarray, axis: int) -> Any:
-    """x multiplied along `axis` by matrix [length, outputs]."""
-    rank, dtype = _compat.rank_of(x), _compat.dtype_of(x)
-    order = [a for a in range(rank) if a != axis] + [axis]
-    constant = relax.const(matrix.astype(dtype), dtype)
-    if axis != rank - 1:
-        x = _emit.emit(importer, relax.op.permute_dims(x, order))
-    result = _emit.emit(importer, relax.op.matmul(x, constant, out_dtype=dtype))
-    if axis != rank - 1:
-        back = [order.index(a) for a in range(rank)]
-        result = _emit.emit(importer, relax.op.permute_dims(result, back))
-    return result
+def _swapped(importer: Any, x: Any, axis: int) -> Any:
+    """The tensor with `axis` and its last axis exchanged."""
+    order = list(range(_compat.rank_of(x)))
+    if axis == order[-1]:
+        return x
+    order[axis], order[-1] = order[-1], axis
+    return _emit.emit(importer, relax.op.permute_dims(x, order))
+
+
+def _both_swapped(importer: Any, x: Complex, axis: int) -> Complex:
+    return Complex(_swapped(importer, x.real, axis), _swapped(importer, x.imag, axis))
 
 
 def r2c(importer: Any, node: Any, previous: Any) -> Any:
@@ -124,11 +102,9 @@ def r2c(importer: Any, node: Any, previous: Any) -> Any:
         ]
         result = Complex(*(_scaled(importer, p, normalization, length) for p in parts))
         return _transform(importer, node, result, others, normalization, forward=True)
-    cos, sin = waves(length, length // 2 + 1 if onesided else length, length)
-    scale = _scale(normalization, length)
-    result = Complex(
-        _product(importer, x, scale * cos, last), _product(importer, x, -scale * sin, last)
-    )
+    count, scale = length // 2 + 1 if onesided else length, _scale(normalization, length)
+    made = _fourier.of_real(importer, _swapped(importer, x, last), count=count, scale=scale)
+    result = _both_swapped(importer, made, last)
     return _transform(importer, node, result, others, normalization, forward=True)
 
 
@@ -147,15 +123,9 @@ def _transform(
         if not isinstance(length, int):
             x = _symbolic_transform(importer, x, axis, length, normalization, forward)
             continue
-        cos, sin = waves(length, length, length)
-        scale = _scale(normalization, length)
-        matrices = scale * cos, (-scale if forward else scale) * sin
-        rr, ri = (_product(importer, x.real, m, axis) for m in matrices)
-        ir, ii = (_product(importer, x.imag, m, axis) for m in matrices)
-        x = Complex(
-            _emit.emit(importer, relax.op.subtract(rr, ii)),
-            _emit.emit(importer, relax.op.add(ri, ir)),
-        )
+        scale, rows = _scale(normalization, length), _both_swapped(importer, x, axis)
+        made = _fourier.transform(importer, rows, forward=forward, scale=scale)
+        x = _both_swapped(importer, made, axis)
     return x
 
 
@@ -189,16 +159,8 @@ def c2r(importer: Any, node: Any, previous: Any) -> Any:
         imag = _by_definition(importer, x.imag, last, size, size, sine=1, halved=True)
         difference = _emit.emit(importer, relax.op.subtract(real, imag))
         return _scaled(importer, difference, normalization, size)
-    bins = length // 2 + 1
-    weight = np.full((bins, 1), 2.0)
-    weight[0] = 1.0
-    if length % 2 == 0:
-        weight[-1] = 1.0
-    cos, sin = waves(bins, length, length)
-    weight *= _scale(normalization, length)
-    real = _product(importer, x.real, weight * cos, last)
-    imag = _product(importer, x.imag, weight * sin, last)
-    return _emit.emit(importer, relax.op.subtract(real, imag))
+    rows, scale = _both_swapped(importer, x, last), _scale(normalization, length)
+    return _swapped(importer, _fourier.to_real(importer, rows, length, scale=scale), last)
 
 
 FIX = Fix(

@@ -1,19 +1,20 @@
-"""DFT, STFT and MelWeightMatrix, which stock's frontend lacks, by constant matrices of waves."""
+"""DFT, STFT and MelWeightMatrix, which stock's frontend lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from tvm_kokoro_ext import _compat
-from tvm_kokoro_ext._compat import relax
+from tvm_kokoro_ext import _compat, _emit
+from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.complex.fft import waves
+from tvm_kokoro_ext._fixes.complex import _fourier
+from tvm_kokoro_ext._fixes.complex._complex import Complex
 from tvm_kokoro_ext._fixes.onnx import _frontend, _layers
-from tvm_kokoro_ext._fixes.onnx._layers import int64
 from tvm_kokoro_ext._fixes.onnx._quantized import optional
 
 
@@ -46,11 +47,14 @@ def dft(bb: Any, inputs: Any, attr: Any, *, axis_is_input: bool) -> Any:
     to_reals = inverse and half
     if length is None:
         length = 2 * (size - 1) if to_reals else size
-    used = min(size, length // 2 + 1 if to_reals else length)
-    bins = length // 2 + 1 if half and not inverse else length
+    used = length // 2 + 1 if to_reals else length
     if used < size:
         x = bb.emit(relax.op.strided_slice(x, [axis], [0], [used]))
-    last = [a for a in range(rank - 1) if a != axis] + [axis]
+    elif used > size:
+        behind = [(0, used - size if a == axis else 0) for a in range(rank)]
+        x = bb.emit(relax.op.nn.pad(x, [amount for pair in behind for amount in pair]))
+    importer, last = SimpleNamespace(block_builder=bb), list(range(rank - 1))
+    last[axis], last[-1] = last[-1], axis
     parts = [
         bb.emit(
             relax.op.permute_dims(
@@ -59,29 +63,34 @@ def dft(bb: Any, inputs: Any, attr: Any, *, axis_is_input: bool) -> Any:
         )
         for part in range(int(_compat.shape_of(x)[rank - 1]))
     ]
-    cosines, sines = waves(used, bins, length)
-    if inverse:
-        weights = np.ones((used, 1))
-        if to_reals:  # the half that is left out is the conjugate of the one that is given
-            weights[1 : (length + 1) // 2] = 2
-        cosines, sines = cosines * weights / length, -sines * weights / length
+    made = _transformed(importer, parts, length, inverse=inverse, half=half)
+    return relax.op.stack([bb.emit(relax.op.permute_dims(m, last)) for m in made], axis=rank - 1)
 
-    def times(part: Any, matrix: np.ndarray) -> Any:
-        return bb.emit(relax.op.matmul(part, relax.const(matrix, _compat.dtype_of(x))))
 
-    made = [times(parts[0], cosines), times(parts[0], -sines)]
-    if len(parts) > 1:
-        made = [
-            bb.emit(relax.op.add(made[0], times(parts[1], sines))),
-            bb.emit(relax.op.add(made[1], times(parts[1], cosines))),
-        ]
-    back = [last.index(a) for a in range(rank - 1)]
-    kept = [bb.emit(relax.op.permute_dims(m, back)) for m in made[: 1 if to_reals else 2]]
-    return relax.op.stack(kept, axis=rank - 1)
+def _transformed(
+    importer: Any, parts: list[Any], length: int, *, inverse: bool, half: bool
+) -> list[Any]:
+    """The parts of the transform of the last axis of reals or of complex numbers."""
+    bins = length // 2 + 1 if half and not inverse else length
+    if len(parts) == 1 and not inverse:
+        made = _fourier.of_real(importer, parts[0], count=bins, scale=1.0)
+        return [made.real, made.imag]
+    imag = parts[1] if len(parts) > 1 else _emit.emit(importer, relax.op.zeros_like(parts[0]))
+    x, scale = Complex(parts[0], imag), 1 / length if inverse else 1.0
+    if half and inverse:
+        return [_fourier.to_real(importer, x, length, scale=scale)]
+    made = _fourier.transform(importer, x, forward=not inverse, scale=scale)
+    if bins == length:
+        return [made.real, made.imag]
+    last = _compat.rank_of(imag) - 1
+    return [
+        _emit.emit(importer, relax.op.strided_slice(part, [last], [0], [bins]))
+        for part in (made.real, made.imag)
+    ]
 
 
 def stft(bb: Any, inputs: Any, attr: Any) -> Any:
-    """[batch, frames, bins, 2] of a signal [batch, length, 1 or 2], by a strided convolution."""
+    """[batch, frames, bins, 2] of a signal [batch, length], or [batch, length, 1 or 2]."""
     x, step = inputs[0], number(inputs[1], "STFT", "frame_step")
     window = optional(inputs, 2)
     length = number(optional(inputs, 3), "STFT", "frame_length")
@@ -91,22 +100,27 @@ def stft(bb: Any, inputs: Any, attr: Any) -> Any:
         raise _frontend.refusal(
             "STFT", "it has neither a window nor a frame_length", "Give it one of them"
         )
-    dtype = _compat.dtype_of(x)
     if _compat.rank_of(x) == 2:
         x = bb.emit(relax.op.expand_dims(x, -1))
-    bins = length // 2 + 1 if attr.get("onesided", 1) else length
-    cosines, sines = waves(bins, length, length)
-    taps = np.stack([np.concatenate([cosines, -sines]), np.concatenate([sines, cosines])], axis=1)
-    parts = int(_compat.shape_of(x)[2])
-    weight = relax.const(taps[:, :parts], dtype)
-    if window is not None:
-        row = bb.emit(relax.op.reshape(window, [1, 1, length]))
-        weight = bb.emit(relax.op.multiply(weight, row))
-    turned = bb.emit(relax.op.permute_dims(x, [0, 2, 1]))
-    made = bb.emit(relax.op.nn.conv1d(turned, weight, strides=[int(step)]))
-    batch, _, frames = _compat.shape_of(made)
-    shape = [int64(d) for d in (batch, 2, bins, frames)]
-    return relax.op.permute_dims(bb.emit(relax.op.reshape(made, shape)), [0, 3, 2, 1])
+
+    def frames(signal: Any, part: int, *factors: Any) -> Any:
+        count = tirx.floordiv(signal.shape[1] - length, step) + 1
+
+        def element(row: Any, frame: Any, place: Any) -> Any:
+            value = signal(row, frame * step + place, part)
+            return value * factors[0](place) if factors else value
+
+        return te.compute((signal.shape[0], count, length), element, name="frames")
+
+    factors = [] if window is None else [window]
+    parts = [
+        bb.emit_te(frames, x, part, *factors, primfunc_name_hint="frames")
+        for part in range(int(_compat.shape_of(x)[2]))
+    ]
+    half = bool(attr.get("onesided", 1))
+    importer = SimpleNamespace(block_builder=bb)
+    made = _transformed(importer, parts, int(length), inverse=False, half=half)
+    return relax.op.stack(made, axis=3)
 
 
 def mel_weight_matrix(bb: Any, inputs: Any, attr: Any) -> Any:
