@@ -87,7 +87,18 @@ def log_sums(x):
 
 
 test_cumulative, test_cumulative_stock = fix_tests(
-    "cumsum", [Case("logcumsumexp", log_sums, rows, **RAW)]
+    "cumsum",
+    [
+        Case("logcumsumexp", log_sums, rows, **RAW),
+        Case(
+            "logcumsumexp_of_many",
+            lambda x: x.logcumsumexp(1),
+            lambda n: (torch.rand(n, 2**15),),
+            reference64=True,
+            tolerance=1e-6,
+            **RAW,
+        ),
+    ],
 )
 
 # --- pooling -----------------------------------------------------------------------------

@@ -28,7 +28,8 @@ def log_sum(importer: Any, x: Any, axis: int) -> Any:
     """logcumsumexp along `axis`; all elements from the first NaN on are NaN."""
 
     def scan(last: Any) -> list[Any]:
-        return [_emit.emit_te(importer, _log_sum, last, hint="logcumsumexp")]
+        both = _emit.emit_te(importer, _log_sum, last, hint="logcumsumexp")
+        return [_emit.emit(importer, relax.TupleGetItem(both, 0))]
 
     return _along(importer, x, axis, scan)[0]
 
@@ -71,22 +72,29 @@ def _scan(data: Any, largest: bool) -> Any:
 
 
 def _log_sum(data: Any) -> Any:
-    """log(exp(x_0) + … + exp(x_i)) along the last axis of a TE tensor."""
+    """log(exp(x_0) + … + exp(x_i)) along the last axis, and the same in float64.
+
+    The sum grows by ever smaller parts of itself, which float32 would round at each step.
+    """
     dtype = str(data.dtype)
     steps = data.shape[-1]
     rows = _emit.extent(list(data.shape[:-1]))
 
     def body(inputs: Any, outputs: Any) -> Any:
-        source, sums = T.buffer_proxy(inputs[0]), T.buffer_proxy(outputs[0])
+        source = T.buffer_proxy(inputs[0])
+        rounded, sums = (T.buffer_proxy(buffer) for buffer in outputs)
         with IRBuilder() as ib:
             with T.serial(0, rows) as row, T.serial(0, steps) as step:
                 at = row * steps + step
-                new, old = source[at], sums[row * steps + tirx.max(step - 1, 0)]
+                new = tirx.Cast("float64", source[at])
+                old = sums[row * steps + tirx.max(step - 1, 0)]
                 large, small = _extremum.maximum(new, old), _extremum.minimum(new, old)
                 both = large + tirx.log1p(tirx.exp(small - large))
                 # The difference of two infinities would be NaN.
                 both = tirx.if_then_else(tirx.isinf(large), large, both)
                 sums[at] = tirx.if_then_else(step == 0, new, both)
+                rounded[at] = tirx.Cast(dtype, sums[at])
             return ib.get()
 
-    return te.extern([tuple(data.shape)], [data], body, dtype=[dtype], name="logcumsumexp")
+    shapes = [tuple(data.shape)] * 2
+    return te.extern(shapes, [data], body, dtype=[dtype, "float64"], name="logcumsumexp")
