@@ -8,7 +8,6 @@ from torch.nn import functional
 from tvm import relax
 
 from tvm_kokoro_ext import UnsupportedOperatorError, _compat
-from tvm_kokoro_ext._importer import importer_class
 
 EP = {"decomposed": (True,)}
 INF = float("inf")
@@ -444,76 +443,3 @@ def test_what_complex_numbers_cannot_do_is_refused(function, way_around):
     program = export(Case("refused", function, rows), symbolic=False)
     with pytest.raises(UnsupportedOperatorError, match=way_around):
         import_program(program, decomposed=True)
-
-
-class Recurrent(torch.nn.Module):
-    def __init__(self, **options):
-        super().__init__()
-        torch.manual_seed(0)
-        self.net = torch.nn.LSTM(4, 5, **options)
-
-    def forward(self, x):
-        outputs, (h, c) = self.net(x)
-        return outputs, h, c
-
-
-def batch(n):
-    return (torch.randn(2, n, 4),)
-
-
-LSTM = [
-    Case("one", Recurrent(batch_first=True), batch, **EP, symbolic=(False,), wrong=None),
-    Case("raw", Recurrent(batch_first=True), batch, symbolic=(False,), decomposed=(False,)),
-    Case(
-        "deep",
-        Recurrent(num_layers=2, bidirectional=True),
-        batch,
-        symbolic=(False,),
-        decomposed=(False,),
-    ),
-    Case("no_bias", Recurrent(bias=False), batch, symbolic=(False,), decomposed=(False,)),
-]
-test_lstm, test_lstm_stock = fix_tests("lstm", LSTM)
-
-
-@pytest.mark.parametrize("batch_first", [False, True])
-def test_an_lstm_of_any_length_is_one_program(batch_first):
-    """torch.export fixes an LSTM's length, so the node is made by hand over a symbolic one."""
-    net = torch.nn.LSTM(4, 5, num_layers=2, bidirectional=True, batch_first=batch_first)
-    graph = torch.fx.Graph()
-    importer = importer_class()()
-    parameters = []
-
-    def given(name, *shape):
-        node = graph.placeholder(name)
-        importer.env[node] = relax.Var(name, _compat.tensor_type(shape, "float32"))
-        parameters.append(importer.env[node])
-        return node
-
-    time = _compat.tir_var("t")
-    x = given("x", *((2, time, 4) if batch_first else (time, 2, 4)))
-    state = [given(name, 4, 2, 5) for name in ("h", "c")]
-    weights = [given(f"w{i}", *w.shape) for i, w in enumerate(net._flat_weights)]
-    options = (True, 2, 0.0, False, True, batch_first)
-    node = graph.call_function(torch.ops.aten.lstm.input, (x, state, weights, *options))
-    builder = importer.block_builder = relax.BlockBuilder()
-    with builder.function("main", parameters):
-        builder.emit_func_output(importer.convert_map["lstm.input"](node))
-    run = compile_module(builder.get())
-    for length in (1, 3, 17):
-        torch.manual_seed(length)
-        sizes = (2, length, 4) if batch_first else (length, 2, 4)
-        signal, h, c = torch.randn(*sizes), torch.randn(4, 2, 5), torch.randn(4, 2, 5)
-        with torch.no_grad():
-            outputs, (last_h, last_c) = net(signal, (h, c))
-        arrays = [t.detach().numpy() for t in (signal, h, c, *net._flat_weights)]
-        for got, want in zip(run(*arrays), (outputs, last_h, last_c), strict=True):
-            np.testing.assert_allclose(got, want.numpy(), rtol=1e-5, atol=1e-6)
-
-
-def test_the_time_loop_is_a_loop():
-    case = Case("loop", Recurrent(batch_first=True), lambda n: (torch.randn(1, 64, 4),))
-    module = import_program(export(case, symbolic=False), decomposed=False)
-    text = module.script()
-    assert text.count("R.") < 60, "unrolled over 64 steps"
-    assert "for t in" in text or "for v" in text

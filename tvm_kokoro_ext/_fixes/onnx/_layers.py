@@ -9,6 +9,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fixes.onnx import _frontend
+from tvm_kokoro_ext._fixes.recurrence import _recurrence
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Direction:
 
     def projected(self, weight: Any, *biases: Any) -> Any:
         """x · weightᵀ + biases, [time, batch, gates · hidden]."""
-        made = self.emit(relax.op.matmul(self.x, self.emit(relax.op.permute_dims(weight))))
+        hint = "projection"
+        made = self.emit_te(_recurrence.projection, self.x, weight, primfunc_name_hint=hint)
         for bias in biases:
             made = self.emit(relax.op.add(made, bias))
         return made

@@ -38,7 +38,7 @@ def _gru_layer(own: Direction, *, resets_product: bool) -> list[Any]:
         gates, kept = (own.emit(relax.TupleGetItem(both, part)) for part in (0, 1))
         nothing = own.emit(relax.op.zeros_like(kept))
         added[1] = own.emit(relax.op.concat([gates, nothing], 0))
-    kernel = partial(_recurrence.gru, resets_product=resets_product)
+    kernel = partial(_recurrence.gru, resets_product=resets_product, update=0)
     tensors = own.projected(own.w, *added), own.r, own.emit(kept), *own.states
     return own.scanned(kernel, *tensors, hint="onnx_gru")
 

@@ -186,13 +186,6 @@ def _celu_not_one(node: Any) -> bool:
     return bool(alpha != 1)
 
 
-def _projects(node: Any) -> bool:
-    """An LSTM with proj_size (a fifth tensor per layer), of a length that torch can unroll."""
-    layers = _given(node, "num_layers") * (2 if _given(node, "bidirectional") else 1)
-    plain = 4 if _given(node, "has_biases") else 2
-    return len(_given(node, "params")) != plain * layers and not _symbolic(node)
-
-
 def _of_numbers(node: Any) -> bool:
     """meshgrid with a 0-d tensor, which stock keeps 0-d."""
     return any(_value(tensor).dim() == 0 for tensor in node.args[0])
@@ -225,8 +218,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "narrow.default": lambda node: True,  # interprets the length as the end
     "celu.default": _celu_not_one,
     "cross_entropy_loss.default": lambda node: True,  # ignores most of its arguments
-    "gru.input": lambda node: True,  # without h
-    "rnn_tanh.input": lambda node: True,
+    **dict.fromkeys(kept_whole.RECURRENT[1:], lambda node: not kept_whole.is_one_loop(node)),
     "eye.default": lambda node: "dtype" not in node.kwargs,
     "eye.m": lambda node: "dtype" not in node.kwargs,
     "masked_fill.Scalar": lambda node: (
@@ -268,7 +260,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "einsum.default": _sums_otherwise,
     "broadcast_to.default": lambda node: -1 in node.args[1],
     "pad.default": _wraps_what_is_cut,
-    "lstm.input": _projects,
+    "lstm.input": lambda node: not kept_whole.is_one_loop(node) and not _symbolic(node),
     "conv1d.default": lambda node: _value(node.args[0]).dim() != 3,
     "conv2d.default": lambda node: _value(node.args[0]).dim() != 4,
     "conv3d.default": lambda node: _value(node.args[0]).dim() != 5,

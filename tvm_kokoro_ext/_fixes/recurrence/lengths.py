@@ -37,10 +37,7 @@ def convert(importer: Any, node: Any, previous: Any) -> Any:
             own = [
                 _emit.astype(importer, w, wide) for w in weights[index * each : (index + 1) * each]
             ]
-            gates = _emit.emit(
-                importer,
-                relax.op.matmul(x, _emit.emit(importer, relax.op.permute_dims(own[0]))),
-            )
+            gates = _emit.emit_te(importer, _recurrence.projection, x, own[0], hint="projection")
             for bias in own[2:]:
                 gates = _emit.emit(importer, relax.op.add(gates, bias))
             scanned = _emit.emit_te(
