@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit
-from tvm_kokoro_ext._compat import relax, te, tirx, topi, tvm
+from tvm_kokoro_ext._compat import relax, te, tirx, topi
+from tvm_kokoro_ext._fixes._shared.sums import MANY, is_for_cpu, side_by_side
 
 LEVEL = 11  # registering at the built-in level 10 is an error; 11 wins over it
-MANY = 2**14  # more float32 numbers than these lose digits in one sum
 
 
 def two_pass(x: Any, axes: list[int], epsilon: float) -> Any:
@@ -54,64 +54,6 @@ def two_pass(x: Any, axes: list[int], epsilon: float) -> Any:
         lambda *at: tirx.Cast(dtype, centred(*at) * inverse(*group(at))),
         name="normalized",
     )
-
-
-def is_for_cpu() -> bool:
-    """Whether kernels are made for LLVM, that is, for a CPU."""
-    target = tvm.target.Target.current(allow_none=True)
-    return target is not None and target.kind.name == "llvm"
-
-
-_LANES = 8
-_SUMS = te.comm_reducer(
-    lambda left, right: tuple(a + b for a, b in zip(left, right, strict=True)),
-    lambda *dtypes: tuple(tirx.const(0, dtype) for dtype in dtypes),
-    name="sums",
-)
-
-
-def side_by_side(
-    value: Callable[..., Any], shape: Sequence[Any], axes: list[int], kind: str
-) -> Callable[[Sequence[Any]], Any]:
-    """The sum of `value(*at)` over `axes`, as a function of a position with any indices there.
-
-    A processor adds a number to one sum only after the number before, so several sums are formed
-    side by side along the last axis, and then added.
-    """
-    *outer, last = axes
-    rows = {axis: te.reduce_axis((0, shape[axis]), name=f"k{axis}") for axis in outer}
-    size = _compat.as_int(shape[last])
-    lanes = size if size is not None and 0 < size <= 2 * _LANES else _LANES
-    part = te.reduce_axis((0, tirx.ceildiv(shape[last], lanes)), name=f"k{last}")
-    full = size is not None and size % lanes == 0
-    kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
-
-    def lane(at: Sequence[Any], number: int) -> Any:
-        index = part * lanes + number
-        place = [rows.get(axis, index if axis == last else i) for axis, i in enumerate(at)]
-        found = value(*place)
-        if full:
-            return found
-        return tirx.if_then_else(index < shape[last], found, tirx.const(0, kind))
-
-    sums = te.compute(
-        kept,
-        lambda *at: (
-            _SUMS(tuple(lane(at, n) for n in range(lanes)), axis=[*rows.values(), part])
-            if lanes > 1
-            else te.sum(lane(at, 0), axis=[*rows.values(), part])
-        ),
-        name="sums",
-    )
-
-    def total(at: Sequence[Any]) -> Any:
-        parts = [one(*at) for one in sums] if lanes > 1 else [sums(*at)]
-        while len(parts) > 1:  # in pairs, which rounds less than one after the other
-            pairs = zip(parts[::2], parts[1::2], strict=False)
-            parts = [a + b for a, b in pairs] + parts[len(parts) // 2 * 2 :]
-        return parts[0]
-
-    return total
 
 
 def affine(x: Any, gamma: Any, beta: Any, channel: Callable[..., Any]) -> Any:

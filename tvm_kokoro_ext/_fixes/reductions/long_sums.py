@@ -20,7 +20,8 @@ from tvm_kokoro_ext._compat import relax, te, tirx, topi, tvm
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes._shared import extremum
 from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
-from tvm_kokoro_ext._fixes._shared.two_pass import MANY, is_for_cpu, side_by_side, two_pass
+from tvm_kokoro_ext._fixes._shared.sums import MANY, is_for_cpu, side_by_side
+from tvm_kokoro_ext._fixes._shared.two_pass import two_pass
 
 _FEW_STEPS = 512
 
