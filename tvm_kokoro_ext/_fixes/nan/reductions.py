@@ -8,9 +8,8 @@ from typing import Any
 from tvm_kokoro_ext import _compat, _emit
 from tvm_kokoro_ext._compat import relax, te, tirx, tvm
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import extremum
+from tvm_kokoro_ext._fixes._shared import extremum, in_vectors
 from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
-from tvm_kokoro_ext._fixes.nan import _in_vectors
 
 
 def _reduction(largest: bool) -> Override:
@@ -32,11 +31,11 @@ def _reduction(largest: bool) -> Override:
         keep = bool(call.attrs.keepdims)
         if _suits_vectors(call.args[0], axes):
 
-            def in_vectors(x: Any) -> Any:
-                rule = _in_vectors.Extremum(largest, dtype)
-                return _in_vectors.reduced(x, axes, rule, keep)
+            def of_floats(x: Any) -> Any:
+                rule = in_vectors.Extremum(largest, dtype)
+                return in_vectors.reduced(x, axes, rule, keep)
 
-            return builder.call_te(in_vectors, call.args[0], primfunc_name_hint=hint)
+            return builder.call_te(of_floats, call.args[0], primfunc_name_hint=hint)
 
         def compute(x: Any) -> Any:
             inner = [te.reduce_axis((0, x.shape[axis]), name=f"k{axis}") for axis in axes]
@@ -63,7 +62,7 @@ def _suits_vectors(x: Any, axes: list[int]) -> bool:
     if _compat.dtype_of(x) not in ("float32", "float64") or target is None:
         return False
     size = _compat.as_int(_compat.shape_of(x)[-1])
-    is_long = size is None or size >= _in_vectors.LANES
+    is_long = size is None or size >= in_vectors.LANES
     return is_long and target.kind.name == "llvm" and axes == list(range(axes[0], axes[-1] + 1))
 
 
@@ -92,13 +91,13 @@ def _place(largest: bool) -> Override:
         keep = bool(call.attrs.keepdims)
         if axes and _suits_vectors(x, axes):
 
-            def in_vectors(data: Any) -> Any:
+            def of_floats(data: Any) -> Any:
                 size = _emit.extent([data.shape[a] for a in axes])
-                rule = _in_vectors.Place(largest, dtype, size)
-                return _in_vectors.reduced(data, axes, rule, keep)
+                rule = in_vectors.Place(largest, dtype, size)
+                return in_vectors.reduced(data, axes, rule, keep)
 
             hint = "argmax" if largest else "argmin"
-            return builder.call_te(in_vectors, x, primfunc_name_hint=hint)
+            return builder.call_te(of_floats, x, primfunc_name_hint=hint)
         keys = builder.emit(builder.call_te(compute, call.args[0], primfunc_name_hint="key"))
         search = relax.op.argmax if largest else relax.op.argmin
         return below(builder, builder.normalize(search(keys, axis, keep)))
