@@ -27,6 +27,14 @@ def pixels(n):
     return (torch.rand(n, 3, 301, 201) + 100,)
 
 
+def tokens(n):
+    return (torch.rand(n, 197, 24),)
+
+
+def windows(n):
+    return (torch.rand(2, n * 5, 14, 300),)
+
+
 def halves(n):
     return (torch.randn(n, 512).half() + 10,)
 
@@ -77,6 +85,14 @@ LONG += [
     Case("softmax_of_columns", lambda x: shares(x.mT), lambda n: (torch.rand(2**18, n),)),
     Case("softmax_of_an_infinity", lambda x: (1 / x).softmax(1), zeros, wrong=None),
 ]
+# Whole rows are added to each other where they are long enough.
+LONG += [
+    Case("rows", lambda x: (x.mean(1), x.sum((0, 1)), x.mean((0, 1), keepdim=True)), tokens, None),
+    Case("rows_of_rows", lambda x: (x.mean((1, 2)), x.sum((0, 1, 2))), windows, None),
+    Case("rows_of_infinities", lambda x: (x / (x > 0.1)).mean(1), tokens, wrong=None),
+    Case("short_rows", lambda x: x[..., :7].mean(1), tokens, wrong=None),
+    Case("rows_of_any_width", lambda x: x.mT.sum(1), lambda n: (torch.randn(3, n, 197),), None),
+]
 # Few numbers of a symbolic axis, which may be many in another call.
 LONG += [
     Case("few", averages, lambda n: (torch.randn(n),), wrong=None),
@@ -103,6 +119,17 @@ def test_kernels_of_gpus_and_of_short_sums_are_those_of_stock(target, shape):
     with tvm_kokoro_ext.disabled("all"):
         stock = kernels(target, shape)
     assert ours.script() == stock.script()
+
+
+@pytest.mark.parametrize(("rows", "in_float64"), [(64, False), (65, True)])
+def test_many_rows_are_summed_in_float64_one_after_the_other(rows, in_float64):
+    x = relax.Var("x", _compat.tensor_type([2, rows, 8], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.mean(x, [1])))
+    with tvm.target.Target("llvm"):
+        made = relax.transform.LegalizeOps()(builder.get())
+    assert ('"float64"' in made.script()) == in_float64
 
 
 def test_numbers_that_no_call_has_are_summed_to_nothing():

@@ -1,25 +1,66 @@
-"""Extrema of float32 and float64, and their places, by loops that LLVM turns into vectors.
+"""Reductions of float32 and float64 over adjacent axes, by loops that LLVM turns into vectors.
 
-LLVM keeps the order in which floats are compared. Along the last axis there are therefore several
-extrema side by side, of which one is made at the end; along axes before it, a block of a row is
-compared with the next row.
+LLVM keeps the order in which floats are compared and added. Along the last axis there are therefore
+several results side by side, of which one is made at the end; along axes before it, a block of a
+row is joined with the next row.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import IRBuilder, T, te, tirx
 from tvm_kokoro_ext._fixes._shared import loops
 
-LANES = 16  # extrema side by side along the last axis
-_BLOCK = 256  # extrema that a row is compared with
+LANES = 16  # results side by side along the last axis
+_BLOCK = 256  # results that a row is joined with
 
 #: What has been found so far, or a candidate: a number, and for places the place it has.
 _Found = tuple[Any, ...]
+
+
+class Rule(Protocol):
+    """What is found of numbers, one after the other.
+
+    Attributes
+    ----------
+    dtypes
+        Of the parts of what is found.
+    first
+        What is found of no numbers.
+    """
+
+    dtypes: list[str]
+    first: _Found
+
+    def next(self, found: _Found, candidate: _Found) -> _Found:
+        """What is found of one number more."""
+
+    def joined(self, found: _Found, candidate: _Found) -> _Found:
+        """What is found of both: the candidate may have been ahead of what has been found."""
+
+    def result(self, found: _Found) -> Any:
+        """The element that is made of what is found."""
+
+
+class Sum:
+    """The sum of float32 numbers, in float64, and the number that `finish` makes of it."""
+
+    def __init__(self, finish: Callable[[Any], Any]) -> None:
+        self.dtypes, self.finish = ["float64"], finish
+        self.first: _Found = (tirx.const(0.0, "float64"),)
+
+    def next(self, found: _Found, candidate: _Found) -> _Found:
+        return (found[0] + tirx.Cast("float64", candidate[0]),)
+
+    def joined(self, found: _Found, candidate: _Found) -> _Found:
+        return (found[0] + candidate[0],)
+
+    def result(self, found: _Found) -> Any:
+        return tirx.Cast("float32", self.finish(found[0]))
 
 
 class Extremum:
@@ -78,7 +119,7 @@ class Place(Extremum):
         return tirx.any(first_nan, self._beyond(found[0], candidate[0]))
 
 
-def reduced(x: Any, axes: Sequence[int], rule: Extremum, keep: bool) -> Any:
+def reduced(x: Any, axes: Sequence[int], rule: Rule, keep: bool) -> Any:
     """The result of a rule over adjacent axes; `keep` leaves axes of one element in their place."""
     first, behind = axes[0], axes[-1] + 1
     outer = [*x.shape[:first], *x.shape[behind:]]
@@ -94,7 +135,7 @@ def reduced(x: Any, axes: Sequence[int], rule: Extremum, keep: bool) -> Any:
     return te.compute(shape, element, name="extremum")
 
 
-def _in_lanes(x: Any, first: int, behind: int, rule: Extremum) -> Callable[..., None]:
+def _in_lanes(x: Any, first: int, behind: int, rule: Rule) -> Callable[..., None]:
     parts, last = len(rule.dtypes), x.shape[-1]
     outer = list(x.shape[:first]) or [tirx.const(1, "int64")]
     whole = tirx.floordiv(last, LANES)
@@ -129,7 +170,7 @@ def _in_lanes(x: Any, first: int, behind: int, rule: Extremum) -> Callable[..., 
     return body
 
 
-def _in_rows(x: Any, first: int, behind: int, rule: Extremum) -> Callable[..., None]:
+def _in_rows(x: Any, first: int, behind: int, rule: Rule) -> Callable[..., None]:
     size, among_sizes = x.shape[-1], x.shape[first:behind]
     outer = [*x.shape[:first], *x.shape[behind:-1]]
     blocks = tirx.ceildiv(size, _BLOCK)
@@ -149,7 +190,7 @@ def _in_rows(x: Any, first: int, behind: int, rule: Extremum) -> Callable[..., N
     return body
 
 
-def _of(rule: Extremum, candidate: _Found) -> _Found:
+def _of(rule: Rule, candidate: _Found) -> _Found:
     """The number, and its place if the rule asks for it, in the dtype that the rule counts in."""
     number, place = candidate
     return (number, tirx.Cast(rule.dtypes[1], place)) if len(rule.dtypes) > 1 else (number,)
@@ -166,7 +207,7 @@ def _store(buffers: Sequence[Any], spot: Any, found: _Found) -> None:
 
 
 def _written(
-    x: Any, body: Callable[..., None], outer: list[Any], rule: Extremum, in_lanes: bool
+    x: Any, body: Callable[..., None], outer: list[Any], rule: Rule, in_lanes: bool
 ) -> list[Any]:
     """What the loops write: the parts of what is found, without the lanes."""
 

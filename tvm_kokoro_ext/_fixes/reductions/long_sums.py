@@ -18,12 +18,14 @@ import numpy as np
 from tvm_kokoro_ext import _compat, _emit, _probe, _replace
 from tvm_kokoro_ext._compat import relax, te, tirx, topi, tvm
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import extremum
+from tvm_kokoro_ext._fixes._shared import extremum, in_vectors
 from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
 from tvm_kokoro_ext._fixes._shared.sums import MANY, is_for_cpu, side_by_side
 from tvm_kokoro_ext._fixes._shared.two_pass import two_pass
 
 _FEW_STEPS = 512
+_MANY_ROWS = 64  # LLVM unrolls stock's sums of as many rows, and makes vectors of columns
+_ROW = 8  # numbers of a row that is added to another in vectors
 
 _Read = Callable[[Sequence[Any]], Any]
 
@@ -34,8 +36,12 @@ def _total(read: _Read, shape: Sequence[Any], axes: Sequence[int], name: str) ->
 
 
 def _mean(read: _Read, shape: Sequence[Any], axes: Sequence[int], name: str) -> Any:
+    return _summed(read, shape, axes, name, _divided(shape, axes))
+
+
+def _divided(shape: Sequence[Any], axes: Sequence[int]) -> Callable[[Any], Any]:
     count = tirx.Cast("float64", _emit.int64(_emit.extent([shape[axis] for axis in axes])))
-    return _summed(read, shape, axes, name, lambda total: total / count)
+    return lambda total: total / count
 
 
 def _summed(
@@ -63,7 +69,23 @@ def _deviation(read: _Read, shape: Sequence[Any], axes: Sequence[int], name: str
     return topi.sqrt(_variance(read, shape, axes, "variance"))
 
 
-def _reduction(compute: Callable[..., Any], name: str) -> Override:
+def _total_of_rows(x: Any, axes: Sequence[int], keep: bool) -> Any:
+    return in_vectors.reduced(x, axes, in_vectors.Sum(lambda total: total), keep)
+
+
+def _mean_of_rows(x: Any, axes: Sequence[int], keep: bool) -> Any:
+    return in_vectors.reduced(x, axes, in_vectors.Sum(_divided(x.shape, axes)), keep)
+
+
+def _reduction(
+    compute: Callable[..., Any], name: str, of_rows: Callable[..., Any] | None = None
+) -> Override:
+    """The legalization by `compute(read, shape, axes, name)`.
+
+    Along axes in front of a long last one it is `of_rows(x, axes, keep)`, which reads whole rows,
+    where stock's and `compute` read a number of each row for one sum after the other.
+    """
+
     def legalize(below: Any, builder: Any, call: Any) -> Any:
         x, given, keep = call.args[0], call.attrs.axis, bool(call.attrs.keepdims)
         rank = _compat.rank_of(x)
@@ -71,10 +93,13 @@ def _reduction(compute: Callable[..., Any], name: str) -> Override:
             _emit.normalize_axis(int(axis), rank)
             for axis in (range(rank) if given is None else given)
         )
-        if not _sums_many(x, axes):
+        rows = of_rows if _are_rows(_compat.shape_of(x), axes) else None
+        if not _sums_many(x, axes, MANY if rows is None else _MANY_ROWS):
             return below(builder, call)
 
         def reduced(data: Any) -> Any:
+            if rows is not None:
+                return rows(data, axes, keep)
             made = compute(lambda at: data(*at), data.shape, axes, name)
             return made if keep else topi.squeeze(made, axes)
 
@@ -132,12 +157,20 @@ def _softmax(logarithm: bool) -> Override:
     return legalize
 
 
-def _sums_many(x: Any, axes: Sequence[int]) -> bool:
-    """Whether a CPU may sum more float32 numbers than `MANY`; GPUs have many sums at a time."""
+def _sums_many(x: Any, axes: Sequence[int], few: int = MANY) -> bool:
+    """Whether a CPU may sum more float32 numbers than `few`; GPUs have many sums at a time."""
     if _compat.dtype_of(x) != "float32" or not axes or not is_for_cpu():
         return False
     count = _compat.as_int(_emit.extent([_compat.shape_of(x)[axis] for axis in axes]))
-    return count is None or count > MANY
+    return count is None or count > few
+
+
+def _are_rows(shape: Sequence[Any], axes: Sequence[int]) -> bool:
+    """Whether adjacent axes are in front of rows that fill vectors, as far as that is known."""
+    if not axes or list(axes) != list(range(axes[0], axes[-1] + 1)) or axes[-1] == len(shape) - 1:
+        return False
+    last = _compat.as_int(shape[-1])
+    return last is None or last >= _ROW
 
 
 def _running_in_float64(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -192,8 +225,8 @@ def _loses_digits() -> bool:
 
 _REDUCTIONS = overriding(
     {
-        "relax.sum": _reduction(_total, "sum"),
-        "relax.mean": _reduction(_mean, "mean"),
+        "relax.sum": _reduction(_total, "sum", _total_of_rows),
+        "relax.mean": _reduction(_mean, "mean", _mean_of_rows),
         "relax.variance": _reduction(_variance, "variance"),
         "relax.std": _reduction(_deviation, "std"),
         "relax.nn.layer_norm": _layer_norm,
