@@ -226,11 +226,15 @@ def test_two_overrides_of_one_operator_come_and_go_alone(off):
         assert _compat.same_object(_compat.get_legalization("relax.maximum"), stock)
 
 
-@pytest.mark.parametrize("symbolic", [False, True], ids=["static", "symbolic"])
+@pytest.mark.parametrize(
+    ("symbolic", "sizes", "more"),
+    [(False, [6], 31), (False, [6], 130), (True, [6, 9, 17, 120], 5), (True, [6, 9, 17], 31)],
+    ids=["static", "static_and_long", "symbolic_and_short", "symbolic"],
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_extrema_in_vectors_are_those_of_torch_at_every_place(dtype, symbolic):
+def test_extrema_are_those_of_torch_at_every_place(dtype, symbolic, sizes, more):
     def make(size):
-        n = size + 31
+        n = size + more
         x = torch.randn(60, 3, n, dtype=dtype).round(decimals=1)
         for place in range(min(n, 37)):  # before, in and behind the last whole vector
             x[place, :, place] = torch.tensor([NAN, INF, -INF])
@@ -247,7 +251,7 @@ def test_extrema_in_vectors_are_those_of_torch_at_every_place(dtype, symbolic):
     exported = export(Case("program", program, make), symbolic=symbolic)
     executable = tvm.compile(import_program(exported, False), tvm.target.Target({"kind": "llvm"}))
     machine = relax.VirtualMachine(executable, tvm.cpu())
-    for size in (6, 9, 17) if symbolic else (6,):
+    for size in sizes:
         (x,) = make(size)
         results = machine["main"](tvm.runtime.from_dlpack(x))
         for result, wanted in zip(map(torch.from_dlpack, results), program(x), strict=True):

@@ -16,6 +16,7 @@ from tvm_kokoro_ext._compat import IRBuilder, T, te, tirx
 from tvm_kokoro_ext._fixes._shared import loops
 
 LANES = 16  # results side by side along the last axis
+_SHORT = 32  # fewer numbers along the last axis are faster reduced one after the other
 _BLOCK = 256  # results that a row is joined with
 
 #: What has been found so far, or a candidate: a number, and for places the place it has.
@@ -143,29 +144,50 @@ def _in_lanes(x: Any, first: int, behind: int, rule: Rule) -> Callable[..., None
     def body(data: Any, *buffers: Any) -> None:
         results, lanes = buffers[:parts], buffers[parts:]
 
-        def add(place: Sequence[Any], row: Any, lane: Any, start: Any) -> None:
-            spot = (*place, start + lane)
-            candidate = (data[spot], row * last + start + lane)
-            _store(lanes, lane, rule.next(_load(lanes, lane), _of(rule, candidate)))
+        def add(found: Sequence[Any], at: Any, place: Sequence[Any], row: Any, spot: Any) -> None:
+            source = (*place, spot)
+            candidate = (data[source], row * last + spot)
+            _store(found, at, rule.next(_load(found, at), _of(rule, candidate)))
 
         def along(place: Sequence[Any], row: Any) -> None:
             with T.serial(0, whole) as part, T.serial(0, LANES) as lane:
-                add(place, row, lane, part * LANES)
+                add(lanes, lane, place, row, part * LANES + lane)
             with T.serial(0, last - whole * LANES) as lane:
-                add(place, row, lane, whole * LANES)
+                add(lanes, lane, place, row, whole * LANES + lane)
 
-        with loops.grid(*outer) as at:
-            spot, place = tuple(at), at if first else []
-            with T.serial(0, LANES) as lane:
-                _store(lanes, lane, rule.first)
+        def rows(place: Sequence[Any], of_row: Callable[[Sequence[Any], Any], None]) -> None:
             if behind > first + 1:
                 with loops.grid(*x.shape[first:-1]) as among:
-                    along([*place, *among], loops.flat(among, x.shape[first:-1]))
+                    of_row([*place, *among], loops.flat(among, x.shape[first:-1]))
             else:
-                along(place, tirx.const(0, "int64"))
+                of_row(place, tirx.const(0, "int64"))
+
+        def side_by_side(spot: Sequence[Any], place: Sequence[Any]) -> None:
+            with T.serial(0, LANES) as lane:
+                _store(lanes, lane, rule.first)
+            rows(place, along)
             _store(results, spot, rule.first)
             with T.serial(0, LANES) as lane:
                 _store(results, spot, rule.joined(_load(results, spot), _load(lanes, lane)))
+
+        def in_order(spot: Sequence[Any], place: Sequence[Any]) -> None:
+            def of_row(place: Sequence[Any], row: Any) -> None:
+                with T.serial(0, last) as lane:
+                    add(results, spot, place, row, lane)
+
+            _store(results, spot, rule.first)
+            rows(place, of_row)
+
+        with loops.grid(*outer) as at:
+            spot, place = tuple(at), at if first else []
+            if _compat.as_int(last) is not None:
+                side_by_side(spot, place)
+            else:
+                with T.If(last < _SHORT):
+                    with T.Then():
+                        in_order(spot, place)
+                    with T.Else():
+                        side_by_side(spot, place)
 
     return body
 

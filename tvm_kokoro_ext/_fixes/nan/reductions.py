@@ -6,10 +6,13 @@ from functools import partial
 from typing import Any
 
 from tvm_kokoro_ext import _compat, _emit
-from tvm_kokoro_ext._compat import relax, te, tirx, tvm
+from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes._shared import extremum, in_vectors
+from tvm_kokoro_ext._fixes._shared import extremum, in_vectors, sums
 from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
+from tvm_kokoro_ext._fixes.nan import _in_order
+
+_MANY_PLACES = 128
 
 
 def _reduction(largest: bool) -> Override:
@@ -58,18 +61,24 @@ def _reduction(largest: bool) -> Override:
 
 def _suits_vectors(x: Any, axes: list[int]) -> bool:
     """Whether floats are compared as they are, in the vectors of a CPU, along adjacent axes."""
-    target = tvm.target.Target.current(allow_none=True)
-    if _compat.dtype_of(x) not in ("float32", "float64") or target is None:
+    if _compat.dtype_of(x) not in ("float32", "float64") or not sums.is_for_cpu():
         return False
     size = _compat.as_int(_compat.shape_of(x)[-1])
     is_long = size is None or size >= in_vectors.LANES
-    return is_long and target.kind.name == "llvm" and axes == list(range(axes[0], axes[-1] + 1))
+    return is_long and axes == list(range(axes[0], axes[-1] + 1))
+
+
+def _are_few(x: Any, axes: list[int]) -> bool:
+    """Whether places along the last axis are too few, as far as that is known, for vectors."""
+    size = _compat.as_int(_compat.shape_of(x)[-1])
+    return axes == [_compat.rank_of(x) - 1] and (size is None or size < _MANY_PLACES)
 
 
 def _place(largest: bool) -> Override:
-    """relax.argmax or relax.argmin: the legalization below, applied to integer keys.
+    """relax.argmax or relax.argmin of floats.
 
-    On a CPU, floats are compared in vectors.
+    On a CPU, floats are compared in vectors, or few of them one after the other. Elsewhere the
+    legalization below is applied to integer keys.
     """
 
     def compute(x: Any) -> Any:
@@ -89,9 +98,12 @@ def _place(largest: bool) -> Override:
         axis = None if call.attrs.axis is None else int(call.attrs.axis)
         axes = list(range(rank)) if axis is None else [_emit.normalize_axis(axis, rank)]
         keep = bool(call.attrs.keepdims)
-        if axes and _suits_vectors(x, axes):
+        if axes and sums.is_for_cpu():
+            in_a_vector = _suits_vectors(x, axes) and not _are_few(x, axes)
 
             def of_floats(data: Any) -> Any:
+                if not in_a_vector:
+                    return _in_order.place(data, axes, largest, keep)
                 size = _emit.extent([data.shape[a] for a in axes])
                 rule = in_vectors.Place(largest, dtype, size)
                 return in_vectors.reduced(data, axes, rule, keep)
