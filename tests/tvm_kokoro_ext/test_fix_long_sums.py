@@ -23,6 +23,10 @@ def columns(n):
     return (torch.rand(n * 5003, 3) + 100,)
 
 
+def blocks(n):
+    return (torch.rand(n - 4, n * 101, n * 111) + 100,)
+
+
 def pixels(n):
     return (torch.rand(n, 3, 301, 201) + 100,)
 
@@ -70,6 +74,8 @@ LONG = [
         columns,
         wrong=None,
     ),
+    Case("running_last_of_three", lambda x: (x.cumsum(-1), (x / 101).half().cumsum(2)), blocks, None),
+    Case("running_in_the_middle", lambda x: (x.cumsum(1), (x / 100.5).cumprod(1)), blocks, None),
     Case("of_a_mask", lambda x: ((x > 100.5).float().mean(), (x > 100.5).sum()), row, wrong=None),
     Case("float64", averages, lambda n: (row(n)[0].double(),), wrong=None),
     # The tolerance is that of float16; stock's sum is of float32, and wrong by more.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from tvm_kokoro_ext._fixes._shared import extremum, in_vectors
 from tvm_kokoro_ext._fixes._shared.legalization import Override, overriding
 from tvm_kokoro_ext._fixes._shared.sums import MANY, is_for_cpu, side_by_side
 from tvm_kokoro_ext._fixes._shared.two_pass import two_pass
+from tvm_kokoro_ext._fixes.reductions._running import running
 
 _FEW_STEPS = 512
 _MANY_ROWS = 64  # LLVM unrolls stock's sums of as many rows, and makes vectors of columns
@@ -173,7 +175,9 @@ def _are_rows(shape: Sequence[Any], axes: Sequence[int]) -> bool:
     return last is None or last >= _ROW
 
 
-def _running_in_float64(original: Callable[..., Any]) -> Callable[..., Any]:
+def _running_in_float64(
+    original: Callable[..., Any], neutral: int, step: Callable[[Any, Any], Any]
+) -> Callable[..., Any]:
     """topi's cumsum or cumprod, which are those of CPUs, with steps that are not rounded."""
 
     @functools.wraps(original)
@@ -181,24 +185,25 @@ def _running_in_float64(original: Callable[..., Any]) -> Callable[..., Any]:
         place = None if axis is None else _emit.normalize_axis(int(axis), len(data.shape))
         length = _emit.extent(list(data.shape)) if place is None else data.shape[place]
         number = _compat.as_int(length)
-        # TVM does not build the float64 tensor of a scan in front of symbolic dimensions.
-        behind = [] if place is None else list(data.shape[place + 1 :])
         if (
             str(data.dtype) != "float32"
             or dtype not in (None, "", "float32")
             or (number is not None and number <= _FEW_STEPS)
-            or any(_compat.as_int(size) is None for size in behind)
         ):
             return original(data, axis, dtype, exclusive)
-        return topi.cast(original(data, axis, "float64", exclusive), "float32")
+        return running(data, place, neutral, step, bool(exclusive))
 
     return scan
 
 
 def _install() -> Callable[[], None]:
     restore_reductions = _REDUCTIONS()
-    scans = (topi.scan.cumsum, topi.scan.cumprod)
-    restore_scans = _replace.in_place(dict.fromkeys(scans, _running_in_float64))
+    restore_scans = _replace.in_place(
+        {
+            topi.scan.cumsum: functools.partial(_running_in_float64, neutral=0, step=operator.add),
+            topi.scan.cumprod: functools.partial(_running_in_float64, neutral=1, step=operator.mul),
+        }
+    )
 
     def restore() -> None:
         restore_scans()
