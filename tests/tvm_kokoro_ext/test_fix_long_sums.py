@@ -74,7 +74,9 @@ LONG = [
         columns,
         wrong=None,
     ),
-    Case("running_last_of_three", lambda x: (x.cumsum(-1), (x / 101).half().cumsum(2)), blocks, None),
+    Case(
+        "running_last_of_three", lambda x: (x.cumsum(-1), (x / 101).half().cumsum(2)), blocks, None
+    ),
     Case("running_in_the_middle", lambda x: (x.cumsum(1), (x / 100.5).cumprod(1)), blocks, None),
     Case("of_a_mask", lambda x: ((x > 100.5).float().mean(), (x > 100.5).sum()), row, wrong=None),
     Case("float64", averages, lambda n: (row(n)[0].double(),), wrong=None),

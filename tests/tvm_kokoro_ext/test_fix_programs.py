@@ -280,6 +280,17 @@ def attention_with_cache(new, cache):
     )
 
 
+def mirrored(x):
+    """Padding by computed amounts that repeats the edges or mirrors them, and crops."""
+    few, more = x.shape[2] // 4, x.shape[3] // 2
+    both = (few, more, few + 1, 0), (few, -few, -1, 1)
+    return [
+        torch.nn.functional.pad(x, by, mode=mode)
+        for by in both
+        for mode in ("reflect", "replicate")
+    ]
+
+
 DECOMPOSE = [
     Case("transpose", lambda x: x.T + x.new_full((1, 3), 2.0), rows, **RAW),
     Case("addcmul", lambda x: torch.addcmul(x, x, x, value=0.5), rows, **RAW, symbolic=(False,)),
@@ -291,6 +302,7 @@ DECOMPOSE = [
         lambda n: (torch.randn(1, 3, 4, n),),
         **RAW,
     ),
+    Case("mirrored_by_sizes", mirrored, lambda n: (torch.randn(1, 2, n, n + 3),), **RAW),
     Case(
         "einsum_of_all",
         lambda x, y: torch.einsum("...ik, ...j -> ij", x, y),

@@ -191,11 +191,16 @@ def _of_numbers(node: Any) -> bool:
     return any(_value(tensor).dim() == 0 for tensor in node.args[0])
 
 
-def _wraps_what_is_cut(node: Any) -> bool:
-    """Circular padding that also crops: stock wraps around the tensor before cropping."""
-    return _given(node, "mode") == "circular" and any(
-        hasattr(amount, "meta") or amount < 0 for amount in node.args[1]
-    )
+def _pads_otherwise(node: Any) -> bool:
+    """Padding by symbolic amounts that is not constant, and circular padding that also crops.
+
+    Stock knows no symbolic amounts, and wraps around the tensor before cropping.
+    """
+    mode = _given(node, "mode")
+    symbolic = any(hasattr(amount, "meta") for amount in node.args[1])
+    if mode == "circular":
+        return symbolic or min(node.args[1], default=0) < 0
+    return symbolic and mode not in (None, "constant")
 
 
 def _sums_otherwise(node: Any) -> bool:
@@ -259,7 +264,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     ),
     "einsum.default": _sums_otherwise,
     "broadcast_to.default": lambda node: -1 in node.args[1],
-    "pad.default": _wraps_what_is_cut,
+"pad.default": _pads_otherwise,
     "lstm.input": lambda node: not kept_whole.is_one_loop(node) and not _symbolic(node),
     "conv1d.default": lambda node: _value(node.args[0]).dim() != 3,
     "conv2d.default": lambda node: _value(node.args[0]).dim() != 4,
