@@ -325,6 +325,15 @@ UNREAD = [  # arguments and sizes that stock's converters do not read
     ),
     *(
         Case(
+            f"affine_grid_of_a_volume_{aligned}",
+            lambda t, x, aligned=aligned: functional.affine_grid(t, x.shape, aligned),
+            lambda n: (torch.randn(2, 3, 4), torch.randn(2, 1, n, 1, 5)),
+            symbolic=(False,),
+        )
+        for aligned in (True, False)
+    ),
+    *(
+        Case(
             f"grid_sample_{mode}_{padding}_{aligned}",
             lambda x, g, how=(mode, padding, aligned): functional.grid_sample(x, g, *how),
             lambda n: (torch.arange(12.0 * n).view(1, n, 3, 4) + 1, places(5, 4)),

@@ -276,8 +276,10 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     "softmax.int": lambda node: len(node.args) > 2 or node.kwargs.get("dtype") is not None,
     "log_softmax.int": lambda node: len(node.args) > 2 or node.kwargs.get("dtype") is not None,
     "pixel_shuffle.default": lambda node: True,
-    # 0.25 knows only aligned corners, and stock no axis of one pixel.
-    "affine_grid_generator.default": lambda node: not node.args[2] or 1 in node.args[1][2:],
+    # 0.25 knows only aligned corners, and stock neither an axis of one pixel nor volumes.
+    "affine_grid_generator.default": lambda node: (
+        not node.args[2] or 1 in node.args[1][2:] or len(node.args[1]) != 4
+    ),
     "grid_sampler_2d.default": lambda node: True,  # expects another layout of the grid
 }
 
