@@ -81,7 +81,14 @@ def mapped(x):
     return each(x, x[0])
 
 
+def filled(x):
+    """`fill` of a tensor leaves its operand as it is, also for what comes after it."""
+    y = x.abs()
+    return torch.fill(y, x.sum()), torch.fill(x.short(), torch.tensor(2.5)), y, y + x
+
+
 INPLACE = [
+    Case("fill", filled, rows),
     Case("regions", in_regions, rows, **RAW),
     Case("branch_in_region", branch_in_region, lambda n: (torch.ones(2, n),), **RAW),
     Case("vmap", mapped, rows, **RAW),

@@ -4,6 +4,9 @@ With `run_ep_decomposition=False` a program keeps `y.mul_(2)`. Stock only update
 node of that call: `y` itself, views of it and the tensor that it is a view of keep their old
 values. Such programs are made functional by torch before they are translated, and so are those that
 hold regions without gradients or with autocast, and maps over a dimension: torch dissolves them.
+
+The other way round, stock takes `copy`, which torch makes of `torch.fill(x, value)` of a tensor, for
+`copy_`: what is computed of `x` afterwards, and `x` as a result, are the filled tensor.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _probe, _program_probe
 from tvm_kokoro_ext._compat import relax
-from tvm_kokoro_ext._fix import Fix
+from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared import decomposition, writes
 
 # What torch.no_grad(), torch.autocast() and torch.func.vmap() become in a program.
@@ -50,6 +53,29 @@ def _seen_elsewhere(changed: Any, by: Any) -> bool:
     return changed.op != "call_function" or len(changed.users) > 1 or writes.is_view(changed)
 
 
+@needs_previous
+def copy(importer: Any, node: Any, previous: Any) -> Any:
+    """The second operand, in the shape and dtype of the first, which keeps its value."""
+    kept = importer.env[node.args[0]]
+    result = previous(node)
+    importer.env[node.args[0]] = kept
+    return result
+
+
+@_probe.wrong
+def _copy_writes() -> bool:
+    """Whether y = relu(x); copy(y, x); return y omits relu."""
+    import torch
+
+    def overwritten(graph: Any, x: Any) -> list[Any]:
+        y = graph.call_function(torch.ops.aten.relu.default, (x,))
+        graph.call_function(torch.ops.aten.copy.default, (y, x))
+        return [y]
+
+    made = _program_probe.imported(_program_probe.graph_module(overwritten, [_probe.Input((4,))]))
+    return "relax.nn.relu" not in _probe.operators_of(made["main"])
+
+
 @_probe.wrong
 def _still_wrong() -> bool:
     """Whether y = relu(x); y.view(2, 2).mul_(2); return y omits the product."""
@@ -77,9 +103,11 @@ def _still_wrong() -> bool:
 FIX = Fix(
     id="inplace",
     what="an in-place operator is not seen through views, bases and earlier names; undecomposed "
-    "regions of no_grad and autocast, and vmap, fail",
-    op="aten in-place operators, torch.no_grad, torch.autocast, torch.func.vmap, not decomposed",
+    "regions of no_grad and autocast, and vmap, fail; torch.fill writes to its operand",
+    op="aten.copy; aten in-place operators, torch.no_grad, torch.autocast, torch.func.vmap, not "
+    "decomposed",
     affected="",
-    probe=_still_wrong,
+    converters={"copy.default": copy},
+    probe=_probe.any_of(_still_wrong, _copy_writes),
     prepare=functionalize,
 )
