@@ -141,7 +141,22 @@ def mixed(x):
         return (x @ x.t()).float()
 
 
+def scaled(x):
+    """Constants of numbers in two branches, one of them inside the other, that differ."""
+
+    def inner(x):
+        return torch.cond(
+            x[0, 0] > 9,
+            lambda x: x * torch.tensor(2.0),
+            lambda x: x - torch.tensor([[1], [2], [3]]),
+            (x,),
+        )
+
+    return torch.cond(x.sum() < 1e6, inner, lambda x: x * torch.tensor([[4.0]]), (x,))
+
+
 INSIDE = [
+    Case("tensors", scaled, matrices),
     Case("copy", in_branches(written_copy), matrices, **RAW),
     Case("part", in_branches(written_part), matrices, **RAW),
     Case("no_converter", in_branches(lambda x: x + x.t().exp().sum()), matrices, **RAW),

@@ -92,7 +92,23 @@ def backwards(x, y):
     return scan(lambda c, row: (c + row, c * 1.0), torch.zeros(4), x, dim=1, reverse=True)
 
 
+def tensors_made_inside(left, x):
+    """Tensors that a condition, a body and a branch in it make of numbers."""
+
+    def step(left, x):
+        scale = torch.tensor([[0.5], [2.0]])
+        x = torch.cond(left % 2 == 0, lambda x: x * scale, lambda x: x + torch.tensor(1.5), (x,))
+        return left - torch.tensor(1), x - torch.tensor([[0.25], [0.5]])
+
+    left, x = while_loop(lambda left, x: left > torch.tensor(0), step, (left, x))
+    total, each = scan(
+        lambda c, row: (c + row * torch.tensor(0.5), row * torch.tensor(3)), x[0] * 1, x
+    )
+    return total, each, mapped(lambda row: row + torch.tensor(2), x)
+
+
 LOOPS = [
+    Case("tensors_inside", tensors_made_inside, count),
     Case("while", grown, count),
     Case("no_steps", grown, no_steps),
     Case("one_value", one_value, count),

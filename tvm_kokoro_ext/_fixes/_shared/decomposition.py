@@ -5,6 +5,7 @@ other strides than its operator, and then a `view` behind it is no longer possib
 attention with a mask, transposed. Once nothing in the program writes to memory, `reshape` is the
 same as `view` and needs no strides. Torch also fails on a program that writes to a tensor which it
 has found twice, as a buffer and as a constant (the caches of transformers). One name is enough.
+Tensors that a branch makes of numbers, on which torch fails too, become operands of the branch.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _collection, _symbolic
 from tvm_kokoro_ext._errors import UnsupportedOperatorError, op_name, source_line
-from tvm_kokoro_ext._fixes._shared import effects, graphs, writes
+from tvm_kokoro_ext._fixes._shared import branch_constants, effects, graphs, writes
 
 
 @_collection.put_off()
@@ -28,7 +29,7 @@ def decomposed(program: Any, table: Any = None) -> Any:
         Where torch raises, with the operator, its source line and a way around, and where it would
         take a symbolic size of an input for that of the example.
     """
-    program = writes.with_writable_views(program)
+    program = writes.with_writable_views(branch_constants.as_operands(program))
     made = _decomposed(program, table)
     _require_same_sizes(program, made)
     return made

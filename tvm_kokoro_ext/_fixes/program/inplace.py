@@ -5,8 +5,8 @@ node of that call: `y` itself, views of it and the tensor that it is a view of k
 values. Such programs are made functional by torch before they are translated, and so are those that
 hold regions without gradients or with autocast, and maps over a dimension: torch dissolves them.
 
-The other way round, stock takes `copy`, which torch makes of `torch.fill(x, value)` of a tensor, for
-`copy_`: what is computed of `x` afterwards, and `x` as a result, are the filled tensor.
+The other way round, stock takes `copy`, which torch makes of `torch.fill(x, value)` of a tensor,
+for `copy_`: what is computed of `x` afterwards, and `x` as a result, are the filled tensor.
 """
 
 from __future__ import annotations
