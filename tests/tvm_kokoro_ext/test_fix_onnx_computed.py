@@ -154,7 +154,29 @@ EMPTY = [
     )
     for shape in ([6, 7], ["n", "m"])
 ]
-ALL = [*EXPANDED, *FILLED, *RESHAPED, *SLICED, *EMPTY]
+PADDED = [
+    program(
+        f"pad_{mode}_{kind}",
+        [("Pad", "x p", "y", {"mode": mode})],
+        {"x": shape, "p": [4]},
+        [(EVERY, sizes(*amounts)) for amounts in calls],
+    )
+    for mode, calls in [
+        ("constant", [(0, 1, 2, 3), (-1, 2, 0, -3), (-3, 0, -3, 0)]),
+        ("reflect", [(5, 0, 1, 6), (0, 0, 0, 0)]),
+        ("edge", [(9, 0, 1, 8), (0, -2, -1, 0)]),
+    ]
+    for kind, shape in [("symbolic", ["n", "m"]), ("fixed", [6, 7])]
+] + [
+    program(
+        "pad_one_axis_with_a_value",
+        [("ReduceMax", "x", "top", {"keepdims": 0}), ("Pad", "x p top axes", "y")],
+        {"x": ["n", "m"], "p": [2]},
+        [(EVERY, sizes(1, 2)), (EVERY, sizes(-7, 3))],
+        {"axes": sizes(-1)},
+    ),
+]
+ALL = [*EXPANDED, *FILLED, *RESHAPED, *SLICED, *EMPTY, *PADDED]
 
 
 def differences(case: Case, calls: Sequence[Sequence[np.ndarray]]) -> list[str]:
@@ -182,7 +204,9 @@ def test_sizes_of_a_call(case, calls):
     assert not differences(case, calls)
 
 
-@pytest.mark.parametrize(("case", "calls"), [EXPANDED[0], FILLED[0], RESHAPED[0], EMPTY[0]])
+@pytest.mark.parametrize(
+    ("case", "calls"), [EXPANDED[0], FILLED[0], RESHAPED[0], EMPTY[0], PADDED[0]]
+)
 def test_stock_is_wrong(case, calls):
     with tvm_kokoro_ext.disabled("all"):
         try:

@@ -8,7 +8,7 @@ from typing import Any
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _elements, _frontend
+from tvm_kokoro_ext._fixes.onnx import _computed, _converters, _elements, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
 from tvm_kokoro_ext._fixes.onnx._elements import NotKnown
 
@@ -87,13 +87,10 @@ def _amounts(node: Node) -> tuple[list[Any], list[Any]] | None:
     if "pads" in node.attributes:
         pads: list[Any] = list(node.attributes["pads"])
     else:
-        known = node.known(1)
-        if known is None:
+        given = _given_amounts(node)
+        if given is None:
             return None
-        try:
-            pads = known.integers()
-        except NotKnown:
-            return None
+        pads = given
     half = len(pads) // 2
     axes: list[int] = list(range(half))
     if node.given(3) is not None:
@@ -106,6 +103,18 @@ def _amounts(node: Node) -> tuple[list[Any], list[Any]] | None:
     for axis, low, high in zip(axes, pads[:half], pads[half:], strict=True):
         before[axis], after[axis] = low, high
     return before, after
+
+
+def _given_amounts(node: Node) -> list[Any] | None:
+    """The second input: numbers, expressions, or symbols where the graph computes it from data."""
+    known = node.known(1)
+    if known is None:
+        computed = _computed.listed(node, 1)
+        return None if computed is None else _computed.symbols(node, computed)
+    try:
+        return known.integers()
+    except NotKnown:
+        return None
 
 
 FIX = Fix(
