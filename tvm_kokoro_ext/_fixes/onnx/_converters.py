@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -31,6 +32,9 @@ _SHAPES = {
 }
 """Inputs that stock's converters take as shapes, by operator."""
 _WITH_GRAPHS = ("If", "Loop", "Scan")
+_LISTS = (*_elements.INTEGERS, *_elements.FLOATS, "bool")
+_LONGEST = 64
+"""Elements of the constants of which a list of sizes may be computed."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,9 @@ class Node:
         return value.decode() if isinstance(value, bytes) else str(value)
 
     def evaluated(self) -> Known | None:
-        """The value of the node, if it computes with sizes only."""
-        if not any(isinstance(value, Known) for value in self.inputs):
+        """The value of the node, if it computes with sizes and lists of constants only."""
+        given = [value for value in self.inputs if value is not None]
+        if not given or not all(isinstance(v, Known) or _is_list(v) for v in given):
             return None
         values = [None if value is None else self._known(value) for value in self.inputs]
         if any(
@@ -99,6 +104,19 @@ class Node:
             parameter = self.importer._params.get(_compat.name_of(value))
             array = None if parameter is None else parameter[1].numpy()
         return None if array is None else _known.known_constant(np.asarray(array))
+
+
+def _is_list(value: Any) -> bool:
+    """Whether a tensor is small enough for a list, and its dtype one of those that are evaluated.
+
+    Only then is it worth looking whether it is a constant.
+    """
+    if not _compat.has_shape(value):
+        return False
+    sizes = list(map(_compat.as_int, _compat.shape_of(value)))
+    return (
+        _compat.dtype_of(value) in _LISTS and None not in sizes and math.prod(sizes) <= _LONGEST  # type: ignore[arg-type]
+    )
 
 
 #: (node, previous) -> the result of the node; `previous(node)` asks the converter below.

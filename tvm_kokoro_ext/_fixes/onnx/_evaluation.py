@@ -300,6 +300,15 @@ def evaluate(operator: str, inputs: Values, attributes: Attributes) -> Known | N
         return None
     try:
         known = OPERATORS[operator](inputs, attributes)
-    except NotKnown:
+    except (NotKnown, ArithmeticError):
         return None
-    return known if known.values.size <= LARGEST else None
+    return known if known.values.size <= LARGEST and _fits(known) else None
+
+
+def _fits(known: Known) -> bool:
+    """Whether its dtype holds all its integers, which are not wrapped here."""
+    if known.dtype not in INTEGERS:
+        return True
+    limits = np.iinfo(known.dtype)
+    numbers = [value for value in known.values.flat if isinstance(value, int)]
+    return all(limits.min <= number <= limits.max for number in numbers)

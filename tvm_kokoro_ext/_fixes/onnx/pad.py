@@ -110,7 +110,7 @@ def _given_amounts(node: Node) -> list[Any] | None:
     known = node.known(1)
     if known is None:
         computed = _computed.listed(node, 1)
-        return None if computed is None else _computed.symbols(node, computed)
+        return None if computed is None else _computed.of_list(node, computed)
     try:
         return known.integers()
     except NotKnown:

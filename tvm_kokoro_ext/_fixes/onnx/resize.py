@@ -19,7 +19,7 @@ import numpy as np
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import te, tirx
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _elements, _frontend
+from tvm_kokoro_ext._fixes.onnx import _computed, _converters, _elements, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
 from tvm_kokoro_ext._fixes.onnx._elements import NotKnown
 from tvm_kokoro_ext._fixes.onnx._known import Known
@@ -89,10 +89,13 @@ def _inputs(node: Node, legacy: bool) -> tuple[list[Any] | None, list[Any] | Non
     if legacy and "scales" in node.attributes:  # Upsample of opset 7
         return list(node.attributes["scales"]), None
     listed = None if scales is None or not scales.values.size else list(scales.values.ravel())
+    computed = None if legacy else _computed.listed(node, 3)
     try:
         given = None if sizes is None or not sizes.values.size else sizes.integers()
     except NotKnown:
         given = None
+    if computed is not None:
+        given = _computed.of_list(node, computed)
     if listed is not None and not all(isinstance(scale, float) for scale in listed):
         listed = None
     return listed, given

@@ -56,6 +56,8 @@ def _computed_reshape(node: Node, previous: Previous) -> Any:
     if sizes is None or dims is None or isinstance(node.given(0), Known):
         return previous(node)
     rank = _compat.as_int(_compat.shape_of(sizes)[0]) or 0
+    # A number below 1 stands for another size, and so may an expression.
+    known = [size if size > 0 else None for size in _numbers(node, sizes)]
     if not node.attributes.get("allowzero"):
         own = [*dims, *[0] * rank][:rank]
         sizes = _computed.where_equal(node, sizes, 0, _computed.sizes_of(node, own))
@@ -68,7 +70,8 @@ def _computed_reshape(node: Node, previous: Previous) -> Any:
     sizes = _computed.where_equal(node, sizes, -1, rest)
     flat = relax.op.reshape(node.given(0), relax.ShapeExpr([int64(count)]))
     flat = _computed.checked(node, flat, relax.op.prod(sizes, keepdims=True))
-    return relax.op.reshape(flat, relax.ShapeExpr(_computed.symbols(node, sizes)))
+    found = _computed.symbols(node, sizes, known)
+    return relax.op.reshape(flat, relax.ShapeExpr([int64(size) for size in found]))
 
 
 def _with_rest(dims: Sequence[Any], sizes: Sequence[Any]) -> list[Any]:
@@ -162,11 +165,22 @@ def _computed_expand(node: Node, previous: Previous) -> Any:
     wanted, dims = _computed.listed(node, 1), known_dims(node.given(0))
     if wanted is None or dims is None or isinstance(node.given(0), Known):
         return previous(node)
-    rank = max(len(dims), _compat.as_int(_compat.shape_of(wanted)[0]) or 0)
-    missing = rank - (_compat.as_int(_compat.shape_of(wanted)[0]) or 0)
+    count = _compat.as_int(_compat.shape_of(wanted)[0]) or 0
+    rank = max(len(dims), count)
+    missing, own = rank - count, [1] * (rank - len(dims)) + dims
+    # Which of an expression and a symbolic size is 1 is decided in the call.
+    known = [
+        dim if size == 1 else size if size > 1 else None
+        for dim, size in zip(own, [1] * missing + _numbers(node, wanted), strict=True)
+    ]
     if missing:
         wanted = node.emit(relax.op.concat([_computed.integers([1] * missing), wanted], axis=0))
-    return _by_tensor(node, [1] * (rank - len(dims)) + dims, wanted, [None] * rank)
+    return _by_tensor(node, own, wanted, known)
+
+
+def _numbers(node: Node, listed: Any) -> list[int]:
+    """The elements of a list that are constants, and -1 for the others."""
+    return [size if isinstance(size, int) else -1 for size in _computed.elements(node, listed)]
 
 
 def _by_tensor(node: Node, dims: Sequence[Any], wanted: Any, known: Sequence[Any]) -> Any:
@@ -230,7 +244,7 @@ def constant_of_shape(node: Node, previous: Previous) -> Any:
     array = np.zeros((), "float32") if value is None else numpy_helper.to_array(value).reshape(())
     single = relax.const(array, str(array.dtype))
     if sizes is None and (computed := _computed.listed(node, 0)) is not None:
-        shape = relax.ShapeExpr(_computed.symbols(node, computed))
+        shape = relax.ShapeExpr([int64(size) for size in _computed.of_list(node, computed)])
         return relax.op.full(shape, single, str(array.dtype))
     if sizes is None and _compat.is_tensor(node.given(0)):
         reason = "the number of sizes in its input is known only when the function runs"

@@ -18,7 +18,7 @@ import numpy as np
 from tvm_kokoro_ext import _compat, _emit
 from tvm_kokoro_ext._compat import relax, te
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _elements, _frontend
+from tvm_kokoro_ext._fixes.onnx import _computed, _converters, _elements, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
 from tvm_kokoro_ext._fixes.onnx._known import Known
 
@@ -31,12 +31,26 @@ def _symbolic(node: Node) -> bool:
 
 
 def squeeze(node: Node, previous: Previous) -> Any:
-    """The axes of one element are those that have one for every size."""
-    if node.given(1) is not None or "axes" in node.attributes or not _symbolic(node):
+    """Without axes those that have one element for every size are removed.
+
+    Of axes that are named, a symbolic one must have one element: any other call raises.
+    """
+    dims = known_dims(node.given(0))
+    if dims is None or not _symbolic(node):
         return previous(node)
     x = node.tensor(0)
-    ones = [axis for axis, dim in enumerate(_compat.shape_of(x)) if _compat.as_int(dim) == 1]
-    return relax.op.squeeze(x, ones) if ones else x
+    if node.given(1) is None and "axes" not in node.attributes:
+        ones = [axis for axis, dim in enumerate(dims) if _compat.as_int(dim) == 1]
+        return relax.op.squeeze(x, ones) if ones else x
+    known = node.known(1)
+    named = node.attributes.get("axes") or (known.integers() if known and known.constant else ())
+    axes = [axis % len(dims) for axis in named]
+    if all(isinstance(dims[axis], int) for axis in axes):
+        return previous(node)
+    if any(isinstance(dims[axis], int) and dims[axis] != 1 for axis in axes):
+        return previous(node)
+    sizes = [int64(1 if axis in axes else dim) for axis, dim in enumerate(dims)]
+    return relax.op.squeeze(_emit.with_sizes(node.builder, node.emit(x), sizes), axes)
 
 
 def prelu(node: Node, previous: Previous) -> Any:
@@ -53,11 +67,11 @@ def top_k(node: Node, previous: Previous) -> Any:
     """As many as a graph counts: all in their order, of which the first are taken."""
     # Any order will do where none is asked for.
     node = replace(node, attributes=node.attributes | {"sorted": 1})
-    known, dims = node.known(1), known_dims(node.given(0))
-    if known is None or known.constant or dims is None or known.values.size != 1:
+    wanted, dims = _sizes(node, lambda listed: listed), known_dims(node.given(0))
+    if wanted is None or dims is None or len(wanted) != 1:
         return previous(node)
     axis = node.attributes.get("axis", -1) % len(dims)
-    count = _elements.smaller(known.integers()[0], dims[axis])
+    count = _elements.smaller(wanted[0], dims[axis])
     every = relax.const(np.array([-1]), "int64")
     made = node.emit(previous(node.with_inputs(node.tensor(0), every)))
     both = [node.emit(relax.TupleGetItem(made, at)) for at in range(2)]
@@ -66,10 +80,10 @@ def top_k(node: Node, previous: Previous) -> Any:
 
 def split(node: Node, previous: Previous) -> Any:
     """Parts of sizes that a graph computes; a call in which they are not the whole raises."""
-    known, dims = node.known(1), known_dims(node.given(0))
-    if known is None or known.constant or dims is None or isinstance(node.given(0), Known):
+    sizes, dims = _sizes(node, functools.partial(_not_negative, node)), known_dims(node.given(0))
+    if sizes is None or dims is None or isinstance(node.given(0), Known):
         return previous(node)
-    axis, sizes = node.attributes.get("axis", 0) % len(dims), known.integers()
+    axis = node.attributes.get("axis", 0) % len(dims)
     whole = _elements.simplified(functools.reduce(operator.add, sizes))
     x = node.given(0)
     if not _elements.same_size(whole, dims[axis]):
@@ -80,6 +94,21 @@ def split(node: Node, previous: Previous) -> Any:
         parts.append(_part(node, x, axis, start, size))
         start = _elements.simplified(start + size)
     return parts[0] if len(parts) == 1 else relax.Tuple(parts)
+
+
+def _sizes(node: Node, change: Callable[[Any], Any]) -> list[Any] | None:
+    """The second input, if it is no constant: expressions, or symbols where data decide it."""
+    known = node.known(1)
+    if known is not None:
+        return None if known.constant else known.integers()
+    listed = _computed.listed(node, 1)
+    return None if listed is None else _computed.symbols(node, change(listed))
+
+
+def _not_negative(node: Node, listed: Any) -> Any:
+    """A list int64 [parts] with a number that is larger than any axis in place of one below 0."""
+    below = node.emit(relax.op.less(listed, relax.const(0, "int64")))
+    return relax.op.where(below, relax.const(1 << 40, "int64"), listed)
 
 
 def _part(node: Node, value: Any, axis: int, start: Any, size: Any) -> Any:
