@@ -99,7 +99,7 @@ def test_lstm_equals_torch(direction, bias, states, layout, length):
     ("inputs", "attributes", "message"),
     [
         (["x", "w", "r"], {"clip": 1.0}, "clips its gates"),
-        (["x", "w", "r"], {"activations": ["Relu", "Tanh", "Tanh"]}, "Relu, Tanh, Tanh"),
+        (["x", "w", "r"], {"activations": ["Relu", "Cos", "Tanh"]}, "Relu, Cos, Tanh"),
         (["x", "w", "r", "", "", "", "", "p"], {}, "peepholes"),
     ],
 )
@@ -139,6 +139,28 @@ RECURRENT = [
     ("RNN", 1, {"bias": True, "direction": "bidirectional"}),
     ("RNN", 1, {"bias": True, "activations": ["Relu"]}),
     ("LSTM", 4, {"bias": True, "direction": "bidirectional"}),
+    ("LSTM", 4, {"bias": True, "activations": ["HardSigmoid", "Tanh", "Softsign"]}),
+    (
+        "LSTM",
+        4,
+        {
+            "bias": True,
+            "direction": "bidirectional",
+            "activations": ["HardSigmoid", "Elu", "Affine", "Sigmoid", "HardSigmoid", "Softplus"],
+            "activation_alpha": [0.25, 0.5, 1.5, 0.3],
+            "activation_beta": [0.4, 0.1, 0.6],
+        },
+    ),
+    ("GRU", 3, {"bias": True, "activations": ["HardSigmoid", "Relu"]}),
+    (
+        "RNN",
+        1,
+        {
+            "bias": True,
+            "direction": "bidirectional",
+            "activations": ["Relu", "Sigmoid"],
+        },
+    ),
 ]
 
 
@@ -164,8 +186,8 @@ def test_recurrent_layers_equal_onnx_runtime(operator, gates, options):
 @pytest.mark.parametrize(
     ("operator", "gates", "attributes", "message"),
     [
-        ("GRU", 3, {"activations": ["Relu", "Tanh"]}, "Relu, Tanh.*Use Sigmoid and Tanh"),
-        ("RNN", 1, {"activations": ["Elu"]}, "Elu.*Use one of Tanh, Sigmoid, Relu"),
+        ("GRU", 3, {"activations": ["Relu"]}, "Relu.*Use 2 for each direction"),
+        ("RNN", 1, {"activations": ["Sin"]}, "Sin.*Use 1 for each direction, of Sigmoid, Tanh"),
         ("RNN", 1, {"clip": 1.0}, "clips its gates"),
     ],
 )

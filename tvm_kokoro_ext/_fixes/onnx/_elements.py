@@ -104,7 +104,8 @@ def simplified(value: Any) -> Any:
     number = number_of(value)
     if number is not None:
         return number
-    return _linear(value) if limited(value) else value
+    choice = _compat.prim_dtype(value) == "bool"
+    return _linear(value) if limited(value) and not choice else value
 
 
 def _linear(value: Any) -> Any:

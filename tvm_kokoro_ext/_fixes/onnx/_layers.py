@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax
-from tvm_kokoro_ext._fixes.onnx import _frontend
+from tvm_kokoro_ext._fixes.onnx._activations import text
 from tvm_kokoro_ext._fixes.recurrence import _recurrence
 
 
@@ -56,20 +56,6 @@ class Direction:
 
 #: Of a direction: its outputs [time, batch, hidden], and its last states.
 Layer = Callable[[Direction], list[Any]]
-
-
-def text(value: Any) -> str:
-    """An attribute of text."""
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def activations(attr: Any, standard: tuple[str, ...], operator: str) -> tuple[str, ...]:
-    """The names of the activations, those of all directions; refused if they are clipped."""
-    if attr.get("clip"):
-        raise _frontend.refusal(operator, "it clips its gates", "Leave out the attribute clip")
-    directions = 2 if text(attr.get("direction", "forward")) == "bidirectional" else 1
-    names = tuple(text(name).capitalize() for name in attr.get("activations", ()))
-    return names or standard * directions
 
 
 def convert(bb: Any, inputs: Any, attr: Any, layer: Layer, states: int) -> Any:

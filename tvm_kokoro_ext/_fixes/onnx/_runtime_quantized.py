@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, te, tirx
-from tvm_kokoro_ext._fixes.onnx import _frontend, _layers, _quantized, quantization
+from tvm_kokoro_ext._fixes.onnx import _activations, _frontend, _layers, _quantized, quantization
 from tvm_kokoro_ext._fixes.onnx._layers import Direction
 from tvm_kokoro_ext._fixes.onnx._quantized import optional
 from tvm_kokoro_ext._fixes.onnx._runtime_layers import added, attended, scaled
@@ -201,7 +201,7 @@ def _lstm(bb: Any, inputs: Any, attr: Any) -> Any:
 
     ONNX Runtime takes one range for all rows of a batch that it computes together.
     """
-    names = _layers.activations(attr, ("Sigmoid", "Tanh", "Tanh"), "DynamicQuantizeLSTM")
+    names = _activations.named(attr, ("Sigmoid", "Tanh", "Tanh"), "DynamicQuantizeLSTM")
     standard = names[:3] == ("Sigmoid", "Tanh", "Tanh") and names[3:] in ((), names[:3])
     if not standard or attr.get("input_forget") or optional(inputs, 7) is not None:
         raise _frontend.refusal(

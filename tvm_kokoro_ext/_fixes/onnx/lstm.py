@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _frontend, _layers
+from tvm_kokoro_ext._fixes.onnx import _activations, _frontend, _layers
+from tvm_kokoro_ext._fixes.onnx._activations import Activation
 from tvm_kokoro_ext._fixes.onnx._layers import Direction
 from tvm_kokoro_ext._fixes.recurrence import _recurrence
 
@@ -16,21 +17,20 @@ _refuse = partial(_frontend.refusal, "LSTM")
 
 def convert(bb: Any, inputs: Any, attr: Any) -> Any:
     """Y, Y_h and Y_c."""
-    names = _layers.activations(attr, _STANDARD, "LSTM")
-    if names not in (_STANDARD, _STANDARD * 2):
-        raise _refuse(f"its activations are {', '.join(names)}", "Use Sigmoid, Tanh and Tanh")
+    activations = _activations.functions(attr, _STANDARD, "LSTM")
     if attr.get("input_forget"):
         raise _refuse("it couples the input and forget gates", "Leave out input_forget")
     if len(inputs) > 7 and inputs[7] is not None:
         raise _refuse("it has peepholes", "Leave out the input P")
-    return _layers.convert(bb, inputs, attr, _layer, states=2)
+    return _layers.convert(bb, inputs, attr, partial(_layer, activations), states=2)
 
 
-def _layer(own: Direction) -> list[Any]:
+def _layer(activations: list[tuple[Activation, ...]], own: Direction) -> list[Any]:
     biases = [_layers.torch_order(own.emit, bias) for bias in own.biases or ()]
     gates = own.projected(_layers.torch_order(own.emit, own.w), *biases)
     weight = _layers.torch_order(own.emit, own.r)
-    return own.scanned(_recurrence.lstm, gates, weight, *own.states, hint="onnx_lstm")
+    kernel = partial(_recurrence.lstm, activations=activations[own.index])
+    return own.scanned(kernel, gates, weight, *own.states, hint="onnx_lstm")
 
 
 FIX = Fix(

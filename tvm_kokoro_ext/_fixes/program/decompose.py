@@ -264,7 +264,7 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     ),
     "einsum.default": _sums_otherwise,
     "broadcast_to.default": lambda node: -1 in node.args[1],
-"pad.default": _pads_otherwise,
+    "pad.default": _pads_otherwise,
     "lstm.input": lambda node: not kept_whole.is_one_loop(node) and not _symbolic(node),
     "conv1d.default": lambda node: _value(node.args[0]).dim() != 3,
     "conv2d.default": lambda node: _value(node.args[0]).dim() != 4,

@@ -34,9 +34,21 @@ def projection(x: Any, weight: Any) -> Any:
     given = [x, topi.transpose(weight)]
     return te.extern([shape], given, body, dtype=[str(x.dtype)], name="projection")
 
+#: Of a scalar expression.
+Activation = Callable[[Any], Any]
+
+_OF_LSTM: tuple[Activation, ...] = (tirx.sigmoid, tirx.tanh, tirx.tanh)
+
 
 def lstm(
-    gates: Any, weight: Any, h0: Any, c0: Any, *, reverse: bool, lengths: Any = None
+    gates: Any,
+    weight: Any,
+    h0: Any,
+    c0: Any,
+    *,
+    activations: tuple[Activation, ...] = _OF_LSTM,
+    reverse: bool,
+    lengths: Any = None,
 ) -> list[Any]:
     """The LSTM recurrence over projected inputs.
 
@@ -48,6 +60,8 @@ def lstm(
         W_hh, [4·hidden, hidden].
     h0, c0
         The initial state, [batch, hidden].
+    activations
+        Of the gates i, f and o, of g, and of c where it becomes h.
     reverse
         Process the steps from the last to the first.
     lengths
@@ -66,7 +80,7 @@ def lstm(
         with T.serial(0, rows) as j:
             at.work[at.scratch + j] = at.projected[at.gate + j]
         w.times(at.states[0], at.state, at.work, at.scratch)
-        _lstm_gates(at, hidden)
+        _lstm_gates(at, hidden, activations)
 
     return _scan("lstm", gates, [h0, c0], [weight], advance, rows, reverse, lengths)
 
@@ -121,15 +135,16 @@ def quantized_lstm(
     return _scan("lstm", gates, [h0, c0], constants, advance, scratch, reverse, lengths)
 
 
-def _lstm_gates(at: _Step, hidden: Any) -> None:
+def _lstm_gates(at: _Step, hidden: Any, activations: tuple[Activation, ...] = _OF_LSTM) -> None:
     """The next h and c of the gates i, f, g, o, which are in the scratch."""
     h, c = at.states
+    gated, new, out = activations
     with T.serial(0, hidden) as j:
         place, gate = at.state + j, at.scratch + j
-        c[place] = tirx.sigmoid(at.work[gate + hidden]) * c[place] + tirx.sigmoid(
-            at.work[gate]
-        ) * tirx.tanh(at.work[gate + 2 * hidden])
-        h[place] = tirx.sigmoid(at.work[gate + 3 * hidden]) * tirx.tanh(c[place])
+        c[place] = gated(at.work[gate + hidden]) * c[place] + gated(at.work[gate]) * new(
+            at.work[gate + 2 * hidden]
+        )
+        h[place] = gated(at.work[gate + 3 * hidden]) * out(c[place])
 
 
 def gru(
@@ -138,6 +153,7 @@ def gru(
     bias: Any,
     h0: Any,
     *,
+    activations: tuple[Activation, ...] = (tirx.sigmoid, tirx.tanh),
     resets_product: bool,
     update: int,
     reverse: bool,
@@ -155,6 +171,8 @@ def gru(
         [hidden], which is reset with the product of h and the state where `resets_product` says so.
     h0, reverse, lengths
         As of `lstm`.
+    activations
+        Of z and r, and of h.
     resets_product
         Reset the product with the state instead of the state.
     update
@@ -165,6 +183,7 @@ def gru(
     outputs [time, batch, hidden], the last h, and scratch [batch, 4·hidden].
     """
     hidden = weight.shape[1]
+    gated, made = activations
 
     def advance(at: _Step, w: _Weight, b: Any) -> None:
         (h,) = at.states
@@ -173,9 +192,7 @@ def gru(
         together = 3 if resets_product else 2
         w.times(h, at.state, at.work, at.scratch, columns=together * hidden)
         with T.serial(0, 2 * hidden) as j:
-            at.work[at.scratch + j] = tirx.sigmoid(
-                at.work[at.scratch + j] + at.projected[at.gate + j]
-            )
+            at.work[at.scratch + j] = gated(at.work[at.scratch + j] + at.projected[at.gate + j])
         with T.serial(0, hidden) as j:
             place, reset = (
                 at.scratch + 2 * hidden + j,
@@ -192,7 +209,7 @@ def gru(
             w.times(at.work, left, at.work, product, begin=2 * hidden, columns=hidden)
         with T.serial(0, hidden) as j:
             keep = at.work[at.scratch + update * hidden + j]
-            new = tirx.tanh(
+            new = made(
                 at.projected[at.gate + 2 * hidden + j] + at.work[at.scratch + 3 * hidden + j]
             )
             h[at.state + j] = (1 - keep) * new + keep * h[at.state + j]
@@ -204,7 +221,7 @@ def rnn(
     gates: Any, weight: Any, h0: Any, *, activation: Any, reverse: bool, lengths: Any = None
 ) -> list[Any]:
     """h = activation(gates + R·h): outputs, the last h, and scratch [batch, hidden]."""
-    hidden, zero = weight.shape[1], tirx.const(0.0, str(gates.dtype))
+    hidden = weight.shape[1]
 
     def advance(at: _Step, w: _Weight) -> None:
         (h,) = at.states
@@ -212,7 +229,7 @@ def rnn(
             at.work[at.scratch + j] = at.projected[at.gate + j]
         w.times(h, at.state, at.work, at.scratch)
         with T.serial(0, hidden) as j:
-            h[at.state + j] = activation(at.work[at.scratch + j], zero)
+            h[at.state + j] = activation(at.work[at.scratch + j])
 
     return _scan("rnn", gates, [h0], [weight], advance, hidden, reverse, lengths)
 

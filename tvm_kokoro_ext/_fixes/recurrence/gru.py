@@ -41,7 +41,7 @@ def _gru_layer(
     )
 
 
-def _rnn(activation: Callable[[Any, Any], Any]) -> Converter:
+def _rnn(activation: Callable[[Any], Any]) -> Converter:
     def layer(
         importer: Any, gates: Any, weight: Any, biases: list[Any], start: list[Any], reverse: bool
     ) -> list[Any]:
@@ -58,7 +58,8 @@ def _rnn(activation: Callable[[Any, Any], Any]) -> Converter:
     return convert
 
 
-def _relu(value: Any, zero: Any) -> Any:
+def _relu(value: Any) -> Any:
+    zero = tirx.const(0, _compat.prim_dtype(value))
     return tirx.Select(value < zero, zero, value)
 
 
@@ -84,7 +85,7 @@ FIX = Fix(
     affected="",
     converters={
         "gru.input": gru,
-        "rnn_tanh.input": _rnn(lambda value, zero: tirx.tanh(value)),
+        "rnn_tanh.input": _rnn(tirx.tanh),
         "rnn_relu.input": _rnn(_relu),
     },
     probe=_unrolls,
