@@ -321,12 +321,24 @@ def _of_a_sequence(optional):
     return model
 
 
+def _of_strings(where):
+    model = relu()
+    if where == "initializer":
+        model.graph.initializer.append(helper.make_tensor("x", TensorProto.STRING, [1], [b"a"]))
+    else:
+        getattr(model.graph, where)[0].type.tensor_type.elem_type = TensorProto.STRING
+    return model
+
+
 BROKEN = {
     "opset": (lambda: relu(opset=999), "opset is 999.*older opset"),
     "no_opset": (lambda: onnx.ModelProto(ir_version=8, graph=relu().graph), "names no opset"),
     "data": (_without_data, "'w' are in another file.*load_external_data_for_model"),
     "node": (_damaged, "'Relu' reads 'nothing'.*check_model"),
     "output": (_without_output, "no node gives its output 'lost'"),
+    "string_input": (lambda: _of_strings("input"), "'x' holds strings.*extract_model"),
+    "string_output": (lambda: _of_strings("output"), "'y' holds strings.*extract_model"),
+    "string_constant": (lambda: _of_strings("initializer"), "'x' holds strings.*extract_model"),
     "sequence": (lambda: _of_a_sequence(False), "input 'x' is a sequence of tensors"),
     "optional_sequence": (lambda: _of_a_sequence(True), "input 'x' is a sequence of tensors"),
     "path": (lambda: "model.onnx", r"a path was given.*onnx\.load"),

@@ -44,6 +44,17 @@ def require_readable(model: Any) -> None:
                 f"its input {value.name!r} is a sequence of tensors, which TVM takes for a tensor",
                 "Make each tensor of the sequence an input of its own",
             )
+    strings = [
+        value.name
+        for value in (*model.graph.input, *model.graph.output)
+        if value.type.tensor_type.elem_type == onnx.TensorProto.STRING
+    ] + [t.name for t in model.graph.initializer if t.data_type == onnx.TensorProto.STRING]
+    if strings:
+        raise _refusal(
+            f"{strings[0]!r} holds strings, of which TVM has no tensors",
+            "Cut the model where its strings have become numbers (onnx.utils.extract_model), and "
+            "compute what comes before outside of it",
+        )
     missing = [
         tensor.name
         for tensor in model.graph.initializer
