@@ -256,6 +256,12 @@ CUT = [
         {"axes": sizes(-1, 1)},
     ),
     program(
+        "squeeze_of_what_may_be_one",
+        [("Squeeze", "x", "y")],
+        {"x": ["n", 1, "m"]},
+        [(real(3, 1, 2),)],
+    ),
+    program(
         "largest_of_the_call",
         [("TopK", "x s", "y places", {"axis": 0}), ("Identity", "y", "z")],
         {"x": ["n", 7], "s": [1]},
@@ -298,6 +304,12 @@ def differences(case: Case, calls: Sequence[Sequence[np.ndarray]]) -> list[str]:
 @pytest.mark.parametrize(("case", "calls"), ALL)
 def test_sizes_of_a_call(case, calls):
     assert not differences(case, calls)
+
+
+def test_squeeze_raises_where_its_result_has_fewer_axes():
+    run = compiled(model_of(Case("squeeze", [("Squeeze", "x", "y")], {"x": ["n", 1, "m"]})))
+    with pytest.raises(Exception, match="n == 1|n != 1|mismatch"):
+        run(real(1, 1, 2))
 
 
 @pytest.mark.parametrize(

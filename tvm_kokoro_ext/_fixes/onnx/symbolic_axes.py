@@ -1,6 +1,7 @@
 """Squeeze without axes, PRelu of one slope, and TopK and Split by symbolic sizes.
 
-A symbolic size is not taken for 1, so that Squeeze removes the axes that have one element for sure.
+A symbolic size is not taken for 1, so that Squeeze removes the axes that have one element for sure,
+and raises in a call in which another has one.
 Stock leaves a squeeze that does not build, and cannot repeat one slope along a symbolic axis. Its
 TopK and Split take constants only, and its TopK no order but that of the values.
 """
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tvm_kokoro_ext import _compat, _emit
-from tvm_kokoro_ext._compat import relax, te
+from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fix import Fix
 from tvm_kokoro_ext._fixes.onnx import _computed, _converters, _elements, _frontend
 from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
@@ -33,7 +34,8 @@ def _symbolic(node: Node) -> bool:
 def squeeze(node: Node, previous: Previous) -> Any:
     """Without axes those that have one element for every size are removed.
 
-    Of axes that are named, a symbolic one must have one element: any other call raises.
+    A call in which another one has one element raises, as its result has fewer axes. Of axes that
+    are named, a symbolic one must have one element: any other call raises.
     """
     dims = known_dims(node.given(0))
     if dims is None or not _symbolic(node):
@@ -41,6 +43,9 @@ def squeeze(node: Node, previous: Previous) -> Any:
     x = node.tensor(0)
     if node.given(1) is None and "axes" not in node.attributes:
         ones = [axis for axis, dim in enumerate(dims) if _compat.as_int(dim) == 1]
+        for size in dims:
+            if not isinstance(size, int) and not _elements.proved(size != 1):
+                _require_other_than_one(node, size)
         return relax.op.squeeze(x, ones) if ones else x
     known = node.known(1)
     named = node.attributes.get("axes") or (known.integers() if known and known.constant else ())
@@ -51,6 +56,13 @@ def squeeze(node: Node, previous: Previous) -> Any:
         return previous(node)
     sizes = [int64(1 if axis in axes else dim) for axis, dim in enumerate(dims)]
     return relax.op.squeeze(_emit.with_sizes(node.builder, node.emit(x), sizes), axes)
+
+
+def _require_other_than_one(node: Node, size: Any) -> None:
+    """Raise in a call in which a size is 1, where a variable of it is compared with another."""
+    variable = _compat.variables_of(size)[0]
+    matched = variable + tirx.Cast("int64", tirx.EQ(size, int64(1)))
+    node.builder.match_cast(relax.ShapeExpr([variable]), _compat.shape_type([matched]))
 
 
 def prelu(node: Node, previous: Previous) -> Any:
