@@ -60,6 +60,28 @@ ADDED = [
         [("Add", "x z", "y")],
         {"x": ["n", 3], "z": ["m", 3]},
     ),
+    *(
+        Case(
+            f"{operator}_of_four",
+            [(operator, "x z row c", "y")],
+            shapes,
+            {"row": np.ones((1, 3), "float32")},
+        )
+        for operator in ("Min", "Max", "Sum", "Mean")
+        for shapes in [{"x": ["n", 3], "z": ["m", 3], "c": ["n//n + n - 1", 1]}]
+    ),
+    Case(
+        "added_to_a_product",
+        [("Gemm", "x z c", "y", {"alpha": 0.5})],
+        {"x": ["n", 3], "z": [3, "m"], "c": ["n + 0", "m + 0"]},
+        wrong=False,
+    ),
+    Case(
+        "added_to_a_product_of_turned_matrices",
+        [("Gemm", "x z c", "y", {"transA": 1, "transB": 1, "beta": 2.0})],
+        {"x": ["n", 3], "z": [4, "m"], "c": [4]},
+        wrong=False,
+    ),
     Case(
         "multiplied_batches",
         [

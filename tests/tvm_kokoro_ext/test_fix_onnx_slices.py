@@ -172,6 +172,16 @@ def test_slices_and_pads(case):
     check(case)
 
 
+def test_a_slice_to_a_place_behind_any_end_plans_no_memory_for_it():
+    """Rows of a million elements: 4 petabytes for as many rows as the bound says."""
+    ends = {"starts": [0, 0], "ends": [10**9, 3], "steps": [1, 1], "axes": [0, 1]}
+    nodes = [("Slice", "x starts ends axes steps", "part"), ("Expand", "part sizes", "y")]
+    case = Case("rows", nodes, {"x": ["n", 4, 1]}, {**ends, "sizes": [1, 1, 10**6]})
+    x = np.arange(8, dtype="float32").reshape(2, 4, 1)
+    (got,) = compiled(model_of(case))(x)
+    np.testing.assert_array_equal(got, np.broadcast_to(x[:, :3], (2, 3, 10**6)))
+
+
 def test_pads_below_zero_cut():
     case = Case("cut", [("Pad", "x pads", "y")], {"x": ["n"]}, {"pads": [-1, -2]})
     x = np.arange(7, dtype="float32")

@@ -7,7 +7,7 @@ run time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -103,6 +103,28 @@ def multiplied(node: Node, previous: Previous) -> Any:
     return previous(_declared(node, dims, wanted))
 
 
+def added(node: Node, previous: Previous) -> Any:
+    """The same for Gemm: the axes along which products are added up, and what is added to them."""
+    given = [value for value in node.inputs if value is not None]
+    dims = [known_dims(value) for value in given]
+    if len(dims) < 2 or any(own is None for own in dims):
+        return previous(node)
+    wanted = [list(own or ()) for own in dims]
+    across = [node.attributes.get(name, 0) for name in ("transA", "transB")]
+    inner, outer = [1 - across[0], across[1]], [across[0], 1 - across[1]]
+    chosen = _common([own[at] for own, at in zip(wanted, inner)])  # noqa: B905
+    if chosen is not None:
+        for own, at in zip(wanted, inner):  # noqa: B905
+            own[at] = own[at] if isinstance(own[at], int) else chosen
+    if len(wanted) > 2:
+        sizes = [wanted[side][outer[side]] for side in range(2)]
+        for axis in range(1, len(wanted[2]) + 1):
+            own = wanted[2][-axis]
+            if not isinstance(own, int) and not _one_expression([own, sizes[-axis]]):
+                wanted[2][-axis] = sizes[-axis]
+    return previous(_declared(node.with_inputs(*given), dims, wanted))
+
+
 def _unified(node: Node, previous: Previous, free: int | None) -> Any:
     """With one size for each axis but `free`, which is counted from the end and from 1."""
     dims = [None if value is None else known_dims(value) for value in node.inputs]
@@ -145,7 +167,7 @@ def _depth(size: Any) -> tuple[bool, int]:
     return named, len(str(size))
 
 
-def _declared(node: Node, dims: list[Any], wanted: list[list[Any]]) -> Node:
+def _declared(node: Node, dims: Sequence[Any], wanted: list[list[Any]]) -> Node:
     """The node with inputs that are declared to have the wanted sizes, where theirs are others."""
     inputs = list(node.inputs)
     for at, (own, before) in enumerate(zip(wanted, dims, strict=True)):
@@ -172,6 +194,22 @@ def _one_expression(sizes: list[Any]) -> bool:
     )
 
 
+def _simplifying(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The common shape of two tensors, of sizes that stock compares as they are written."""
+
+    def compute_broadcast_shape(shape_a: Any, shape_b: Any) -> Any:
+        both = (
+            [int64(_elements.simplified(size)) for size in shape] for shape in (shape_a, shape_b)
+        )
+        return original(*both)
+
+    return compute_broadcast_shape
+
+
+def _shapes_of_frontend() -> Callable[[], None]:
+    return _replace.in_place({_frontend.module().compute_broadcast_shape: _simplifying})
+
+
 def _verifying(original: Callable[..., None]) -> Callable[..., None]:
     """topi's check of the sizes of scatter_nd, which compares expressions as Python objects."""
 
@@ -193,17 +231,19 @@ def _install() -> Callable[[], None]:
         _QUANTIZED_CONCAT: concatenated,
         "ScatterND": scattered,
         "MatMul": multiplied,
+        "Gemm": added,
     }
     return _frontend.both(
         _converters.laid_over(layers),
         _replace.in_place({topi.scatter._verify_scatter_nd_inputs: _verifying}),
+        _frontend.when_imported(_shapes_of_frontend),
     )
 
 
 FIX = Fix(
     id="onnx_broadcast",
     what="operators of tensors of equal sizes that cannot be proved equal do not compile",
-    op="ONNX Add, Mul, Where and the other elementwise operators, MatMul, Concat, ScatterND",
+    op="ONNX Add, Mul, Where and the other elementwise operators, MatMul, Gemm, Concat, ScatterND",
     affected=">=0.27",
     install=_install,
     probe=lambda: _frontend.holds_expressions() and "with_equal_sizes" not in _frontend.text(),

@@ -22,6 +22,12 @@ from tvm_kokoro_ext._fixes.onnx._known import Known
 
 Previous = Callable[[Node], Any]
 
+_ENDLESS = 10**9
+"""A bound behind the end of any axis, as TensorFlow's exporter writes it.
+
+TVM would plan memory for as many elements.
+"""
+
 
 def slices(node: Node, previous: Previous) -> Any:
     """Slice: bounds counted from the end where negative, and limited to the axis."""
@@ -207,6 +213,8 @@ def _bounds(node: Node) -> tuple[list[Any], list[Any], list[int], list[Any]] | N
 def _limited(bound: Any, dim: Any, low: int, high: Any) -> Any:
     """A bound of a slice as a place between `low` and `high`."""
     if isinstance(bound, int):
+        if bound >= _ENDLESS and not isinstance(dim, int):
+            return high
         if bound < -(1 << 31):  # the least number of int64 and the like: before the start
             return low
         bound = _elements.simplified(bound + dim) if bound < 0 else bound
