@@ -1,4 +1,4 @@
-"""Loop and Scan of a known number of steps, against ONNX Runtime."""
+"""Loop, and Scan of a known number of steps, against ONNX Runtime."""
 
 import numpy as np
 import pytest
@@ -118,15 +118,17 @@ LOOPS = {
 }
 
 
-def same(model, *arrays):
+def same(model, *calls):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
     names = [value.name for value in model.graph.input]
-    wanted = session.run(None, dict(zip(names, arrays, strict=True)))
-    for mine, theirs in zip(compiled(model)(*arrays), wanted, strict=True):
-        assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
-        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)
+    run = compiled(model)
+    for arrays in calls:
+        wanted = session.run(None, dict(zip(names, arrays, strict=True)))
+        for mine, theirs in zip(run(*arrays), wanted, strict=True):
+            assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+            np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)
 
 
 def reals(*shape):
@@ -135,7 +137,7 @@ def reals(*shape):
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_of_a_known_number_of_steps_is_written_out(name):
-    same(LOOPS[name], reals(3, 5), np.array(2))
+    same(LOOPS[name], (reals(3, 5), np.array(2)))
 
 
 _SCAN = """
@@ -181,44 +183,123 @@ TURNED = {
 )
 def test_a_scan_of_a_known_number_of_steps_is_written_out(words, shapes):
     model = parser.parse_model(_SCAN.format(**words))
-    same(model, reals(3, 4), *(reals(*shape) for shape in shapes))
+    same(model, (reals(3, 4), *(reals(*shape) for shape in shapes)))
+
+
+COUNT = "shape = Shape (x) one = Constant <value = int64 {1}> () count = Gather (shape, one)"
+KEEPING = {
+    "made": "float[3,n] r, float[3,n] o",
+    "results": "y, all",
+    "outputs": "float[3,n] y, float[k,3,n] all",
+}
+SHRINK = """
+  r = Mul (a, a)
+  t = ReduceSum <keepdims = 0> (r)
+  least = Constant <value = float {0.01}> ()
+  d = Less (least, t)
+"""
+DECIDED = {
+    "number_of_data": (loop(f"r = Tanh (a) {GO_ON}", "data, go, x"), [0, 1, 16, 17, 300]),
+    "number_of_a_size": (loop(f"r = Tanh (a) {GO_ON}", "count, go, x", before=COUNT), [0]),
+    "condition_of_data": (loop(SHRINK, ", go, x"), [0]),
+    "condition_and_number_of_data": (loop(SHRINK, "data, go, x"), [1, 300]),
+    "condition_of_the_start": (
+        loop(f"r = Tanh (a) {GO_ON}", "steps, more, x", before="more = Equal (data, zero)"),
+        [0, 1],
+    ),
+    "more_steps_than_are_written_out": (loop(f"r = Tanh (a) {GO_ON}", steps=9000), [0]),
+    "kept_values": (loop(f"r = Sin (a) o = Neg (r) {GO_ON}", "data, go, x", **KEEPING), [1, 40]),
+    "kept_values_of_each_column": (
+        loop(
+            f"g = Gather <axis = 1> (x, i) o = Exp (g) r = Add (a, a) {GO_ON}",
+            "count, go, x",
+            before=COUNT,
+            made="float[3,n] r, float[3] o",
+            results="y, all",
+            outputs="float[3,n] y, float[k,3] all",
+        ),
+        [0],
+    ),
+    "growing": (
+        loop(f"r = Concat <axis = 0> (a, x) {GO_ON}", "data, go, x", carried="float[p,n] a"),
+        [0, 1, 20],
+    ),
+    "number_of_one_axis": (
+        loop(
+            "one = Constant <value = int64[1] {1}> () k = Add (i, one) z = Sub (one, one) "
+            f"g = Slice (x, i, k, z) s = Squeeze (g, z) r = Add (a, s) {GO_ON}",
+            "data, go, x",
+            counter="int64[1]",
+        ),
+        [2],
+    ),
+    "nested": (
+        loop(
+            "r = Loop (data, c, a) <body = inner (int64 h, bool e, float[3,n] p) => "
+            "(bool f, float[3,n] q) { w = Add (h, i) v = Cast <to = 1> (w) u = Mul (p, v) "
+            f"q = Tanh (u) f = Identity (e) }}> {GO_ON}",
+            "data, go, x",
+        ),
+        [3],
+    ),
+    "if_of_the_number": (
+        loop(
+            "one = Constant <value = int64 {1}> () e = Equal (i, one) r = If (e) <"
+            "then_branch = p () => (float[3,n] u) { u = Neg (a) }, "
+            f"else_branch = q () => (float[3,n] v) {{ v = Exp (a) }}> {GO_ON}",
+            "data, go, x",
+        ),
+        [1, 2],
+    ),
+    "two_carried_values_and_numbers": (
+        loop(
+            COUNTED,
+            "data, go, x, zero",
+            "float[3,n] a, int64 j",
+            "float[3,n] r, int64 k",
+            "y, last",
+            "float[3,n] y, int64 last",
+        ),
+        [0, 2, 100],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_a_loop_of_steps_that_the_call_decides(name):
+    model, numbers = DECIDED[name]
+    for size in (5, 8):
+        same(model, *[(reals(3, size) / 4, np.array(number)) for number in numbers])
+
+
+def test_what_no_step_has_kept_has_the_sizes_of_a_step():
+    model = loop(f"r = Mul (a, a) o = Neg (r) {GO_ON}", "data, go, x", **KEEPING)
+    assert compiled(model)(reals(3, 5), np.array(0))[1].shape == (0, 3, 5)
 
 
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (loop(f"r = Tanh (a) {GO_ON}", "data, go, x"), "Loop: the number of its steps"),
         (
             loop(
-                f"r = Tanh (a) {GO_ON}",
-                "count, go, x",
-                before="shape = Shape (x) one = Constant <value = int64 {1}> () "
-                "count = Gather (shape, one)",
-            ),
-            "Loop: the number of its steps",
-        ),
-        (
-            loop(
-                "r = Tanh (a) t = ReduceSum <keepdims = 0> (r) "
-                "least = Constant <value = float {1.0}> () d = Less (least, t)"
-            ),
-            "Loop: whether it goes on",
-        ),
-        (
-            loop(f"r = Tanh (a) {GO_ON}", "steps, more, x", before="more = Equal (data, zero)"),
-            "Loop: its condition",
-        ),
-        (loop(f"r = Tanh (a) {GO_ON}", steps=9000), "Loop: its steps have 2 nodes, more than"),
-        (loop(f"r = Tanh (a) {GO_ON}", ", , x"), "Loop: its steps have 2 nodes, more than"),
-        (
-            loop(
-                f"r = Mul (a, a) o = Neg (r) {GO_ON}",
-                made="float[3,n] r, float[3,n] o",
+                f"g = Slice (x, k, w, k) o = Identity (g) r = Tanh (a) {GO_ON}",
+                "data, go, x",
+                before="k = Constant <value = int64[1] {0}> () one = Constant <value = int64 {1}> "
+                "() w = Unsqueeze (data, k)",
+                made="float[3,n] r, float[p,n] o",
                 results="y, all",
                 outputs="float[3,n] y, float[k,3,n] all",
-                steps=0,
             ),
-            "Loop: it has no steps",
+            "Loop: what it keeps of each step has sizes that only the step knows",
+        ),
+        (
+            loop(
+                f"o = Transpose (a) r = Flatten <axis = 0> (o) e = Squeeze (r, k) {GO_ON}",
+                "data, go, x",
+                made="float[n] e",
+                before="k = Constant <value = int64[1] {0}> ()",
+            ),
+            "Loop: a step makes float32 of 1 axes of float32 of 2",
         ),
         (
             parser.parse_model(_SCAN.format(**ONE | {"inputs": "float[t,n,4] x"})),
@@ -226,6 +307,6 @@ def test_a_scan_of_a_known_number_of_steps_is_written_out(words, shapes):
         ),
     ],
 )
-def test_a_loop_that_data_or_sizes_decide_is_refused(model, words):
+def test_a_loop_that_cannot_be_converted_is_refused(model, words):
     with pytest.raises(UnsupportedOperatorError, match=words):
         compiled(model)

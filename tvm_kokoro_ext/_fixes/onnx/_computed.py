@@ -11,22 +11,25 @@ import numpy as np
 from tvm_kokoro_ext import _compat, _emit
 from tvm_kokoro_ext._compat import relax, tvm
 from tvm_kokoro_ext._fixes.onnx import _known
-from tvm_kokoro_ext._fixes.onnx._converters import Node, known_dims
+from tvm_kokoro_ext._fixes.onnx._converters import Node, int64, known_dims
 
 _numbers = itertools.count()
 
 
-def listed(node: Node, at: int) -> Any:
+def listed(node: Node, at: int, count: int | None = None) -> Any:
     """An input that lists sizes or places as a tensor int64 [count].
 
-    None if the input is left out, or is known at import, or if its count or dtype is another.
+    None if the input is left out, or is known at import, or if its count or dtype is another. A
+    count that is not known at import must be that which is given.
     """
     value = node.given(at)
     if value is None or node.known(at) is not None or not _compat.is_tensor(value):
         return None
     dims = known_dims(value)
-    if dims is None or len(dims) != 1 or not isinstance(dims[0], int):
+    if dims is None or len(dims) != 1 or (count is None and not isinstance(dims[0], int)):
         return None
+    if not isinstance(dims[0], int):
+        value = _emit.with_sizes(node.builder, node.emit(value), [int64(count)])
     dtype = _compat.dtype_of(value)
     if dtype not in ("int64", "int32"):
         return None

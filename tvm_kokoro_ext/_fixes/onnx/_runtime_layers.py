@@ -9,7 +9,8 @@ from typing import Any
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax, te, tirx
 from tvm_kokoro_ext._fixes.onnx import _attention, _frontend, _layers, _quantized
-from tvm_kokoro_ext._fixes.onnx._layers import int64, text
+from tvm_kokoro_ext._fixes.onnx._activations import text
+from tvm_kokoro_ext._fixes.onnx._layers import int64
 from tvm_kokoro_ext._fixes.onnx._quantized import optional
 
 

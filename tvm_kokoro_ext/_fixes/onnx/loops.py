@@ -1,4 +1,4 @@
-"""Loop and Scan whose number of steps is known at import: their body, once for each step.
+"""Loop, and Scan whose number of steps is known at import: their body, once for each step.
 
 A step sees the outer graph. What a body computes of its own counter is known at import, too.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from tvm_kokoro_ext import _compat
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix
-from tvm_kokoro_ext._fixes.onnx import _converters, _frontend, _known, _layers
+from tvm_kokoro_ext._fixes.onnx import _converters, _frontend, _known, _layers, _repeated
 from tvm_kokoro_ext._fixes.onnx._converters import Node
 from tvm_kokoro_ext._fixes.onnx._known import Known
 
@@ -30,33 +30,53 @@ def loop(node: Node, previous: Previous) -> Any:
     """The carried values after the last step, and the values of all steps, stacked."""
     body = node.attributes["body"]
     count, go = node.known(0), node.known(1)
-    if node.given(1) is not None and (go is None or not go.constant):
-        raise _frontend.refusal("Loop", "its condition is computed when the function runs", _WAY)
-    if node.given(0) is not None and (count is None or not count.constant):
-        reason = "the number of its steps is computed when the function runs"
-        raise _frontend.refusal("Loop", reason, _WAY)
+    known = (node.given(1) is None or (go is not None and go.constant)) and (
+        node.given(0) is None or (count is not None and count.constant)
+    )
+    if known:
+        written = _written_out(node, body, count, go)
+        if written is not None:
+            return _results(node, written)
+    kept = len(body.output) - 1 - len(node.inputs[2:])
+
+    def step(at: Any, carried: Sequence[Any]) -> list[Any]:
+        number = at
+        if body.input[0].type.tensor_type.shape.dim:
+            number = node.emit(relax.op.reshape(at, [1]))
+        return _stepped(node, body, [number, _number(True, "bool", body.input[1]), *carried])
+
+    return _results(node, _repeated.repeated(node, step, kept))
+
+
+def _written_out(node: Node, body: Any, count: Known | None, go: Known | None) -> Any:
+    """The results of a loop of a known number of steps; None if a step or their number says no.
+
+    What the steps have written until then is not used.
+    """
     most = LARGEST // max(len(body.node), 1)
     steps = most + 1 if count is None else int(count.values.item())
+    if count is not None and steps > most:
+        return None
     going = go is None or bool(go.values.item())
     carried = list(node.inputs[2:])
     kept: list[list[Any]] = [[] for _ in range(len(body.output) - 1 - len(carried))]
     step = 0
     while going and step < steps:
         if step == most:
-            reason = f"its steps have {len(body.node)} nodes, more than {LARGEST} in all"
-            raise _frontend.refusal("Loop", reason, _WAY)
+            return None
         own = [_number(step, "int64", body.input[0]), _number(True, "bool", body.input[1])]
         given = [*own, *map(_counter, carried)]
         more, *made = _stepped(node, body, given)
+        further = node.with_inputs(more).known(0)
+        if further is None or not further.constant:
+            return None
         carried = made[: len(carried)]
         for values, value in zip(kept, made[len(carried) :], strict=True):
             values.append(_tensor(node, value))
-        further = node.with_inputs(more).known(0)
-        if further is None or not further.constant:
-            reason = "whether it goes on is computed when the function runs"
-            raise _frontend.refusal("Loop", reason, _WAY)
         going, step = bool(further.values.item()), step + 1
-    return _results([*carried, *(_stacked(node, values, 0) for values in kept)])
+    if kept and not step:
+        return None
+    return [*carried, *(_stacked(node, values, 0) for values in kept)]
 
 
 def scan(node: Node, previous: Previous) -> Any:
@@ -101,7 +121,7 @@ def scan(node: Node, previous: Previous) -> Any:
             values.reverse()
     behind = attributes.get("scan_output_axes") or [0] * results
     stacked = [_stacked(node, v, int(a)) for v, a in zip(kept, behind, strict=True)]
-    return _results([*states, *stacked])
+    return _results(node, [*states, *stacked])
 
 
 def _number(value: Any, dtype: str, declared: Any) -> Known:
@@ -147,8 +167,13 @@ def _stacked(node: Node, values: list[Any], axis: int) -> Any:
     return node.emit(relax.op.stack(values, axis=axis))
 
 
-def _results(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else relax.Tuple(values)
+def _results(node: Node, values: list[Any]) -> Any:
+    """One result as it is, and several as tensors."""
+    if len(values) == 1:
+        return values[0]
+    return relax.Tuple(
+        [_known.as_tensor(node.builder, v) if isinstance(v, Known) else v for v in values]
+    )
 
 
 def _install() -> Callable[[], None]:

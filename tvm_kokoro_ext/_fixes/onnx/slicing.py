@@ -100,8 +100,9 @@ def _single(size: Any) -> bool:
 
 def _computed_slices(node: Node, previous: Previous, dims: list[Any]) -> Any:
     """Slice by bounds, and along axes and by steps, that the graph computes from data."""
-    places = [_list(node, at) for at in (1, 2)]
     given = [_list(node, at) for at in (3, 4)]
+    count = None if given[0] is None else _compat.as_int(_compat.shape_of(given[0])[0])
+    places = [_list(node, at, count) for at in (1, 2)]
     if any(
         value is None and (at < 3 or node.given(at) is not None)
         for at, value in enumerate([*places, *given], 1)
@@ -178,11 +179,14 @@ def _axes(node: Node, rank: int, count: int) -> list[int] | None:
     return [int(axis) % rank for axis in known.values.flat]
 
 
-def _list(node: Node, at: int) -> Any:
-    """A list of integers as a tensor int64 [count]; None for any other input."""
+def _list(node: Node, at: int, count: int | None = None) -> Any:
+    """A list of integers as a tensor int64 [count]; None for any other input.
+
+    One whose number of elements is not known at import must have `count` of them.
+    """
     known = node.known(at)
     if known is None:
-        return _computed.listed(node, at)
+        return _computed.listed(node, at, count)
     return _computed.sizes_of(node, known.integers()) if known.values.ndim == 1 else None
 
 
