@@ -34,6 +34,7 @@ def projection(x: Any, weight: Any) -> Any:
     given = [x, topi.transpose(weight)]
     return te.extern([shape], given, body, dtype=[str(x.dtype)], name="projection")
 
+
 #: Of a scalar expression.
 Activation = Callable[[Any], Any]
 
