@@ -267,6 +267,12 @@ ORDERED = [
 SYMBOLIC_AXES = [
     Case("squeeze", [("Squeeze", "x", "y")], {"x": [1, "n", 1]}),
     Case(
+        "unsqueeze_at_a_number_without_dimensions",
+        [("Unsqueeze", "x last", "y")],
+        {"x": [2, "n"]},
+        {"last": -1},
+    ),
+    Case(
         "prelu", [("PRelu", "x slope", "y")], {"x": [2, "n"]}, {"slope": np.array([0.2], "float32")}
     ),
 ]

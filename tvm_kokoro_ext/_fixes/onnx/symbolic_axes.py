@@ -31,6 +31,15 @@ def _symbolic(node: Node) -> bool:
     return dims is not None and any(_compat.as_int(dim) is None for dim in dims)
 
 
+def unsqueeze(node: Node, previous: Previous) -> Any:
+    """New axes, of which a model may name one by a number without dimensions."""
+    known = node.known(1)
+    if known is None or not known.constant or known.values.ndim:
+        return previous(node)
+    axes = relax.const(np.array(known.integers()), "int64")
+    return previous(node.with_inputs(node.inputs[0], axes))
+
+
 def squeeze(node: Node, previous: Previous) -> Any:
     """Without axes those that have one element for every size are removed.
 
@@ -142,10 +151,10 @@ def _part(node: Node, value: Any, axis: int, start: Any, size: Any) -> Any:
 FIX = Fix(
     id="onnx_symbolic_axes",
     what="ONNX Squeeze without axes, and PRelu of one slope, do not build with symbolic sizes",
-    op="ONNX Squeeze, ONNX PRelu, ONNX TopK, ONNX Split",
+    op="ONNX Squeeze, ONNX Unsqueeze, ONNX PRelu, ONNX TopK, ONNX Split",
     affected=">=0.27",
     install=lambda: _converters.laid_over(
-        {"Squeeze": squeeze, "PRelu": prelu, "TopK": top_k, "Split": split}
+        {"Squeeze": squeeze, "Unsqueeze": unsqueeze, "PRelu": prelu, "TopK": top_k, "Split": split}
     ),
     probe=lambda: _frontend.holds_expressions()
     and "relax.op.nn.prelu(x, slope, ndim - 1)" in _frontend.converter("PRelu"),
