@@ -159,6 +159,14 @@ def test_sizes_that_cannot_be_proved_equal(case):
     check(case)
 
 
+def test_a_scatter_at_a_symbolic_number_of_axes_is_refused():
+    nodes = [("ScatterND", "x places rows", "y")]
+    shapes = {"x": [5, "n"], "places": [2, "m"], "rows": [2, "n"]}
+    case = Case("scatter", nodes, shapes, {}, {"places": "int64"})
+    with pytest.raises(tvm_kokoro_ext.UnsupportedOperatorError, match="ScatterND: the number of"):
+        check(case)
+
+
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in ADDED if c.wrong])
 def test_stock_is_wrong(case):
     with tvm_kokoro_ext.disabled("all"), pytest.raises(Exception):  # noqa: B017

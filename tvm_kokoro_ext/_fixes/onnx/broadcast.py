@@ -75,8 +75,14 @@ def scattered(node: Node, previous: Previous) -> Any:
     data, indices, updates = (known_dims(node.given(at)) for at in range(3))
     if indices and 0 in indices[:-1] and not isinstance(node.given(0), Known):
         return node.given(0)  # no kernel divides by the number of rows, which is 0
-    if data is None or not indices or updates is None or not isinstance(indices[-1], int):
+    if data is None or not indices or updates is None:
         return previous(node)
+    if not isinstance(indices[-1], int):
+        raise _frontend.refusal(
+            "ScatterND",
+            f"the number of axes that its indices name, {indices[-1]}, is symbolic",
+            "Give it as a number (shape_dict), or reshape the indices to a constant last size",
+        )
     wanted = [*indices[:-1], *data[indices[-1] :]]
     if len(wanted) != len(updates) or all(
         _one_expression([own, size]) for own, size in zip(updates, wanted, strict=True)
