@@ -36,6 +36,8 @@ class _Loop:
 
     node: Node
     state: list[Any]
+    changing: list[Any]
+    """The sizes that a step changes: variables that stand for nothing outside of the loop."""
     kept: list[tuple[list[Any], str]]
     """Sizes and dtypes of what is kept of each step."""
 
@@ -64,7 +66,7 @@ class _Loop:
         ]
         count = len(self.state)
         state = [
-            self._declared(field, [None if _free(size) else size for size in known_dims(own) or ()])
+            self._declared(field, [self._lasting(size) for size in known_dims(own) or ()])
             for field, own in zip(fields[:count], self.state, strict=True)
         ]
         kept = [
@@ -72,6 +74,10 @@ class _Loop:
             for field, (sizes, _) in zip(fields[count:], self.kept, strict=True)
         ]
         return state, kept
+
+    def _lasting(self, size: Any) -> Any:
+        """A size that is the same at each step; None for any other."""
+        return None if _among(size, self.changing) else size
 
     def _declared(self, tensor: Any, sizes: Sequence[Any]) -> Any:
         """The tensor with its sizes, of which None is one that only the call knows."""
@@ -114,25 +120,20 @@ def _other(value: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
     return next((new for old, new in pairs if _compat.same_object(old, value)), value)
 
 
-#: Sizes that a step changes: variables that stand for nothing outside of the loop.
-_changing: list[Any] = []
+def _among(value: Any, others: Sequence[Any]) -> bool:
+    return any(_compat.same_object(value, other) for other in others)
 
 
-def _free(size: Any) -> bool:
-    return any(_compat.same_object(size, other) for other in _changing)
+def repeated(node: Node, body: Body) -> list[Any]:
+    """The carried values after the last step, and what the steps have kept, stacked.
 
-
-def repeated(node: Node, body: Body, kept: int) -> list[Any]:
-    """The carried values after the last step, and what all steps have kept.
-
-    `kept` is the number of the body's last results, which are stacked. A loop that does not end
-    within 16⁶ steps raises.
+    A loop that does not end within 16⁶ steps raises.
     """
     count = node.given(0) if node.given(0) is None else _number(node, node.tensor(0), "int64")
     go = node.tensor(1)
     go = relax.const(True) if go is None else _number(node, go, "bool")
     carried = [_tensor(node, value) for value in node.inputs[2:]]
-    loop, step, forever = _step(node, body, carried, count, kept)
+    loop, step, forever = _step(node, body, carried, count)
     levels, known = _LEVELS, node.known(0)
     if known is not None and known.constant:
         steps = int(known.values.item())
@@ -151,15 +152,14 @@ def repeated(node: Node, body: Body, kept: int) -> list[Any]:
     return [*state[2:], *made]
 
 
-def _step(
-    node: Node, body: Body, carried: list[Any], count: Any, kept: int
-) -> tuple[_Loop, Any, bool]:
+def _step(node: Node, body: Body, carried: list[Any], count: Any) -> tuple[_Loop, Any, bool]:
     """The loop, a call of its step, and whether nothing but the number of steps ends it.
 
     A size that a step changes becomes a variable, and the body is converted again.
     """
     changing = [[False] * len(known_dims(value) or ()) for value in carried]
     while True:
+        variables: list[Any] = []
         state = [
             relax.Var("step", _compat.tensor_type([], "int64")),
             relax.Var("goes_on", _compat.tensor_type([], "bool")),
@@ -169,7 +169,7 @@ def _step(
             for axis, (size, other) in enumerate(zip(known_dims(value) or (), free, strict=True)):
                 if other:
                     size = _compat.tir_var(f"carried_{at}_{axis}")
-                    _changing.append(size)
+                    variables.append(size)
                 sizes.append(int64(size))
             declared = _compat.tensor_type(sizes, _compat.dtype_of(value))
             state.append(relax.Var(f"carried_{at}", declared))
@@ -186,17 +186,16 @@ def _step(
     if count is not None:
         going = _both(node, going, node.emit(relax.op.less(following, count)))
     chunks = [node.emit(relax.op.expand_dims(value, 0)) for value in results[len(carried) :]]
-    loop = _Loop(node, state, [_sizes_of_kept(node, v) for v in results[len(carried) :]])
+    kinds = [_sizes_of_kept(node, value) for value in results[len(carried) :]]
+    loop = _Loop(node, state, variables, kinds)
     output = relax.Tuple([following, going, *results[: len(carried)], *chunks])
     call = branches._outlined(node.builder, "loop_body", node.builder.emit_output(output))
-    unknown = {
-        variable.name
-        for sizes, _ in loop.kept
-        for size in sizes
-        if not isinstance(size, int)
-        for variable in _compat.variables_of(size)
-        if not _defined(call, state, variable)
-    }
+    known = _variables([*call.args[0].values, *_sizes(call.args[1:])])
+    unknown = [
+        variable
+        for variable in _variables([size for sizes, _ in kinds for size in sizes])
+        if _among(variable, variables) or not _among(variable, known)
+    ]
     if unknown:
         raise _frontend.refusal(
             node.operator, "what it keeps of each step has sizes that only the step knows", _WAY
@@ -204,13 +203,12 @@ def _step(
     return loop, call, forever
 
 
-def _defined(call: Any, state: Sequence[Any], variable: Any) -> bool:
-    """Whether a size is known where a step is called."""
-    given = list(call.args[0].values)
-    for argument in call.args[1:]:
-        given += _compat.shape_of(argument) if _compat.has_shape(argument) else []
-    known = [v for size in given if not isinstance(size, int) for v in _compat.variables_of(size)]
-    return not _free(variable) and any(_compat.same_object(variable, v) for v in known)
+def _sizes(tensors: Sequence[Any]) -> list[Any]:
+    return [size for t in tensors if _compat.has_shape(t) for size in _compat.shape_of(t)]
+
+
+def _variables(sizes: Sequence[Any]) -> list[Any]:
+    return [v for size in sizes if _compat.is_prim(size) for v in _compat.variables_of(size)]
 
 
 def _changed(

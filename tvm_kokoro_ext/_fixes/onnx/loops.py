@@ -37,7 +37,6 @@ def loop(node: Node, previous: Previous) -> Any:
         written = _written_out(node, body, count, go)
         if written is not None:
             return _results(node, written)
-    kept = len(body.output) - 1 - len(node.inputs[2:])
 
     def step(at: Any, carried: Sequence[Any]) -> list[Any]:
         number = at
@@ -45,7 +44,7 @@ def loop(node: Node, previous: Previous) -> Any:
             number = node.emit(relax.op.reshape(at, [1]))
         return _stepped(node, body, [number, _number(True, "bool", body.input[1]), *carried])
 
-    return _results(node, _repeated.repeated(node, step, kept))
+    return _results(node, _repeated.repeated(node, step))
 
 
 def _written_out(node: Node, body: Any, count: Known | None, go: Known | None) -> Any:
