@@ -47,7 +47,12 @@ def scattered(x, y):
     places = torch.zeros(3, 4, dtype=torch.long)
     reduced = (x.scatter(1, places, y[:, :4], reduce=how) for how in ("add", "multiply"))
     narrow = x.scatter(1, places.int(), y[:, :4], reduce="add"), x.scatter_add(0, places.int(), y)
-    return *reduced, *narrow, x.scatter(1, places, False)
+    numbers = (
+        x.scatter(1, places, number, reduce=how)
+        for how in ("add", "multiply")
+        for number in (0.5, -1, 0, True)
+    )
+    return *reduced, *narrow, *numbers, x.scatter(1, places, False)
 
 
 BOOLS = [

@@ -24,6 +24,11 @@ def scatter(importer: Any, node: Any, previous: Any) -> Any:
     if source is None:
         source = importer._retrieve_args(node.kwargs["value"])
     reduction = _REDUCTIONS[node.kwargs.get("reduce")]
+    if reduction != "update" and _compat.dtype_of(x) == "bool" and not _compat.is_tensor(source):
+        # No kernel adds bools. Their sum is true where a term is: any number but 0, also 0.5.
+        operands = (_emit.astype(importer, x, "int32"), dim, index, int(bool(source)))
+        counted = _scatter(importer, node, None, operands, reduction)
+        return _emit.astype(importer, counted, "bool")
     return _scatter(importer, node, previous, (x, dim, index, source), reduction)
 
 
