@@ -298,7 +298,15 @@ def mirrored(x):
     ]
 
 
+def copies_of_views(x):
+    parts = *torch.split_copy(x, 2), torch.select_copy(x, 1, -1), torch.detach_copy(x)
+    parts[0].mul_(3)  # a copy, unlike the view
+    pairs = torch.view_as_real_copy(torch.complex(x, -x))
+    return *parts, pairs, torch.slice_copy(x, 1, -3, None, 2), x + 1
+
+
 DECOMPOSE = [
+    Case("copies_of_views", copies_of_views, rows),
     Case("transpose", lambda x: x.T + x.new_full((1, 3), 2.0), rows, **RAW),
     Case("addcmul", lambda x: torch.addcmul(x, x, x, value=0.5), rows, **RAW, symbolic=(False,)),
     Case("batch_norm", Norm(), lambda n: (torch.randn(2, 3, n),), **RAW),

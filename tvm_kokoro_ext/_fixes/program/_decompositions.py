@@ -460,6 +460,27 @@ def frexp(x: Any) -> Any:
     return fraction, torch.where(plain, exponent, 0).to(torch.int32)
 
 
+def _viewed(name: str, overload: str) -> Callable[..., Any]:
+    """The view whose copy an operator is; the trace that it is called in has no writes left."""
+
+    def view(*args: Any, **kwargs: Any) -> Any:
+        import torch
+
+        return getattr(getattr(torch.ops.aten, name), overload)(*args, **kwargs)
+
+    return view
+
+
+#: Copies of views for which torch has no decomposition, unlike for `view_copy` and `permute_copy`.
+_COPIES = (
+    ("slice", "Tensor"),
+    ("select", "int"),
+    ("split", "Tensor"),
+    ("detach", "default"),
+    ("view_as_real", "default"),
+)
+
+
 #: The decompositions by the name that the importer looks up.
 OWN: dict[str, Callable[..., Any]] = {
     **_matrices.OWN,
@@ -472,6 +493,7 @@ OWN: dict[str, Callable[..., Any]] = {
         f"{name}.Scalar_Tensor": _exchanged(name)
         for name in ("bitwise_and", "bitwise_or", "bitwise_xor")
     },
+    **{f"{name}_copy.{overload}": _viewed(name, overload) for name, overload in _COPIES},
     "addmm.default": addmm,
     "hardtanh.default": hardtanh,
     "scatter.value": scatter_number,
