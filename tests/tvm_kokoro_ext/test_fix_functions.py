@@ -49,6 +49,7 @@ def every(x):
 
 REDUCTIONS = [
     Case("no_axes", lambda x: (torch.any(x, dim=[]), torch.all(x > 0, dim=[])), rows),
+    Case("kept_axes", lambda x: (torch.any(x, None, True), (x > 0).all(None, True)), rows, **RAW),
     Case("mean_of_no_axes", lambda x: (x.mean([]), x.mean(dim=[], keepdim=True)), rows),
     Case("norm_of_no_axes", lambda x: torch.linalg.vector_norm(x, 3, dim=[]), rows),
     Case("amax", lambda x: x.amax(1), rows, **EP),

@@ -53,9 +53,8 @@ def _quantifier(reduce: Callable[..., Any]) -> Converter:
 
 
 def _without_axes(node: Any) -> bool:
-    """Whether torch reduces over no axis: any and all of an empty list of them."""
-    name = node.target.__name__
-    return name in ("any.dims", "all.dims") and len(node.args) > 1 and not node.args[1]
+    """Whether torch reduces over no axis: any and all of an empty list of axes, not of None."""
+    return node.target.__name__ in ("any.dims", "all.dims") and list(node.args[1:2]) == [[]]
 
 
 def _with_index(reduce: Callable[..., Any], index: Callable[..., Any]) -> Converter:
