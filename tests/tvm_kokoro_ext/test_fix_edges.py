@@ -127,6 +127,11 @@ NO_ELEMENTS = [
 NONE = torch.zeros(0, dtype=torch.int64)
 
 FROM_NO_ELEMENTS = [
+    Case(
+        "index_add_at_one_place",
+        lambda x, i, v: (x.index_add(0, i.int(), x[:1], alpha=2), (x + 1).index_add_(1, i, v)),
+        lambda n: (torch.randn(n, 2, 3), torch.tensor(1), torch.randn(n, 1, 3)),
+    ),
     Case("put", lambda x, i, v: x.put(i, v), lambda n: (torch.randn(4, n), NONE, torch.randn(0))),
     Case(
         "index_put",

@@ -144,6 +144,16 @@ def take(x: Any, index: Any) -> Any:
     return torch.ops.aten.index.Tensor(x.reshape(-1), [index])
 
 
+def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    """An index without dimensions is one place; torch's is right for it in dimension 0 only."""
+    import torch
+    from torch._decomp import decomposition_table
+
+    places = index.reshape(1) if index.dim() == 0 else index
+    torchs = decomposition_table[torch.ops.aten.index_add.default]
+    return torchs(x, dim, places, source, alpha=alpha)
+
+
 def index_reduce(
     x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
@@ -514,6 +524,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "put.default": put,
     "take.default": take,
     "view.dtype": view_of_other_size,
+    "index_add.default": index_add,
     "index_reduce.default": index_reduce,
     "nanmedian.default": nanmedian,
     "nanmedian.dim": nanmedian_of_dimension,

@@ -75,6 +75,11 @@ _KEPT: dict[str, Callable[[Any], bool]] = {
     "affine_grid_generator.default": lambda node: 1 in node.args[1][2:],
     **dict.fromkeys(LINSPACE, _cuts_bounds),
     "take.default": lambda node: True,  # reads the value of a 0-d index
+    # Torch's decomposition takes no 0-d index.
+    **dict.fromkeys(
+        ("index_add.default", "index_add_.default"),
+        lambda node: node.args[2].meta["val"].dim() == 0,
+    ),
     "roll.default": _is_symbolic,  # divides by a size that may be 0
     "logsumexp.default": _is_symbolic,  # asks whether there are elements
     "multilabel_margin_loss.default": lambda node: True,  # adds terms behind the first -1
@@ -107,11 +112,16 @@ def install() -> Callable[[], None]:
 
 
 def _operators(program: Any) -> set[Any]:
+    import torch
+
     kept = set()
     for node in program.graph.nodes:
-        question = _KEPT.get(getattr(node.target, "__name__", ""))
+        name = getattr(node.target, "__name__", "")
+        question = _KEPT.get(name)
         if question is not None and question(node):
-            kept.add(node.target)
+            # Before it decomposes, torch replaces an operator in place by that of the new value.
+            packet, _, overload = name.partition(".")
+            kept.add(getattr(getattr(torch.ops.aten, packet.rstrip("_")), overload))
     return kept
 
 
