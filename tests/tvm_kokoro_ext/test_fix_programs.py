@@ -287,6 +287,12 @@ def attention_with_cache(new, cache):
     )
 
 
+def chosen(x):
+    """Complex numbers where a mask says so, beside others and beside a real tensor."""
+    found = [torch.where(x > 0, 1 + 2j, 0j), torch.where(x > 0, x, 1j), torch.where(x > 0, 2j, x)]
+    return [torch.view_as_real(z) for z in found]
+
+
 def mirrored(x):
     """Padding by computed amounts that repeats the edges or mirrors them, and crops."""
     few, more = x.shape[2] // 4, x.shape[3] // 2
@@ -317,6 +323,7 @@ DECOMPOSE = [
         lambda n: (torch.randn(1, 3, 4, n),),
         **RAW,
     ),
+    Case("complex_number_in_where", chosen, rows, **RAW),
     Case("mirrored_by_sizes", mirrored, lambda n: (torch.randn(1, 2, n, n + 3),), **RAW),
     Case(
         "einsum_of_all",

@@ -235,6 +235,11 @@ _MISREAD: dict[str, Callable[[Any], bool]] = {
     ),
     "chunk.default": _chunked_otherwise,
     "split.Tensor": _parts_symbolic,
+    # Stock makes a constant of the number, which may be complex beside a real tensor.
+    **dict.fromkeys(
+        ("where.Scalar", "where.ScalarSelf", "where.ScalarOther"),
+        lambda node: _value(node).is_complex(),
+    ),
     "addmm.default": _drops_a_term,
     "meshgrid.default": _of_numbers,
     "meshgrid.indexing": lambda node: _of_numbers(node) or _given(node, "indexing") == "xy",
