@@ -98,6 +98,12 @@ LONG += [
     Case("rows", lambda x: (x.mean(1), x.sum((0, 1)), x.mean((0, 1), keepdim=True)), tokens, None),
     Case("rows_of_rows", lambda x: (x.mean((1, 2)), x.sum((0, 1, 2))), windows, None),
     Case("rows_of_infinities", lambda x: (x / (x > 0.1)).mean(1), tokens, wrong=None),
+    Case(
+        "neighbours",
+        lambda x: (x.mean(-1), x.var(2), x.sum((1, 2)), x.std((0, 2), keepdim=True)),
+        lambda n: (torch.rand(n, 3, 97),),
+        wrong=None,
+    ),
     Case("short_rows", lambda x: x[..., :7].mean(1), tokens, wrong=None),
     Case("rows_of_any_width", lambda x: x.mT.sum(1), lambda n: (torch.randn(3, n, 197),), None),
 ]
@@ -121,7 +127,7 @@ def kernels(target, shape):
         return relax.transform.LegalizeOps()(builder.get())
 
 
-@pytest.mark.parametrize(("target", "shape"), [("cuda", (2**20,)), ("llvm", (2, 2**13))])
+@pytest.mark.parametrize(("target", "shape"), [("cuda", (2**20,)), ("llvm", (2, 48))])
 def test_kernels_of_gpus_and_of_short_sums_are_those_of_stock(target, shape):
     ours = kernels(target, shape)
     with tvm_kokoro_ext.disabled("all"):

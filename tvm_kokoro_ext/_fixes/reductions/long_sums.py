@@ -27,6 +27,7 @@ from tvm_kokoro_ext._fixes.reductions._running import running
 
 _FEW_STEPS = 512
 _MANY_ROWS = 64  # LLVM unrolls stock's sums of as many rows, and makes vectors of columns
+_MANY_PLACES = 96  # neighbours that are added faster side by side than one after the other
 _ROW = 8  # numbers of a row that is added to another in vectors
 
 _Read = Callable[[Sequence[Any]], Any]
@@ -96,7 +97,11 @@ def _reduction(
             for axis in (range(rank) if given is None else given)
         )
         rows = of_rows if _are_rows(_compat.shape_of(x), axes) else None
-        if not _sums_many(x, axes, MANY if rows is None else _MANY_ROWS):
+        if rows is not None:
+            few = _MANY_ROWS
+        else:
+            few = _MANY_PLACES if axes and axes[-1] == rank - 1 else MANY
+        if not _sums_many(x, axes, few):
             return below(builder, call)
 
         def reduced(data: Any) -> Any:
