@@ -1,8 +1,15 @@
 """Convolutions in other dtypes than float32 keep them, and their precision."""
 
+import math
+
+import pytest
 import torch
+import tvm
 from frontend_cases import Case, fix_tests
 from torch.nn import functional
+from tvm import relax
+
+from tvm_kokoro_ext import _compat
 
 
 def made_by(module):
@@ -125,3 +132,75 @@ CONVOLUTION = [
     Case("float32", torch.nn.Conv1d(3, 4, 3), lambda n: (torch.randn(1, 3, n),), wrong=None),
 ]
 test_convolution, test_convolution_stock = fix_tests("convolution", CONVOLUTION)
+
+
+def transposed(function, weight, **options):
+    """A transposed convolution of its argument by numbers of the shape `weight`."""
+    numbers = torch.linspace(-1, 1, math.prod(weight)).reshape(weight)
+    return lambda x: function(x, numbers.to(x.dtype), **options)
+
+
+def signals(*shape, dtype=torch.float32):
+    return lambda n: (torch.randn([n if size == "n" else size for size in shape]).to(dtype),)
+
+
+LINE, PLANE = functional.conv_transpose1d, functional.conv_transpose2d
+PHASES = [
+    Case(name, transposed(function, weight, **options), signals(*shape, dtype=dtype), None, bound)
+    for name, function, weight, shape, dtype, bound, options in [
+        ("exact", LINE, (4, 3, 8), (2, 4, "n"), torch.float32, 1e-5, {"stride": 4, "padding": 2}),
+        ("odd", LINE, (3, 2, 7), (1, 3, "n"), torch.float64, 1e-12, {"stride": 3, "padding": 5}),
+        ("gaps", LINE, (2, 1, 2), (2, 2, "n"), torch.float32, 1e-5, {"stride": 5}),
+        (
+            "groups",
+            LINE,
+            (4, 2, 5),
+            (1, 4, "n"),
+            torch.float32,
+            1e-5,
+            {"stride": 2, "padding": 1, "output_padding": 1, "groups": 2},
+        ),
+        (
+            "dilation",
+            LINE,
+            (2, 2, 3),
+            (1, 2, "n"),
+            torch.float32,
+            1e-5,
+            {"stride": 2, "dilation": 3},
+        ),
+        ("half", LINE, (4, 3, 4), (1, 4, "n"), torch.float16, 2e-2, {"stride": 2}),
+        (
+            "plane",
+            PLANE,
+            (3, 2, 4, 3),
+            (2, 3, "n", 5),
+            torch.float32,
+            1e-5,
+            {"stride": (2, 3), "padding": (1, 0), "output_padding": (1, 2)},
+        ),
+        ("one_axis", PLANE, (2, 2, 3, 4), (1, 2, 5, "n"), torch.float32, 1e-5, {"stride": (1, 2)}),
+    ]
+]
+test_phases, _ = fix_tests("transposed_phases", PHASES)
+
+
+@pytest.mark.parametrize(("target", "by_zeros"), [("llvm", False), ("cuda", True)])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_gpus_and_a_stride_of_one_keep_the_kernel_of_stock(target, by_zeros, stride):
+    module = transposed_module(stride)
+    with tvm.target.Target(target):
+        made = relax.transform.LegalizeOps()(module).script()
+    assert ("phases" in made) == (stride > 1 and not by_zeros)
+
+
+def transposed_module(stride):
+    x, weight = (
+        relax.Var(name, _compat.tensor_type(shape, "float32"))
+        for name, shape in (("x", [1, 2, 5]), ("weight", [2, 3, 4]))
+    )
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, weight]):
+        made = relax.op.nn.conv1d_transpose(x, weight, strides=stride)
+        builder.emit_func_output(builder.emit(made))
+    return builder.get()
