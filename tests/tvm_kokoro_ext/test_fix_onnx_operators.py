@@ -196,34 +196,57 @@ REDUCED = [
 
 IMAGE = {"x": [1, 2, 7, 9]}
 FILTER = {"w": np.ones((2, 2, 3, 2), "float32")}
-PADDED = [
-    Case(
-        f"{operator}_{mode}",
-        [(operator, "x", "y", {"auto_pad": mode, "kernel_shape": [3, 2], "strides": [2, 2]})],
-        IMAGE,
-        wrong=False,
-        opset=19,
-    )
-    for operator, mode in [
-        ("MaxPool", "SAME_UPPER"),
-        ("AveragePool", "SAME_UPPER"),
-        ("AveragePool", "SAME_LOWER"),
+PADDED = (
+    [
+        Case(
+            f"{operator}_{mode}",
+            [(operator, "x", "y", {"auto_pad": mode, "kernel_shape": [3, 2], "strides": [2, 2]})],
+            IMAGE,
+            wrong=False,
+            opset=19,
+        )
+        for operator, mode in [
+            ("MaxPool", "SAME_UPPER"),
+            ("AveragePool", "SAME_UPPER"),
+            ("AveragePool", "SAME_LOWER"),
+        ]
     ]
-] + [
-    Case(
-        f"symbolic_{operator}",
-        [(operator, inputs, "y", {"auto_pad": "SAME_LOWER", "kernel_shape": [3, 2]})],
-        {"x": [1, 2, "n", 9]},
-        constants,
-        wrong=operator != "Conv",
-        opset=19,
-    )
-    for operator, inputs, constants in [
-        ("MaxPool", "x", {}),
-        ("AveragePool", "x", {}),
-        ("Conv", "x w", FILTER),
+    + [
+        Case(
+            f"symbolic_{operator}",
+            [(operator, inputs, "y", {"auto_pad": "SAME_LOWER", "kernel_shape": [3, 2]})],
+            {"x": [1, 2, "n", 9]},
+            constants,
+            wrong=operator != "Conv",
+            opset=19,
+        )
+        for operator, inputs, constants in [
+            ("MaxPool", "x", {}),
+            ("AveragePool", "x", {}),
+            ("Conv", "x w", FILTER),
+        ]
     ]
-]
+    + [
+        Case(
+            f"strided_{operator}_{mode}_{options.get('strides')}",
+            [(operator, "x w" if operator == "Conv" else "x", "y", options | {"auto_pad": mode})],
+            {"x": [1, 2, "n", "2*n"]},
+            FILTER if operator == "Conv" else {},
+            opset=19,
+        )
+        for operator, mode, options in [
+            ("Conv", "SAME_UPPER", {"strides": [2, 3]}),
+            ("Conv", "SAME_LOWER", {"strides": [4, 1], "dilations": [2, 1]}),
+            ("MaxPool", "SAME_UPPER", {"kernel_shape": [3, 2], "strides": [2, 2]}),
+            ("AveragePool", "SAME_UPPER", {"kernel_shape": [3, 3], "strides": [2, 2]}),
+            (
+                "AveragePool",
+                "SAME_LOWER",
+                {"kernel_shape": [3, 2], "strides": [2, 1], "count_include_pad": 1},
+            ),
+        ]
+    ]
+)
 
 DTYPES = [
     *(
@@ -376,7 +399,7 @@ def test_an_operator_of_another_domain_is_not_that_of_onnx():
                 (
                     "MaxPool",
                     "x",
-                    "y",
+                    "y places",
                     {"auto_pad": "SAME_UPPER", "kernel_shape": [3], "strides": [2]},
                 )
             ],
