@@ -15,7 +15,7 @@ import itertools
 from collections.abc import Collection
 from typing import Any
 
-from tvm_kokoro_ext import _probe, _program_probe
+from tvm_kokoro_ext import _compat, _probe, _program_probe
 from tvm_kokoro_ext._compat import relax
 from tvm_kokoro_ext._fix import Fix, needs_previous
 from tvm_kokoro_ext._fixes._shared import decomposition, writes
@@ -64,7 +64,7 @@ def copy(importer: Any, node: Any, previous: Any) -> Any:
 
 @_probe.wrong
 def _copy_writes() -> bool:
-    """Whether y = relu(x); copy(y, x); return y omits relu."""
+    """Whether y = relu(x); copy(y, x); return y returns x."""
     import torch
 
     def overwritten(graph: Any, x: Any) -> list[Any]:
@@ -73,7 +73,9 @@ def _copy_writes() -> bool:
         return [y]
 
     made = _program_probe.imported(_program_probe.graph_module(overwritten, [_probe.Input((4,))]))
-    return "relax.nn.relu" not in _probe.operators_of(made["main"])
+    values = [binding.value for block in made["main"].body.blocks for binding in block.bindings]
+    (returned,) = [value for value in values if isinstance(value, relax.Tuple)]
+    return _compat.same_object(returned.fields[0], made["main"].params[0])
 
 
 @_probe.wrong
