@@ -24,9 +24,9 @@ LINSPACE = tuple(
 
 
 def is_one_loop(node: Any) -> bool:
-    """Whether a recurrent layer is converted as it is, which is a loop over time for CPUs.
+    """Whether a recurrent layer is converted as it is, which makes one loop over time of it.
 
-    Not with projections, nor while a GPU's target is current: its kernels have no such loop.
+    Not with projections, nor while a GPU's target is current, where one thread would run the loop.
     """
     target = tvm.target.Target.current(allow_none=True)
     weights, biases, layers, both = (node.args[place] for place in (2, 3, 4, 7))
