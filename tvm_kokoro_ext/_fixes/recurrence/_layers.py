@@ -16,8 +16,8 @@ from tvm_kokoro_ext._fixes.recurrence import _recurrence
 Layer = Callable[..., list[Any]]
 
 
-def convert(importer: Any, node: Any, layer: Layer, *, states: int) -> Any:
-    """The outputs and the last `states` of `aten.lstm.input` and its siblings.
+def convert(importer: Any, node: Any, layer: Layer) -> Any:
+    """The outputs and the last states of `aten.lstm.input` and its siblings.
 
     Raises
     ------
@@ -36,28 +36,38 @@ def convert(importer: Any, node: Any, layer: Layer, *, states: int) -> Any:
     each = len(weights) // (layers * directions)
     if each != (4 if biases else 2):
         raise _emit.refuse(node, "projections (proj_size)", "Apply the projection separately")
-    first = state if isinstance(state, list | tuple) else [state]
+    first = list(state) if isinstance(state, list | tuple) else [state]
     if batch_first:
         x = _emit.emit(importer, relax.op.permute_dims(x, [1, 0, 2]))
-    last: list[list[Any]] = [[] for _ in range(states)]
-    for number in range(layers):
-        outputs = []
-        for direction in range(directions):
-            index = number * directions + direction
-            start = [_row(importer, tensor, index) for tensor in first]
-            inward, recurrent, *own = weights[index * each : (index + 1) * each]
-            projected = _emit.emit_te(
-                importer, _recurrence.projection, x, inward, hint="projection"
-            )
-            output, *ends = layer(importer, projected, recurrent, own, start, direction == 1)
-            outputs.append(output)
-            for collected, end in zip(last, ends, strict=True):
-                collected.append(end)
-        x = outputs[0] if directions == 1 else _emit.emit(importer, relax.op.concat(outputs, 2))
+    own = [weights[place : place + each] for place in range(0, len(weights), each)]
+    x, ends = stacked(importer, x, first, own, directions, layer)
     if batch_first:
         x = _emit.emit(importer, relax.op.permute_dims(x, [1, 0, 2]))
-    stacked = [_emit.emit(importer, relax.op.stack(ends, axis=0)) for ends in last]
-    return _emit.emit(importer, relax.Tuple([x, *stacked]))
+    return _emit.emit(importer, relax.Tuple([x, *ends]))
+
+
+def stacked(
+    importer: Any, x: Any, first: list[Any], weights: list[Any], directions: int, layer: Layer
+) -> tuple[Any, list[Any]]:
+    """The outputs of the last layer, [time, batch, directions · hidden], and the last states.
+
+    `weights` has those of each direction of each layer, and each of the states `first` a row for
+    it, as each of the last states has.
+    """
+    last: list[list[Any]] = [[] for _ in first]
+    outputs: list[Any] = []
+    for index, (inward, recurrent, *biases) in enumerate(weights):
+        start = [_row(importer, tensor, index) for tensor in first]
+        gates = _emit.emit_te(importer, _recurrence.projection, x, inward, hint="projection")
+        reverse = index % directions == 1
+        output, *ends = layer(importer, gates, recurrent, biases, start, reverse)
+        outputs.append(output)
+        for collected, end in zip(last, ends, strict=True):
+            collected.append(end)
+        if len(outputs) == directions:
+            x = outputs[0] if directions == 1 else _emit.emit(importer, relax.op.concat(outputs, 2))
+            outputs = []
+    return x, [_emit.emit(importer, relax.op.stack(ends, axis=0)) for ends in last]
 
 
 def biased(importer: Any, gates: Any, biases: list[Any]) -> Any:

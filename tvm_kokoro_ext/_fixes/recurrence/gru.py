@@ -17,7 +17,7 @@ from tvm_kokoro_ext._fixes.recurrence import _layers, _recurrence
 
 
 def gru(importer: Any, node: Any, previous: Any) -> Any:
-    return _layers.convert(importer, node, _gru_layer, states=1)
+    return _layers.convert(importer, node, _gru_layer)
 
 
 def _gru_layer(
@@ -53,7 +53,7 @@ def _rnn(activation: Callable[[Any], Any]) -> Converter:
         )
 
     def convert(importer: Any, node: Any, previous: Any) -> Any:
-        return _layers.convert(importer, node, layer, states=1)
+        return _layers.convert(importer, node, layer)
 
     return convert
 

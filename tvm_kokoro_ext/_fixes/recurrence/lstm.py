@@ -16,7 +16,7 @@ from tvm_kokoro_ext._fixes.recurrence import _layers, _recurrence
 
 
 def lstm(importer: Any, node: Any, previous: Any) -> Any:
-    return _layers.convert(importer, node, _layer, states=2)
+    return _layers.convert(importer, node, _layer)
 
 
 def _layer(
