@@ -18,8 +18,8 @@ import numpy as np
 import torch
 import tvm
 from elementary import FUNCTIONS, Accuracy, accuracy, imported, points
+from frontend_cases import scheduled_for_gpu
 from tvm import relax
-from tvm.s_tir import dlight
 
 from tvm_gpu_emulator import emulate
 from tvm_gpu_emulator.errors import EmulatorError
@@ -61,17 +61,8 @@ def emulated(kind: str) -> Callable[[str], torch.Tensor]:
     target = tvm.target.Target(TARGETS[kind], host={"kind": "llvm"})
 
     def compute(name: str) -> torch.Tensor:
-        passes = [
-            relax.transform.LegalizeOps(),
-            relax.transform.AnnotateTIROpPattern(),
-            relax.transform.FuseOps(),
-            relax.transform.FuseTIR(),
-            dlight.ApplyDefaultSchedule(dlight.gpu.Fallback()),
-        ]
-        with target:
-            scheduled = tvm.ir.transform.Sequential(passes)(
-                imported([name], GIVEN, decomposed=True)
-            )
+        module = imported([name], GIVEN, decomposed=True)
+        scheduled = scheduled_for_gpu(module, target)
         result = emulate(scheduled, target)["main"](GIVEN.numpy())
         return torch.from_numpy(np.array(result[0].numpy()))
 

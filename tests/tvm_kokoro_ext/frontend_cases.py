@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -98,6 +99,20 @@ def _once_a_program(decompose: Callable[..., Any]) -> Callable[..., Any]:
 torch.export.ExportedProgram.run_decompositions = _once_a_program(
     torch.export.ExportedProgram.run_decompositions
 )
+
+
+def scheduled_for_gpu(module: Any, target: tvm.target.Target) -> Any:
+    """An imported module, lowered to kernels with dlight's general schedule, from TVM 0.27 on."""
+    dlight = importlib.import_module("tvm.s_tir.dlight")
+    passes = [
+        relax.transform.LegalizeOps(),
+        relax.transform.AnnotateTIROpPattern(),
+        relax.transform.FuseOps(),
+        relax.transform.FuseTIR(),
+        dlight.ApplyDefaultSchedule(dlight.gpu.Fallback()),
+    ]
+    with target:
+        return tvm.ir.transform.Sequential(passes)(module)
 
 
 @dataclass(frozen=True, eq=False)

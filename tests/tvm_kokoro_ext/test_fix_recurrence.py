@@ -1,13 +1,20 @@
 """Recurrent layers against PyTorch, as loops over time."""
 
-import importlib
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
 import tvm
-from frontend_cases import Case, check, compile_module, export, fix_tests, import_program
+from frontend_cases import (
+    Case,
+    check,
+    compile_module,
+    export,
+    fix_tests,
+    import_program,
+    scheduled_for_gpu,
+)
 from packaging.specifiers import SpecifierSet
 from tvm import relax
 
@@ -128,18 +135,9 @@ def test_a_loop_runs_on_a_gpu(kind):
     case = Case("loop", module, lambda n: (torch.randn(3, 2, 4),))
     if _compat.tvm_version() in SpecifierSet("<0.27"):
         pytest.skip("the emulator reads what TVM 0.27 generates")
-    dlight = importlib.import_module("tvm.s_tir.dlight")
     target = tvm.target.Target({"kind": "cuda", "arch": "sm_90"}, host={"kind": "llvm"})
-    passes = [
-        relax.transform.LegalizeOps(),
-        relax.transform.AnnotateTIROpPattern(),
-        relax.transform.FuseOps(),
-        relax.transform.FuseTIR(),
-        dlight.ApplyDefaultSchedule(dlight.gpu.Fallback()),
-    ]
     imported = import_program(export(case, symbolic=False), decomposed=True)
-    with target:
-        scheduled = tvm.ir.transform.Sequential(passes)(imported)
+    scheduled = scheduled_for_gpu(imported, target)
     given = case.inputs(5)[0]
     got = emulate(scheduled, target)["main"](given.numpy())
     for result, want in zip(got, module(given), strict=True):
