@@ -77,7 +77,7 @@ class Outputs(nn.Module):
 
 
 def programs() -> Iterator[Program]:
-    """Spectrograms, the way back, and recurrent layers, of the sizes that speech models have."""
+    """Spectrograms and back, recurrent and upsampling layers and means, as speech models have."""
     signal = torch.randn(1, SAMPLES)
     for length, step in ((400, 160), (1024, 256), (2048, 512)):
         window = torch.hann_window(length)
@@ -98,6 +98,12 @@ def programs() -> Iterator[Program]:
     ]
     for name, layer, inputs in layers:
         yield Program(name, Outputs(layer).eval(), (torch.randn(50, 1, inputs),))
+    upsampling = [(64, 1, 512, 256, 200), (128, 64, 16, 8, 400)]
+    for inputs, outputs, taps, stride, length in upsampling:
+        module = nn.ConvTranspose1d(inputs, outputs, taps, stride)
+        yield Program(f"upsample_{stride}", module, (torch.randn(1, inputs, length),))
+    yield Program("mean_of_rows", Function(lambda x: x.mean(-1)), (torch.randn(512, 768),))
+    yield Program("mean_of_tokens", Function(lambda x: x.mean(1)), (torch.randn(2, 196, 768),))
 
 
 def measure(program: Program, repeat: int) -> Row:
@@ -158,8 +164,8 @@ def main() -> int:
     print("| program | import, s | compile, s | run, ms | PyTorch, ms | error |")
     print("|---|---|---|---|---|---|")
     for row in rows:
-        times = f"{row.import_s:.2f} | {row.compile_s:.2f} | {row.run_ms:.2f}"
-        print(f"| {row.name} | {times} | {row.pytorch_ms:.2f} | {row.error:.1e} |")
+        times = f"{row.import_s:.2f} | {row.compile_s:.2f} | {row.run_ms:.3f}"
+        print(f"| {row.name} | {times} | {row.pytorch_ms:.3f} | {row.error:.1e} |")
     return 0
 
 
